@@ -25,9 +25,9 @@ def write(parts: Parts, run: str, minute: float, how: object, *columns: str) -> 
     schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
     edges = columns_of({name: [source("raw", name, how)] for name in columns})
     written = dataset("clean", schema=schema, columnLineage=edges)
-    for place in post(
-        parts.storage, packed(body(run=run, application=run, minute=minute, inputs=["raw"], outputs=[written]))
-    ):
+    read = dataset("raw", schema=schema)
+    event = body(run=run, application=run, minute=minute, inputs=[read], outputs=[written])
+    for place in post(parts.storage, packed(event)):
         settle(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
@@ -54,14 +54,22 @@ def test_a_change_is_announced_once(parts: Parts, tmp_path: Path) -> None:
     write(parts, "two", 9, IDENTITY, "email", "id")
     plan = parts.run("watch", "--plan")
     assert plan.exit_code == 0
-    assert "2 messages would be decided" in plan.output
+    assert "3 messages would be decided" in plan.output
     assert "Mask lost: raw" in plan.output
     done = parts.run("watch", "--once", "--rules", file, "--json")
-    assert json.loads(done.output) == {"looked": True, "decided": 2, "sent": 2, "refused": 0, "failed": 0, "quiet": 0}
+    assert json.loads(done.output) == {"looked": True, "decided": 3, "sent": 3, "refused": 0, "failed": 0, "quiet": 0}
     lines = [json.loads(line) for line in (tmp_path / "messages.jsonl").read_text().splitlines()]
-    assert sorted((each["topic"], each["subject"]["name"]) for each in lines) == [("mask", "raw"), ("schema", "clean")]
-    (schema,) = (each for each in lines if each["topic"] == "schema")
+    assert sorted((each["topic"], each["subject"]["name"]) for each in lines) == [
+        ("mask", "raw"),
+        ("schema", "clean"),
+        ("schema", "raw"),
+    ]
+    (schema,) = (each for each in lines if (each["topic"], each["subject"]["name"]) == ("schema", "raw"))
     assert [each["text"] for each in schema["changes"]] == ["column mail was renamed to email"]
+    assert schema["severity"] == "breaking"
+    assert [each["column"] for each in schema["hit"]["columns"]] == ["mail"], "as it was called when it was hit"
+    assert [each["name"] for each in schema["hit"]["datasets"]] == ["clean"]
+    assert schema["hit"]["process_count"] == 1
     for _ in range(3):
         assert "0 messages decided, 0 sent" in parts.run("watch", "--once", "--rules", file).output
     assert "0 messages would be decided" in parts.run("watch", "--plan").output
