@@ -13,7 +13,7 @@ from cli.commands.administer import config, purge, purview, reconcile, retire, t
 from cli.commands.lake import command as lake
 from cli.commands.lineage import details, events, explain, run, show, status, view
 from cli.commands.local import demo, send, synth, translate, up
-from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify
+from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify, watch
 from cli.ui.teaching import App
 
 GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
@@ -33,6 +33,7 @@ GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
         "details": details.details,
         "shadow": shadow.shadow,
         "doctor": doctor.doctor,
+        "watch": watch.watch,
     },
     "Repair": {
         "deadletter": deadletter.app,

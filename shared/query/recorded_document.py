@@ -39,7 +39,7 @@ def _known(
     storage: Storage, options: PublishOptions, matches: Mapping[AssetKey, AssetMatch], failed: frozenset[str]
 ) -> Iterator[KnownProcess]:
     for each in recorded_processes(storage, options):
-        process = _on_matched_assets(each.process, matches)
+        process = on_matched_assets(each.process, matches)
         if process:
             yield KnownProcess(
                 process=process,
@@ -50,7 +50,7 @@ def _known(
             )
 
 
-def _on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetMatch]) -> Process | None:
+def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetMatch]) -> Process | None:
     """The process with its assets, and all that names them, replaced by their matches; None where inputs and outputs
     match one asset.
     """

@@ -1,0 +1,72 @@
+"""The state of lineage on record, as a snapshot."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from shared.lineage.building import KnownProcess, document_of
+from shared.model import AssetSchema, Process
+from shared.publishing.placeholders.columns import merged_columns
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import RecordedProcess, recorded_processes
+from shared.query.recorded_document import on_matched_assets
+from shared.records.asset_matches import all_matches
+from shared.storage.port import Storage
+from shared.watching.comparing.rhythm import due
+from shared.watching.comparing.snapshot import Overdue, Snapshot, snapshot_of
+
+_ONE_START = timedelta(minutes=10)
+"""Starts that lie this close together are one: a job often writes a table in several steps."""
+
+
+def recorded_snapshot(storage: Storage, options: PublishOptions) -> Snapshot:
+    """The snapshot of all recorded processes, on the assets that the catalog was found to have.
+
+    Reads ledger, contributions and asset matches by one scan each. The columns of a data set are all that its writers
+    report, or, without any, all that its readers report: one that reports fewer is no change. Raises StorageUnavailable
+    and ContentLost.
+    """
+    matches = {each.own: each for each in all_matches(storage)}
+    recorded = tuple(recorded_processes(storage, options))
+    named = [process for each in recorded if (process := on_matched_assets(each.process, matches))]
+    document = document_of("record", (KnownProcess(process=each) for each in _with_merged_schemas(named)))
+    known = {each.qualified_name for each in named}
+    overdue = (each for each in overdue_jobs(recorded, options.now()) if each.process in known)
+    return snapshot_of(document, overdue=tuple(overdue))
+
+
+def _with_merged_schemas(processes: Sequence[Process]) -> Iterator[Process]:
+    """The processes, each with the same schema for a data set."""
+    users = defaultdict(list)
+    for process in processes:
+        for key in {asset.key for asset in (*process.inputs, *process.outputs)}:
+            users[key].append(process)
+    merged = {key: merged_columns(key, using) for key, using in users.items()}
+    for process in processes:
+        schemas = {
+            asset.qualified_name: AssetSchema(qualified_name=asset.qualified_name, columns=merged[asset.key])
+            for asset in (*process.inputs, *process.outputs)
+            if merged[asset.key]
+        }
+        yield structs.replace(process, schemas=tuple(schemas[name] for name in sorted(schemas)))
+
+
+def overdue_jobs(recorded: Iterable[RecordedProcess], now: datetime) -> Iterator[Overdue]:
+    """The processes that have not started when their own rhythm says."""
+    for each in recorded:
+        starts = _apart(each.starts)
+        when = due(starts)
+        if when is not None and when < now:
+            yield Overdue(process=each.process.qualified_name, last_start=starts[-1], due=when)
+
+
+def _apart(starts: Iterable[datetime]) -> tuple[datetime, ...]:
+    found: list[datetime] = []
+    last = None
+    for start in starts:
+        if last is None or start - last > _ONE_START:
+            found.append(start)
+        last = start
+    return tuple(found)
