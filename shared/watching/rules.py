@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from zoneinfo import ZoneInfo
 
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import Message
@@ -74,7 +73,7 @@ class Quiet:
 
     begins: time
     ends: time
-    zone: ZoneInfo
+    zone: tzinfo
     unless: Severity | None = None
 
     def until(self, now: datetime, severity: Severity) -> datetime | None:

@@ -22,7 +22,7 @@ to = ["data-team", "mail"]
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import time
+from datetime import UTC, time, tzinfo
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -57,7 +57,8 @@ def parse_rules(text: str, place: str) -> Rules:
     rules = reader.rules(document)
     if reader.mistakes:
         found = "\n".join(f"  - line {line}: {what}" for line, what in sorted(reader.mistakes))
-        raise WrongRulesError(f"{place} has {len(reader.mistakes)} mistakes:\n{found}")
+        number = len(reader.mistakes)
+        raise WrongRulesError(f"{place} has {number} mistake{'s' if number > 1 else ''}:\n{found}")
     return rules
 
 
@@ -81,6 +82,7 @@ class _Reader:
     def _line(self, header: str, key: str = "", number: int = 1) -> int:
         """The line of a key below the header that comes `number`th; of the header itself where the key is not found."""
         begin, left = 1, number
+        header = "".join(header.split())
         for at, line in enumerate(self._lines, start=1):
             text = "".join(line.split("#")[0].split()).replace('"', "")
             if header and text.startswith("["):
@@ -93,12 +95,17 @@ class _Reader:
                 return at
         return begin
 
+    def _top_line(self, key: str) -> int:
+        """The line on which a key at the top of the file first stands, as a table or with a value."""
+        form = re.compile(rf"\s*(\[+\s*)?[\"']?{re.escape(key)}[\"']?\s*[.=\]]")
+        return next((at for at, line in enumerate(self._lines, start=1) if form.match(line)), 1)
+
     def _wrong(self, line: int, what: str) -> None:
         self.mistakes.append((line, what))
 
     def _unknown(self, table: Mapping[str, Any], known: Iterable[str], header: str, number: int) -> None:
         for key in table.keys() - set(known):
-            line = self._line(header, key, number) if header else max(self._line(key), self._line("", key))
+            line = self._line(header, key, number) if header else self._top_line(key)
             self._wrong(line, f"unknown key {key!r}{_nearest(key, known)}")
 
     def _channels(self, found: Any) -> Iterator[Channel]:
@@ -187,9 +194,9 @@ class _Reader:
             return None
         return time(int(parts[1]), int(parts[2]))
 
-    def _zone(self, name: Any) -> ZoneInfo | None:
+    def _zone(self, name: Any) -> tzinfo | None:
         try:
-            return ZoneInfo(name)
+            return UTC if name == "UTC" else ZoneInfo(name)  # which needs a table of zones on the machine
         except (KeyError, ValueError, TypeError, OSError):
             self._wrong(self._line("quiet", "timezone"), f"there is no time zone {name!r}: use one as Europe/Berlin")
             return None

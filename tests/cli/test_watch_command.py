@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.support.webhook_server import webhook_server
 MASKED = step("DIRECT", "TRANSFORMATION", masking=True)
 
 
-def write(parts: Parts, run: str, minute: float, how: object, *columns: str) -> None:
+def write(parts: Parts, run: str, minute: float, how: dict[str, Any], *columns: str) -> None:
     """A run of one job that writes `clean` from `raw`."""
     schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
     edges = columns_of({name: [source("raw", name, how)] for name in columns})

@@ -210,16 +210,19 @@ def _exposure(found: Snapshot) -> dict[tuple[object, object], set[bool]]:
     return exposed
 
 
+def _random_edge(chance: random.Random, target: int) -> str:
+    columns = [chance.choice("ab") for _ in range(2)]
+    how = chance.choice(("", " mask", " filter"))
+    return f"t{chance.randrange(target)}.{columns[0]} > t{target}.{columns[1]}{how}"
+
+
 def _random_state(chance: random.Random) -> Snapshot:
     tables = [f"t{number}" for number in range(5)]
     schemas = dict.fromkeys(tables, "a:int b:int")
     jobs = {}
     for number in range(chance.randrange(1, 5)):
         target = chance.randrange(1, 5)
-        jobs[f"j{number}"] = [
-            f"t{chance.randrange(target)}.{chance.choice('ab')} > t{target}.{chance.choice('ab')}{chance.choice(('', ' mask', ' filter'))}"
-            for _ in range(chance.randrange(1, 4))
-        ]
+        jobs[f"j{number}"] = [_random_edge(chance, target) for _ in range(chance.randrange(1, 4))]
     return state(jobs, schemas)
 
 
