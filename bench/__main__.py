@@ -9,7 +9,7 @@ from pathlib import Path
 import requests
 from rich.console import Console
 
-from bench import calls, curve, decode, end_to_end, imports, load, plan, receiver, spark_plans
+from bench import calls, curve, decode, end_to_end, imports, load, plan, receiver, spark_plans, view
 from bench.figures import ROOT, Figure, show, write
 from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from bench.worker import BenchError
@@ -28,6 +28,7 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     receiver.NAME: receiver.measure,
     imports.NAME: imports.measure,
     load.NAME: load.measure,
+    view.NAME: view.measure,
     "end-to-end": end_to_end.measure,
 }
 _FEWEST = 100

@@ -30,6 +30,7 @@ class Sizes:
     import_rounds: int = 7
     chain_rounds: int = 3
     chain_events: int = 300
+    view_datasets: int = 10_000
     load_events: int = 20_000
     load_deadline: float = 1800.0
     """Seconds after which no more are sent."""
@@ -52,6 +53,7 @@ QUICK = Sizes(
     import_rounds=1,
     chain_rounds=1,
     chain_events=30,
+    view_datasets=500,
     load_events=200,
     deadline=60.0,
 )

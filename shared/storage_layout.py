@@ -79,6 +79,8 @@ ASSET_PARTITION = "asset"
 QUEUED_ASSET = "asset|"
 """Prefix of the keys in `publishqueue` that stand for a data set."""
 
+RUN_TEXT = "run_text"
+"""The cell of an event's row with the run's id as it was sent, where that is no UUID."""
 LONGEST_JOB_NAME = 1000
 """Characters of a job's name that are kept in a row."""
 

@@ -39,7 +39,7 @@ class Page {
     this.camera = new Camera(byId("stage"), byId("minimap"), () => this.moved());
     this.actions = { choose: this.choose.bind(this), change: this.change.bind(this) };
     new SearchBox(byId("search"), byId("results"), model, new SearchIndex(model), this.actions.choose);
-    window.addEventListener("hashchange", () => this.render());
+    window.addEventListener("popstate", () => this.render());
     window.addEventListener("resize", () => this.moved());
     document.addEventListener("keydown", (event) => this.key(event));
     byId("picture").addEventListener("click", (/** @type {MouseEvent} */ event) => this.click(event));
@@ -48,7 +48,7 @@ class Page {
     byId("conditions").addEventListener("click", () => this.change({ conditions: !this.state.conditions }));
     byId("tools").append(
       button("+", () => this.camera.zoom(1.25), { "aria-label": TEXTS.zoomIn }), button("−", () => this.camera.zoom(0.8), { "aria-label": TEXTS.zoomOut }),
-      button("⤢", () => this.camera.fit(), { "aria-label": TEXTS.fit }));
+      button("Fit", () => this.camera.fit(), { title: TEXTS.fit }));
     this.prepareTimes();
   }
 
@@ -81,11 +81,9 @@ class Page {
   /** @param {State} state @param {boolean} [replace] */
   go(state, replace = false) {
     const address = `#${formattedState(state)}`;
-    if (address === location.hash) this.render();
-    else if (replace) {
-      history.replaceState(null, "", address);
-      this.render();
-    } else location.hash = address;
+    if (replace || address === location.hash) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+    this.render();
   }
 
   get at() {

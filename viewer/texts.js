@@ -78,6 +78,7 @@ export const TEXTS = {
   columns: "Columns",
   showColumns: "Show columns",
   hideColumns: "Hide columns",
+  seeAbove: "see above",
   path: "Path as a list",
   impactOf: "What depends on it",
   impactNone: "Nothing depends on it.",

@@ -167,17 +167,28 @@ def coverage(
 ) -> None:
     """Show how much of what runs has lineage, worst first.
 
-    throughline lake coverage --level owner
+    By job and owner: how many runs of Spark are exact by plan, and how many have the listener's columns alone, because
+    their job runs without throughline-plan.jar.
+
+        throughline lake coverage --level store
+        throughline lake coverage --level job
     """
     if level not in _LEVELS:
         fail(f"--level {level} is none: {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
     with opened_lake(root, engine=engine) as lake:
-        from spark_pipeline.tables.schemas import COVERAGE  # noqa: PLC0415 - see opened_lake
+        from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
 
-        rows = lake.read(COVERAGE).where(f"level = '{level}'").orderBy("score", "name").drop("batch", "level")
-        _show(rows, ("name", "assets", "linked", "columns", "traced", "failed", "score"), wide=wide, as_json=as_json)
+        from spark_pipeline.tables.schemas import COVERAGE  # noqa: PLC0415 - the same
+
+        rows = lake.read(COVERAGE).where(f"level = '{level}'").drop("batch", "level")
+        order = [f.desc("by_listener"), f.desc("runs")] if level in _OF_RUNS else [f.asc("score")]
+        _show(rows.orderBy(*order, "name"), _NARROW.get(level, _DATA_SETS), wide=wide, as_json=as_json)
 
 
+_OF_RUNS = ("owner", "job")
+_DATA_SETS = ("name", "assets", "linked", "columns", "traced", "score")
+_RUNS = ("name", "runs", "failed", "exact", "by_listener")
+_NARROW = {**dict.fromkeys(_OF_RUNS, _RUNS), "all": (*_DATA_SETS, *_RUNS[1:])}
 _LEVELS = ("asset", "store", "owner", "job", "all")
 
 
