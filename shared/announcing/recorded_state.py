@@ -1,12 +1,13 @@
 """The state of lineage on record, as a snapshot."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import structs
 
 from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.document import LineageDocument
 from shared.model import AssetSchema, Process
 from shared.publishing.placeholders.columns import merged_columns
 from shared.publishing.planning.options import PublishOptions
@@ -15,14 +16,23 @@ from shared.query.recorded_document import on_matched_assets
 from shared.records.asset_matches import all_matches
 from shared.storage.port import Storage
 from shared.watching.comparing.rhythm import due
-from shared.watching.comparing.snapshot import Overdue, Snapshot, snapshot_of
+from shared.watching.comparing.snapshot import BrokenGate, Overdue, Snapshot, snapshot_of
 
 _ONE_START = timedelta(minutes=10)
 """Starts that lie this close together are one: a job often writes a table in several steps."""
 
 
-def recorded_snapshot(storage: Storage, options: PublishOptions) -> Snapshot:
-    """The snapshot of all recorded processes, on the assets that the catalog was found to have.
+Gates = Callable[[LineageDocument], Sequence[BrokenGate]]
+"""Judges a document by policies: the rules that do not hold."""
+
+
+def no_gates(_document: LineageDocument) -> Sequence[BrokenGate]:
+    """No policy."""
+    return ()
+
+
+def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = no_gates) -> Snapshot:
+    """The snapshot of all recorded processes, on the assets that the catalog was found to have, judged by `gates`.
 
     Reads ledger, contributions and asset matches by one scan each. The columns of a data set are all that its writers
     report, or, without any, all that its readers report: one that reports fewer is no change. Raises StorageUnavailable
@@ -34,7 +44,7 @@ def recorded_snapshot(storage: Storage, options: PublishOptions) -> Snapshot:
     document = document_of("record", (KnownProcess(process=each) for each in _with_merged_schemas(named)))
     known = {each.qualified_name for each in named}
     overdue = (each for each in overdue_jobs(recorded, options.now()) if each.process in known)
-    return snapshot_of(document, overdue=tuple(overdue))
+    return snapshot_of(document, overdue=tuple(overdue), broken=tuple(gates(document)))
 
 
 def _with_merged_schemas(processes: Sequence[Process]) -> Iterator[Process]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from shared.announcing.delivery import Round
 from shared.announcing.outbox import decide
 from shared.announcing.port import Sender
-from shared.announcing.recorded_state import recorded_snapshot
+from shared.announcing.recorded_state import Gates, no_gates, recorded_snapshot
 from shared.announcing.standing import Standing, begin, end, note_look, standing
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import Retry
@@ -36,14 +36,15 @@ def _utc_now() -> datetime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
     """How to watch. `rules`: which message goes where; `senders`: the open channels by name; `every`: how long after
-    one look at lineage the next is due; `source`: whose state is compared, `record` or `lake`; `now`: the clock;
-    `seconds`: a monotonic clock; `parallel`: channels at a time.
+    one look at lineage the next is due; `source`: whose state is compared, `record` or `lake`; `gates`: the policies;
+    `now`: the clock; `seconds`: a monotonic clock; `parallel`: channels at a time.
     """
 
     rules: Rules
     senders: Mapping[str, Sender]
     every: timedelta = timedelta(minutes=15)
     source: str = "record"
+    gates: Gates = no_gates
     now: Callable[[], datetime] = _utc_now
     seconds: Callable[[], float] = time.monotonic
     parallel: ParallelMap = field(default_factory=ParallelMap)
@@ -92,7 +93,7 @@ def watch_due(storage: Storage, options: WatchOptions | None, publishing: Publis
     if options is None:
         return {}
     try:
-        done = watch(storage, options, lambda: recorded_snapshot(storage, publishing))
+        done = watch(storage, options, lambda: recorded_snapshot(storage, publishing, options.gates))
     except Retry as error:
         _LOG.warning("the watch was put off error=%s", type(error).__name__)
         return {}

@@ -15,7 +15,7 @@ from cli.ui.console import counted, fail, note, out, plain, print_json, quiet
 from cli.ui.interrupt import stopping
 from cli.ui.options import AsJson, Plan
 from shared.announcing.local_channels import TelemetryChannel
-from shared.announcing.recorded_state import recorded_snapshot
+from shared.announcing.recorded_state import no_gates, recorded_snapshot
 from shared.announcing.rounds import Watched, WatchOptions, pending_messages
 from shared.announcing.rounds import watch as watch_round
 from shared.bootstrap import Worker, watch_rules, watching
@@ -56,7 +56,8 @@ def watch(
     source = "lake" if lake else "record"
 
     def look() -> Snapshot:
-        return _lake(lake) if lake else recorded_snapshot(parts.storage, parts.publishing)
+        gates = parts.watching.gates if parts.watching else no_gates
+        return _lake(lake) if lake else recorded_snapshot(parts.storage, parts.publishing, gates)
 
     if plan:
         with reported():
