@@ -95,11 +95,8 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 def _in_browser(browser: Browser, document: LineageDocument) -> list[tuple[str, float, str, float]]:
     draw = random.Random(1)
     searches = [browser.run(_SEARCH, text) for _ in range(3) for text in _SEARCHES]
-    deep = [
-        number
-        for number, each in enumerate(document.columns)
-        if each.name and each.dataset > len(document.datasets) * 0.8
-    ]
+    written = {flow.output for flow in document.flows}
+    deep = [number for number, each in enumerate(document.columns) if each.name and each.dataset in written]
     ways, hops = [], []
     for _ in range(_ROUNDS):
         column = document.columns[draw.choice(deep)]

@@ -98,7 +98,7 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.query": _room(
-        "errors lineage model atlas catalog storage storage_layout records events publishing", "msgspec"
+        "errors lineage model atlas catalog storage storage_layout translation records events publishing", "msgspec"
     ),
     "shared.watching": _room("lineage", "msgspec"),
     "shared.announcing": _room(

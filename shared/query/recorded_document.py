@@ -13,6 +13,7 @@ from shared.events.archive_index import ARCHIVED
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process
+from shared.publishing.planning.last_run import statement_of
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import recorded_processes
 from shared.publishing.planning.resolved_process import resolve_names
@@ -20,23 +21,30 @@ from shared.records.asset_matches import AssetMatch, all_matches
 from shared.records.run_state import RunState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import RUNS, STATE, stored_from_row
+from shared.translation.sql.statement_reader import redact
 
 _FAILURES = frozenset({"FAIL", "ABORT"})
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def document_of_record(storage: Storage, options: PublishOptions) -> LineageDocument:
+def document_of_record(storage: Storage, options: PublishOptions, *, statements: bool = False) -> LineageDocument:
     """The document of all recorded processes, on the assets that the catalog was found to have.
 
-    Reads the tables of runs, contributions and asset matches by one scan each. Raises StorageUnavailable.
+    Reads the tables of runs, contributions and asset matches by one scan each. `statements`: with the SQL of the last
+    run of each process, without literals, for which the events of that run are read. Raises StorageUnavailable.
     """
     matches = {each.own: each for each in all_matches(storage)}
     failed = _failed_processes(storage)
-    return document_of("record", _known(storage, options, matches, failed))
+    return document_of("record", _known(storage, options, matches, failed, statements=statements))
 
 
 def _known(
-    storage: Storage, options: PublishOptions, matches: Mapping[AssetKey, AssetMatch], failed: frozenset[str]
+    storage: Storage,
+    options: PublishOptions,
+    matches: Mapping[AssetKey, AssetMatch],
+    failed: frozenset[str],
+    *,
+    statements: bool,
 ) -> Iterator[KnownProcess]:
     for each in recorded_processes(storage, options):
         process = on_matched_assets(each.process, matches)
@@ -47,6 +55,9 @@ def _known(
                 last=each.seen.last if each.seen else None,
                 last_run=each.last_supporter,
                 health=Health.FAILED if each.key in failed else Health.GOOD,
+                statement=redact(statement_of(storage, each.last_supporter))
+                if statements and each.last_supporter
+                else "",
             )
 
 

@@ -85,6 +85,7 @@ def view(
     mermaid: Annotated[_File, typer.Option(metavar="FILE", help="Write a Mermaid diagram")] = None,
     dot: Annotated[_File, typer.Option(metavar="FILE", help="Write a Graphviz diagram")] = None,
     csv: Annotated[_File, typer.Option(metavar="FILE", help="Write a row for each edge")] = None,
+    sql: Annotated[bool, typer.Option("--sql", help="Add the SQL of last runs, without literals")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Serve on this port; 0: a free one")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser")] = True,
     home: Home = HOME,
@@ -111,7 +112,7 @@ def view(
         if path
     }
     moments = tuple(_moment(option, text) for option, text in (("--as-of", as_of), ("--compare", compare)))
-    document = _document(context, home, lake)
+    document = _document(context, home, lake, sql=sql)
     with _asked():
         shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
         for path, write in writers.items():
@@ -133,16 +134,16 @@ def _asked() -> Iterator[None]:
         fail(f"cannot write {error.filename}: {error.strerror}")
 
 
-def _document(context: typer.Context, home: Path, lake: str) -> LineageDocument:
+def _document(context: typer.Context, home: Path, lake: str, *, sql: bool) -> LineageDocument:
     if lake:
         with opened_lake(lake, engine=EngineName.auto) as opened:
             from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
 
-            document = document_of_lake(opened)
+            document = document_of_lake(opened, statements=sql)
     else:
         parts = parts_of(context, home)
         with reported():
-            document = document_of_record(parts.storage, parts.publishing)
+            document = document_of_record(parts.storage, parts.publishing, statements=sql)
     if not document.datasets:
         fail(
             "there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived, and"
