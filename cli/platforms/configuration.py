@@ -74,7 +74,7 @@ NEVER: Mapping[str, str] = {
     "spark.openlineage.transport.compression": "gzip comes in chunks, and Azure Functions hands those on empty",
     "spark.openlineage.transport.url with a path or ?code=": "the listener drops both",
     "spark.openlineage.transport.urlParams.code": "the key would stand in every access log: the header does not",
-    "spark.openlineage.facets.spark.logicalPlan.disabled=false": "these plans lack paths and grow to many megabytes: throughline-plan.jar sends what is of use",
+    "spark.openlineage.facets.spark.logicalPlan.disabled=false": "plans without paths, of many megabytes",
     "spark.openlineage.columnLineage.datasetLineageEnabled=false": "filters and joins would be copied into each column",
     "spark.openlineage.appName per run": "the application's name is part of a process's identity",
 }

@@ -1,7 +1,7 @@
 """The files that `throughline config` writes beside the properties, and its steps: texts with `$name` to fill in.
 
-Each name is a field of `Wanted`, or one that `configuration` makes: jar, jars, header, file, script, pick_up, plan_file,
-listeners.
+Each name is a field of `Wanted`, or one that `configuration` makes: jar, jars, header, file, script, pick_up,
+plan_file, listeners.
 """
 
 INIT_SCRIPT = """\
@@ -111,16 +111,16 @@ THEN_JAR = (
 )
 SEE = "Run a job that writes something, then: throughline status"
 PLAN_PACKAGE = (
-    "Upload $plan_file in the same way, and add it to the pool's packages: a session whose configuration names the plan "
-    "listener does not start without it"
+    "Upload $plan_file in the same way, and add it to the pool's packages: a session whose configuration names the "
+    "plan listener does not start without it"
 )
 PLAN_WORKSPACE = (
     "Put $plan_file beside it: databricks workspace import $folder/throughline-plan.jar --file $plan_file --format AUTO"
 )
 PLAN_VOLUME = "Put $plan_file into the volume too: databricks fs cp $plan_file dbfs:$folder/"
 PLAN_LIBRARY = (
-    "Upload $plan_file to the Environment (Custom libraries): a session whose properties name the plan listener does not "
-    "start without it"
+    "Upload $plan_file to the Environment (Custom libraries): a session whose properties name the plan listener does "
+    "not start without it"
 )
 OF_PLANS = frozenset({PLAN_PACKAGE, PLAN_WORKSPACE, PLAN_VOLUME, PLAN_LIBRARY})
 """The steps that are left out without Spark's plans."""

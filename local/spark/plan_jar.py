@@ -1,7 +1,7 @@
 """`python -m local.spark.plan_jar`: the plan listener as a jar, the same bytes whenever it is made from the same files.
 
-An installed wheel has the jar in it. In a checkout `spark_listener/src` is compiled to Java 8 bytecode by Eclipse's compiler, which is pinned, against the jars of the
-pinned PySpark 3.5: a Java runtime is enough, and every machine has the same compiler. The archive has no times and
+An installed wheel has the jar in it. In a checkout `spark_listener/src` is compiled to Java 8 bytecode by Eclipse's
+compiler, which is pinned, against the jars of the pinned PySpark 3.5: a Java runtime is enough, and every machine has the same compiler. The archive has no times and
 names its files in order.
 """
 
@@ -42,7 +42,8 @@ class PlanJarError(Exception):
 def plan_jar(*, build: Path = BUILD) -> Path:
     """Return the jar: of the wheel, or of a checkout, compiled when its sources are new.
 
-    A checkout raises PlanJarError, NoJavaError (the compiler runs on Java 17 or later), InterpreterError without PySpark.
+    A checkout raises PlanJarError, NoJavaError (the compiler runs on Java 17 or later), InterpreterError without
+    PySpark.
     """
     if SHIPPED.exists():
         return SHIPPED

@@ -53,7 +53,7 @@ COLUMNS: Mapping[str, Mapping[str, set[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One combination: plans that were sent, how many under the listener's run ids, and all that is not as it should be."""
+    """One combination: plans that were sent, how many of them under the listener's run ids, and what is wrong."""
 
     spark: str
     listener: str
@@ -101,7 +101,7 @@ def outcome(platform: Platform, listener: str, order: str) -> Outcome:
     return replace(
         found,
         plans=len(facets),
-        joined=sum(facet["joined"] for facet in facets),
+        joined=sum(facet["joined"] is True for facet in facets),
         problems=tuple(_problems(list(_merged(events, plans)), facets, joined=order != "absent")),
     )
 
