@@ -45,6 +45,7 @@ PROOFS: dict[str, str] = {
     "throughline replay": "tests/cli/test_deadletter.py",
     "throughline retire": "tests/cli/test_control.py",
     "throughline run": "tests/cli/test_run_and_events.py",
+    "throughline search": "tests/cli/test_search.py",
     "throughline send": "tests/e2e/test_world.py",
     "throughline shadow": "tests/cli/test_control.py",
     "throughline show": "tests/e2e/test_world.py",

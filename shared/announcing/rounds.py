@@ -115,14 +115,14 @@ def _watch(
     number, looked = 0, False
     current: Standing | None = found
     if found.pending:
-        number, current = _finish(storage, found, options)
+        number, current = _finish(storage, found, options, session)
     if current and (at_once or current.looked is None or now - current.looked >= options.every):
         data = packed(look())
         looked = True
         if current.same(data):
             note_look(storage, current, now)
         elif begun := begin(storage, current, data, now):
-            more, _ = _finish(storage, begun, options)
+            more, _ = _finish(storage, begun, options, session)
             number += more
     delivery = Round(
         storage=storage,
@@ -137,7 +137,9 @@ def _watch(
     )
 
 
-def _finish(storage: Storage, begun: Standing, options: WatchOptions) -> tuple[int, Standing | None]:
+def _finish(
+    storage: Storage, begun: Standing, options: WatchOptions, session: LeaseSession
+) -> tuple[int, Standing | None]:
     """Decide the messages of a comparison that was begun, and close it: how many were new, and the standing then (None
     where another worker closed it).
     """
@@ -145,6 +147,7 @@ def _finish(storage: Storage, begun: Standing, options: WatchOptions) -> tuple[i
     number = 0
     if before and after:
         for message in messages(before, after, comparison=begun.pending, now=options.now()):
+            session.may_continue()  # renews the lease; a comparison that was begun is finished
             number += decide(storage, message, options.rules.channels_for(message))
     return number, end(storage, begun)
 

@@ -53,7 +53,7 @@ COLUMNS: Mapping[str, Mapping[str, set[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One combination: plans that were sent, how many under the listener's run ids, and all that is not as it should be."""
+    """One combination: plans that were sent, how many of them under the listener's run ids, and what is wrong."""
 
     spark: str
     listener: str
@@ -101,7 +101,7 @@ def outcome(platform: Platform, listener: str, order: str) -> Outcome:
     return replace(
         found,
         plans=len(facets),
-        joined=sum(facet["joined"] for facet in facets),
+        joined=sum(facet["joined"] is True for facet in facets),
         problems=tuple(_problems(list(_merged(events, plans)), facets, joined=order != "absent")),
     )
 
@@ -123,7 +123,9 @@ def _problems(runs: Sequence[MergedRun], facets: Sequence[Mapping[str, object]],
             yield f"{name} is {found}"
     if not any(run.ended == "FAIL" for run in runs):
         yield "no failure"
-    if not any(each.key[1].endswith("/target") and dict(each.fields).get("name") for run in runs for each in run.outputs):
+    if not any(
+        each.key[1].endswith("/target") and dict(each.fields).get("name") for run in runs for each in run.outputs
+    ):
         yield "MERGE has no columns"
 
 
@@ -144,7 +146,7 @@ def _sources(parts: Iterable[OutputField]) -> set[str]:
 
 
 def _facet(line: bytes) -> dict[str, object]:
-    facet: dict[str, object] = json.loads(line)["run"]["facets"].get("throughline_plan", {})
+    facet: dict[str, object] = json.loads(line)["run"].get("facets", {}).get("throughline_plan", {})
     return facet
 
 
@@ -160,7 +162,9 @@ def main() -> int:
     parser.add_argument("--order", action="append", choices=ORDERS)
     options = parser.parse_args()
     bad = 0
-    sys.stdout.write("| Spark | listener | which is | plans | under its run ids | columns |\n|---|---|---|---|---|---|\n")
+    sys.stdout.write(
+        "| Spark | listener | which is | plans | under its run ids | columns |\n|---|---|---|---|---|---|\n"
+    )
     for short in options.spark or SPARKS:
         for order in options.order or ORDERS:
             versions = (LISTENER_VERSION,) if order == "absent" else tuple(options.listener or LISTENER_VERSIONS)
