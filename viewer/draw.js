@@ -181,7 +181,7 @@ function foldElement(card, name) {
 function moreElement(name, way, hidden, all) {
   const left = way === "<";
   const words = `+${hidden} of ${all}`;
-  return svg("g", { class: "more", transform: `translate(${left ? -66 : CARD_WIDTH + 4} ${HEAD_HEIGHT / 2 - 10})`, tabindex: 0,
+  return svg("g", { class: "more", transform: `translate(${left ? -8 : CARD_WIDTH - 54} -14)`, tabindex: 0,
     role: "button", "data-more": `${way}${name}`, "aria-label": `${left ? TEXTS.upstream : TEXTS.downstream}: ${words}` },
   svg("rect", { class: "hit", width: 62, height: 20, rx: 10 }), svg("text", { x: 31, y: 14, "text-anchor": "middle" }, words));
 }

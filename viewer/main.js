@@ -73,6 +73,12 @@ class Page {
     this.go(chosen(this.state, asset, column));
   }
 
+  /** Choose from the path as a list, and stay in it. @param {string} asset @param {string} column */
+  chooseInTree(asset, column) {
+    this.choose(asset, column);
+    byId("panel").querySelector("[role=treeitem]")?.focus();
+  }
+
   /** @param {Partial<State>} part @param {boolean} [replace] whether back does not return to the state before */
   change(part, replace = false) {
     this.go({ ...this.state, ...part }, replace);
@@ -93,6 +99,7 @@ class Page {
   render() {
     const focus = this.focusKey();
     this.state = parsedState(location.hash.length > 1 ? location.hash.slice(1) : this.start);
+    const wrong = this.withoutWrongTimes();
     const { model, state } = this;
     const dataset = model.byName.get(state.asset);
     const column = dataset === undefined || !state.column ? undefined : model.column(dataset, state.column);
@@ -113,10 +120,21 @@ class Page {
     if (process >= 0) content = processPanel(view, process);
     else if (state.compare) content = [...changesPanel(view, changes, state.view === "estate" ? undefined : dataset), ...content];
     const selection = dataset === undefined || !isKnown ? null : this.selection(dataset, column);
-    if (selection && dataset !== undefined && process < 0) content.push(element("h3", {}, TEXTS.path), pathTree(model, selection, dataset, column));
-    byId("panel").replaceChildren(...content);
+    if (selection && dataset !== undefined && process < 0) content.push(element("h3", {}, TEXTS.path), pathTree(model, selection, dataset, column, this.chooseInTree.bind(this)));
+    byId("panel").replaceChildren(...wrong, ...content);
     this.draw(selection, changes);
     this.refocus(focus);
+  }
+
+  /** Take what is no time of this lineage out of the state. @returns {Node[]} what to say about it */
+  withoutWrongTimes() {
+    const { model, state } = this;
+    const given = [state.at, state.compare].filter(Boolean);
+    const wrong = model.history ? given.filter((each) => Number.isNaN(Date.parse(each))) : given;
+    if (!wrong.length) return [];
+    const kept = (/** @type {string} */ text) => (wrong.includes(text) ? "" : text);
+    this.state = { ...state, at: kept(state.at), compare: kept(state.compare) };
+    return [element("p.error", { role: "alert" }, model.history ? `${TEXTS.noTime} ${wrong.join(", ")}` : TEXTS.noHistory)];
   }
 
   /** What is shown; with a comparison what either time has. @param {number} dataset @param {number | undefined} column @returns {Selection} */

@@ -8,8 +8,9 @@ import { KIND_WORDS, TEXTS } from "./texts.js";
  * @typedef {import("./select.js").Selection} Selection
  */
 
-/** @param {Model} model @param {Selection} selection @param {number} dataset @param {number | undefined} column */
-export function pathTree(model, selection, dataset, column) {
+/** @param {Model} model @param {Selection} selection @param {number} dataset @param {number | undefined} column
+ * @param {(asset: string, column: string) => void} choose */
+export function pathTree(model, selection, dataset, column, choose) {
   const tree = element("ul", { role: "tree", "aria-label": TEXTS.path });
   for (const [way, title, none] of /** @type {const} */ ([["up", TEXTS.upstream, TEXTS.nothingUpstream], ["down", TEXTS.downstream, TEXTS.nothingDownstream]])) {
     const branch = column === undefined ? datasetBranch(model, selection, dataset, way, new Set([dataset]))
@@ -18,7 +19,13 @@ export function pathTree(model, selection, dataset, column) {
   }
   const first = tree.querySelector("[role=treeitem]");
   if (first) first.setAttribute("tabindex", "0");
-  tree.addEventListener("keydown", (event) => moved(tree, event));
+  tree.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") followed(event, choose);
+    else moved(tree, event);
+  });
+  tree.addEventListener("click", (event) => {
+    if (/** @type {Element} */ (event.target).tagName === "SPAN") followed(event, choose);
+  });
   return tree;
 }
 
@@ -71,6 +78,16 @@ function datasetBranch(model, selection, dataset, way, seen) {
     const note = again ? [...processes, TEXTS.seeAbove] : [...processes];
     return item(`${model.longName(end)} (${note.join("; ")})`, beyond, { "data-dataset": model.datasets[end].qualified_name });
   });
+}
+
+/** Choose what an item of the tree names. @param {Event} event @param {(asset: string, column: string) => void} choose */
+function followed(event, choose) {
+  const named = /** @type {HTMLElement} */ (event.target).closest("[role=treeitem]");
+  const asset = named?.getAttribute("data-dataset");
+  if (!asset) return;
+  event.preventDefault();
+  event.stopPropagation();
+  choose(asset, named?.getAttribute("data-column") ?? "");
 }
 
 /** Keys of the tree pattern: up and down, left and right, Home and End. @param {HTMLElement} tree @param {KeyboardEvent} event */

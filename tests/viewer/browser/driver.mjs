@@ -4,15 +4,19 @@ import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
-const [, , folder, executable] = process.argv;
+const [, , folder, executable, unpacked] = process.argv;
 const require = createRequire(`${folder}/`);
 const { chromium } = require("playwright-core");
 
 async function launched() {
   if (executable) return chromium.launch({ executablePath: executable, args: ["--no-sandbox", "--disable-gpu"] });
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = unpacked; // where the package looks for what it has unpacked, also its libraries and fonts
   const own = (await import(pathToFileURL(require.resolve("@sparticuz/chromium")).href)).default;
-  const args = own.args.filter((each) => each !== "--single-process");
-  return chromium.launch({ executablePath: await own.executablePath(), args });
+  const executablePath = await own.executablePath();
+  if (TMPDIR === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = TMPDIR;
+  return chromium.launch({ executablePath, args: own.args.filter((each) => each !== "--single-process") });
 }
 
 const browser = await launched();
@@ -21,10 +25,11 @@ let page;
 let problems = [];
 let requests = [];
 
-async function opened({ url, dark, width = 1400, height = 850 }) {
+async function opened({ url, dark, without = [], width = 1400, height = 850 }) {
   await page?.context().close();
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", acceptDownloads: true });
   page = await context.newPage();
+  await page.addInitScript((names) => names.forEach((name) => delete globalThis[name]), without);
   problems = [];
   requests = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
@@ -47,6 +52,18 @@ const commands = {
   evaluate: ({ code, argument }) => page.evaluate(asFunction(code), argument ?? null),
   click: ({ selector, nth = 0 }) => page.locator(selector).nth(nth).click({ timeout: 5000 }),
   press: ({ key }) => page.keyboard.press(key),
+  drag: async ({ from, to }) => {
+    await page.mouse.move(...from);
+    await page.mouse.down();
+    await page.mouse.move(...to, { steps: 4 });
+    await page.mouse.up();
+  },
+  move: ({ to }) => page.mouse.move(...to),
+  wheel: async ({ at, by }) => {
+    await page.mouse.move(...at);
+    await page.mouse.wheel(0, by);
+  },
+  reload: () => page.reload().then(() => null),
   fill: ({ selector, text }) => page.locator(selector).fill(text),
   back: () => page.goBack(),
   forward: () => page.goForward(),

@@ -18,6 +18,8 @@ _HERE = Path(__file__).parent
 _PINNED = (_HERE / "package.json", _HERE / "package-lock.json")
 _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 _SECONDS = 600
+_LIBRARIES = {"AWS_LAMBDA_JS_RUNTIME": "nodejs22.x"}
+"""What makes `@sparticuz/chromium` bring the libraries that a bare machine lacks (its helper.js)."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -26,28 +28,52 @@ class BrowserError(AssertionError):
 
 
 def installed() -> Path:
-    """The folder with the pinned packages, installed once into `build/viewer-tests`."""
+    """The folder with the pinned packages, installed once into `build/viewer-tests`. Raises BrowserError."""
 
     def make(folder: Path) -> None:
         for path in _PINNED:
             shutil.copy(path, folder)
-        subprocess.run([*find_node().npm, "ci", *_FLAGS], cwd=folder, capture_output=True, check=True, timeout=_SECONDS)
+        _run([*find_node().npm, "ci", *_FLAGS], folder, "`npm ci` for the page's tests failed, is there a network?")
 
     return install_once("viewer-tests", _PINNED, make)
+
+
+def unpacked() -> Path:
+    """The folder with the browser of `@sparticuz/chromium`, unpacked once into `build/viewer-browser`.
+
+    The package itself would unpack into the folder for temporary files, and there it takes any file of the right name
+    for its browser: one of another version, or one that another worker of the tests is still writing.
+    """
+    packages = installed()
+
+    def make(folder: Path) -> None:
+        command = [str(find_node().node), str(_HERE / "unpack.mjs"), str(packages)]
+        _run(command, folder, "the browser of npm could not be unpacked", TMPDIR=str(folder), **_LIBRARIES)
+
+    return install_once("viewer-browser", _PINNED, make)
+
+
+def _run(command: list[str], folder: Path, failure: str, **more: str) -> None:
+    environment = {**os.environ, **more}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS
+    )
+    if done.returncode:
+        raise BrowserError(f"{failure} {done.stderr.strip()[-2000:]}\nInstall Chromium, or run `make tests` again.")
 
 
 class Browser:
     """One browser; `open` gives it a new page with nothing kept of the one before."""
 
     def __init__(self) -> None:
-        folder = installed()
         executable = next((found for name in _BROWSERS if (found := shutil.which(name))), "")
+        own = "" if executable else str(unpacked())
         self._process = subprocess.Popen(
-            [str(find_node().node), str(_HERE / "driver.mjs"), str(folder), executable],
+            [str(find_node().node), str(_HERE / "driver.mjs"), str(installed()), executable, own],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "AWS_LAMBDA_JS_RUNTIME": "nodejs22.x"},  # so that its libraries are unpacked too
+            env={**os.environ, **_LIBRARIES},
         )
         self.version: str = self._answer()["ready"]
 
@@ -85,10 +111,15 @@ class Browser:
             raise BrowserError(answer["error"])
         return answer["value"]
 
-    def open(self, page: Path | str, *, state: str = "", dark: bool = False) -> float:
-        """Open a page in this state; returns the milliseconds until it was usable."""
+    def open(self, page: Path | str, *, state: str = "", dark: bool = False, without: tuple[str, ...] = ()) -> float:
+        """Open a page in this state; returns the milliseconds until it was usable.
+
+        `without` names globals that the browser is to lack, as an older one does.
+        """
         address = page if isinstance(page, str) else page.resolve().as_uri()
-        milliseconds: float = self.ask("open", url=f"{address}#{state}" if state else address, dark=dark)
+        milliseconds: float = self.ask(
+            "open", url=f"{address}#{state}" if state else address, dark=dark, without=without
+        )
         return milliseconds
 
     def run(self, code: str, argument: Any = None) -> Any:
