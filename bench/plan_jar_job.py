@@ -38,6 +38,7 @@ def block(kind: str, frame: DataFrame, count: int, writes: int) -> None:
     print(json.dumps({"kind": kind, "listeners": count, "seconds": seconds, "writes": took}), flush=True)
 
 
+bus.waitUntilEmpty()  # a queue that loses its last listener while one works can lock the bus
 for each in listeners:
     context.removeSparkListener(each)
 shutil.rmtree(folder, ignore_errors=True)
