@@ -18,6 +18,11 @@ class Sizes:
     plan_rounds: int = 5
     plan_bytes: int = 23_000_000
     """As the largest events that users report."""
+    plan_jar_blocks: int = 10
+    plan_jar_writes: int = 20
+    """Small writes of a block."""
+    plan_jar_wide: int = 9
+    """Writes of 450 columns."""
     curve_rounds: int = 3
     run_events: tuple[int, ...] = (1_000, 10_000, 100_000)
     table_columns: tuple[int, ...] = (100, 300, 1_000, 3_000, 10_000)
@@ -44,6 +49,9 @@ QUICK = Sizes(
     decode_rounds=3,
     decode_bytes=100_000,
     plan_rounds=2,
+    plan_jar_blocks=3,
+    plan_jar_writes=3,
+    plan_jar_wide=2,
     curve_rounds=1,
     run_events=(100, 1_000),
     table_columns=(100, 1_000),

@@ -42,8 +42,7 @@ class Watch:
         listener, self._listener = self._listener, None
         if listener is not None and not self._context.isStopped():
             self._context.listenerBus().waitUntilEmpty()
-            self._context.removeSparkListener(listener)
-            listener.close()
+            listener.close()  # it stays where it is: Spark's bus can lock where the last listener of a queue is removed
 
     def __enter__(self) -> Self:
         """Return the watch, which is on already."""
@@ -66,7 +65,7 @@ def watch(spark: "SparkSession", *, url: str = "", key: str = "", namespace: str
     the jar can't be read there, and where no receiver is known.
     """
     context, gateway = _driver(spark)
-    if any(each.getClass().getName() == LISTENER_CLASS for each in context.listenerBus().listeners()):
+    if any(each.getClass().getName() == LISTENER_CLASS and each.isOn() for each in context.listenerBus().listeners()):
         return Watch(context, None)
     conf = context.getConf()
     given = {

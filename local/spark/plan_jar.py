@@ -1,8 +1,8 @@
 """`python -m local.spark.plan_jar`: the plan listener as a jar, the same bytes whenever it is made from the same files.
 
 An installed wheel has the jar in it. In a checkout `spark_listener/src` is compiled to Java 8 bytecode by Eclipse's
-compiler, which is pinned, against the jars of the pinned PySpark 3.5: a Java runtime is enough, and every machine has the same compiler. The archive has no times and
-names its files in order.
+compiler, which is pinned, against the jars of the pinned PySpark 3.5: a Java runtime is enough, and every machine has
+the same compiler. The archive has no times and names its files in order.
 """
 
 import argparse

@@ -79,7 +79,7 @@ public final class PlanListener extends SparkListener {
 
   @Override
   public void onOtherEvent(SparkListenerEvent event) {
-    if (!enabled) {
+    if (!isOn()) {
       return;
     }
     try {
@@ -96,6 +96,11 @@ public final class PlanListener extends SparkListener {
   @Override
   public void onApplicationEnd(SparkListenerApplicationEnd event) {
     close();
+  }
+
+  /** Whether plans are sent: it is enabled, and neither the application has ended nor `close` been called. */
+  public boolean isOn() {
+    return enabled && !closed;
   }
 
   /** Waits a while until what is queued is sent; the thread ends after the last of it. */
