@@ -98,7 +98,8 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.query": _room(
-        "errors lineage model atlas catalog storage storage_layout translation records events publishing", "msgspec"
+        "errors lineage model atlas catalog storage storage_layout translation records events publishing watching",
+        "msgspec",
     ),
     "shared.watching": _room("lineage", "msgspec"),
     "shared.announcing": _room(

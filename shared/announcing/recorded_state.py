@@ -1,8 +1,7 @@
 """The state of lineage on record, as a snapshot."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
@@ -11,16 +10,12 @@ from shared.lineage.document import LineageDocument
 from shared.model import AssetSchema, Process
 from shared.publishing.placeholders.columns import merged_columns
 from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import RecordedProcess, recorded_processes
+from shared.publishing.planning.planner import recorded_processes
+from shared.query.overdue_jobs import overdue_jobs
 from shared.query.recorded_document import on_matched_assets
 from shared.records.asset_matches import all_matches
 from shared.storage.port import Storage
-from shared.watching.comparing.rhythm import due
-from shared.watching.comparing.snapshot import BrokenGate, Overdue, Snapshot, snapshot_of
-
-_ONE_START = timedelta(minutes=10)
-"""Starts that lie this close together are one: a job often writes a table in several steps."""
-
+from shared.watching.comparing.snapshot import BrokenGate, Snapshot, snapshot_of
 
 Gates = Callable[[LineageDocument], Sequence[BrokenGate]]
 """Judges a document by policies: the rules that do not hold."""
@@ -61,22 +56,3 @@ def _with_merged_schemas(processes: Sequence[Process]) -> Iterator[Process]:
             if merged[asset.key]
         }
         yield structs.replace(process, schemas=tuple(schemas[name] for name in sorted(schemas)))
-
-
-def overdue_jobs(recorded: Iterable[RecordedProcess], now: datetime) -> Iterator[Overdue]:
-    """The processes that have not started when their own rhythm says."""
-    for each in recorded:
-        starts = _apart(each.starts)
-        when = due(starts)
-        if when is not None and when < now:
-            yield Overdue(process=each.process.qualified_name, last_start=starts[-1], due=when)
-
-
-def _apart(starts: Iterable[datetime]) -> tuple[datetime, ...]:
-    found: list[datetime] = []
-    last = None
-    for start in starts:
-        if last is None or start - last > _ONE_START:
-            found.append(start)
-        last = start
-    return tuple(found)
