@@ -163,6 +163,7 @@ class Page {
     this.before = new Map(this.scene.cards.map((card) => [card.id, { x: card.x, y: card.y }]));
     this.subject = subject;
     this.large = this.scene.cards.length > MAX_SVG_CARDS;
+    for (const id of ["tools", "minimap"]) byId(id).toggleAttribute("hidden", !this.scene.cards.length);
     byId("picture").toggleAttribute("hidden", this.large);
     byId("canvas").hidden = !this.large;
     if (this.large) byId("layer").replaceChildren();

@@ -205,7 +205,11 @@ export function estatePanel(view) {
     : state.group === "zone" ? [dataset.store, dataset.zone].filter(Boolean).join("/") : dataset.store ?? ""));
   /** @type {Map<string, number[]>} */
   const groups = new Map();
-  for (const [number, group] of groupOf) groups.set(group, [...(groups.get(group) ?? []), number]);
+  for (const [number, group] of groupOf) {
+    const list = groups.get(group);
+    if (list) list.push(number);
+    else groups.set(group, [number]);
+  }
   const choice = element("p", {}, `${TEXTS.groupBy} `, ...(/** @type {const} */ ([["store", TEXTS.byStore], ["zone", TEXTS.byZone], ["job", TEXTS.byJob]])).map(
     ([name, text]) => button(text, () => actions.change({ group: name }), { "aria-pressed": String(state.group === name) })));
   const most = 60;
@@ -228,6 +232,6 @@ export function startPanel(view) {
   };
   return [
     element("p", {}, TEXTS.start), ...list(TEXTS.favourites, state.stars), ...list(TEXTS.lastSeen, state.seen),
-    element("h3", {}, TEXTS.help), facts(KEYS),
+    ...estatePanel(view), element("h3", {}, TEXTS.help), facts(KEYS),
   ];
 }

@@ -25,7 +25,7 @@ export const TEXTS = {
   unknownColumn: "This data set has no column with this name:",
   noTime: "This is not a time, so now is shown:",
   noHistory: "This lineage has no history, so now is shown: make the page with `throughline view --lake FOLDER`.",
-  start: "Search for a table or a column (press /), or choose one of these.",
+  start: "Search for a table or a column (press /), or choose one of the data sets below.",
   estate: "All data",
   map: "Lineage",
   impact: "Impact",

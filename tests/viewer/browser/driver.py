@@ -33,7 +33,11 @@ def installed() -> Path:
     def make(folder: Path) -> None:
         for path in _PINNED:
             shutil.copy(path, folder)
-        _run([*find_node().npm, "ci", *_FLAGS], folder, "`npm ci` for the page's tests failed, is there a network?")
+        _run(
+            [*find_node().npm, "ci", *_FLAGS],
+            folder,
+            "`npm ci` for the page's tests failed: is npm's registry reachable? Run them again.",
+        )
 
     return install_once("viewer-tests", _PINNED, make)
 
@@ -48,7 +52,13 @@ def unpacked() -> Path:
 
     def make(folder: Path) -> None:
         command = [str(find_node().node), str(_HERE / "unpack.mjs"), str(packages)]
-        _run(command, folder, "the browser of npm could not be unpacked", TMPDIR=str(folder), **_LIBRARIES)
+        _run(
+            command,
+            folder,
+            "npm's browser could not be unpacked: is there room for 300 MB? Or install Chromium.",
+            TMPDIR=str(folder),
+            **_LIBRARIES,
+        )
 
     return install_once("viewer-browser", _PINNED, make)
 
@@ -59,7 +69,7 @@ def _run(command: list[str], folder: Path, failure: str, **more: str) -> None:
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS
     )
     if done.returncode:
-        raise BrowserError(f"{failure} {done.stderr.strip()[-2000:]}\nInstall Chromium, or run `make tests` again.")
+        raise BrowserError(f"{failure}\n{done.stderr.strip()[-2000:]}")
 
 
 class Browser:
