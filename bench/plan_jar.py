@@ -50,7 +50,7 @@ def _times(kind: str, blocks: Sequence[Mapping[str, Any]], sizes: Sizes) -> Iter
         return [each["seconds"] / len(each["writes"]) for each in blocks if _is(each, kind, listeners)]
 
     def write(listeners: int) -> float:
-        return median(took for each in blocks if _is(each, kind, listeners) for took in each["writes"])
+        return float(median(took for each in blocks if _is(each, kind, listeners) for took in each["writes"]))
 
     added = write(_BOTH) - write(_LISTENER)
     for listeners, against, goal in (
@@ -71,7 +71,7 @@ def _times(kind: str, blocks: Sequence[Mapping[str, Any]], sizes: Sizes) -> Iter
 
 
 def _is(block: Mapping[str, Any], kind: str, listeners: int) -> bool:
-    return block["kind"] == kind and block["listeners"] == listeners
+    return bool(block["kind"] == kind and block["listeners"] == listeners)
 
 
 def _run(folder: Path, url: str, sizes: Sizes) -> list[dict[str, Any]]:
