@@ -1,6 +1,9 @@
 """`throughline view`: files without a browser, and errors that lead on."""
 
+import base64
+import gzip
 import os
+import re
 import signal
 import threading
 import urllib.request
@@ -12,9 +15,19 @@ from pathlib import Path
 import pytest
 
 from shared.catalog.memory import MemoryCatalog
+from shared.lineage.document import LineageDocument, decoded
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+
+
+def document_in(html: bytes) -> LineageDocument:
+    """The document that a page holds."""
+    found = re.search(rb'<script type="text/plain" id="data"[^>]*>([^<]*)<', html)
+    assert found
+    return decoded(gzip.decompress(base64.b64decode(found.group(1))))
+
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 
@@ -39,6 +52,23 @@ def test_every_form_is_written(parts: Parts, tmp_path: Path) -> None:
     for form in ("svg", "mermaid", "dot", "csv"):
         assert "first_name" in texts[form]
         assert "email" not in texts[form], "only what is on the column's way"
+
+
+def test_sql_is_in_the_page_only_when_asked_for_and_without_literals(tmp_path: Path) -> None:
+    made = Parts()
+    statement = "INSERT INTO clean SELECT * FROM raw WHERE city = 'planted-secret' AND age > 4711"
+    columns = lineage({"id": [source("raw", "id", IDENTITY)]})
+    event = body(inputs=["raw"], outputs=[dataset("clean", columnLineage=columns)])
+    event["job"]["facets"]["sql"] = {"query": statement}
+    for place in post(made.storage, packed(event)):
+        settle(made.storage, place)
+    publish(made.storage, MemoryCatalog(), made.worker.publishing)
+    texts = []
+    for options in ((), ("--sql",)):
+        assert made.run("view", "--html", str(tmp_path / "page.html"), *options).exit_code == 0
+        (process,) = document_in((tmp_path / "page.html").read_bytes()).processes
+        texts.append(process.statement)
+    assert texts == ["", "INSERT INTO clean SELECT * FROM raw WHERE city = ? AND age > ?"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import typer
 
 from cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Root, opened_lake
 from cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
-from cli.context.names_file import NamesFile
+from cli.context.names_file import TextFile
 from cli.context.target import HOME, Home, target
 from cli.ui.console import fail, note, out, print_json, progress_bar
 from cli.ui.options import AsJson, Key, Plan, Wide
@@ -38,7 +38,7 @@ def run(
     as_of: Annotated[
         str, typer.Option(metavar="TIME", help="The time that counts as now; `never`: no run times out")
     ] = "now",
-    names: NamesFile = None,
+    names: TextFile = None,
     cores: Cores = 2,
     memory: Memory = "2g",
     engine: EngineOption = EngineName.auto,

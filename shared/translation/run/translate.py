@@ -194,7 +194,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             end_not_seen=self.run.ended is None,
             sourceless=sourceless(output, target, columns),
             parsed=tuple(sorted(parsed)),
-            unresolved_tables=recovered.unresolved_tables,
+            unresolved_tables=() if self.run.exact_by_plan else recovered.unresolved_tables,
             generic_identity=self.identity.is_generic,
             batch_inputs=_read_by(self.context.batches) if self_only and output.sources is None else (),
             schemas=seen_schemas(self.datasets, {*named, target.qualified_name}),
