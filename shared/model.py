@@ -65,11 +65,37 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
     parsed: bool = False
 
 
-class AssetSchema(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
-    """The columns that a run saw the asset with `qualified_name` have, in their order, each with its type."""
+class Declared(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
+    """What events declare of a job or a data set: its owners (names with commas between), a description, and tags as
+    key, value and column (empty: the whole data set, or the job).
+    """
+
+    owner: str = ""
+    description: str = ""
+    tags: tuple[tuple[str, str, str], ...] = ()
+
+    def __or__(self, earlier: "Declared") -> "Declared":
+        """This, and what an earlier event declared where this says nothing."""
+        if earlier in (self, NOTHING_DECLARED):
+            return self
+        return Declared(
+            owner=self.owner or earlier.owner,
+            description=self.description or earlier.description,
+            tags=self.tags or earlier.tags,
+        )
+
+
+NOTHING_DECLARED = Declared()
+
+
+class AssetSchema(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
+    """The columns that a run saw the asset with `qualified_name` have, in their order, each with its type; and what its
+    events declare of it.
+    """
 
     qualified_name: str
     columns: tuple[tuple[str, str], ...]
+    declared: Declared = NOTHING_DECLARED
 
 
 class UnresolvedTable(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
@@ -83,13 +109,14 @@ class UnresolvedTable(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """Where a process is at home, in words for people, as far as events tell: the platform, its workspace, the notebook
-    or job, and an address that leads there. None of it changes from run to run.
+    or job, and an address that leads there; and what events declare of its job. None of it changes from run to run.
     """
 
     platform: str = ""
     workspace: str = ""
     job: str = ""
     link: str = ""
+    declared: Declared = NOTHING_DECLARED
 
 
 NO_ORIGIN = Origin()

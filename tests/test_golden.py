@@ -19,6 +19,7 @@ from shared.atlas.entities import asset_entity, process_entity
 from shared.model import EdgeKind, Process
 from shared.openlineage.merging import merge
 from shared.openlineage.selection import Ignore, select
+from shared.publishing.placeholders.columns import merged_declaration
 from shared.translation.reference import History, translate_history
 from tests.capture.scenario import scenarios
 from tests.support.golden import FOLDERS, GOLDEN, _events
@@ -85,15 +86,19 @@ def _document(history: History) -> dict[str, Any]:
     assets = {
         asset.qualified_name: asset for process in history.processes for asset in (*process.inputs, *process.outputs)
     }
+    declared = {key: merged_declaration(asset.key, history.processes) for key, asset in assets.items()}
     processes: list[dict[str, Any]] = [msgspec.to_builtins(process_entity(process)) for process in history.processes]
     for entity in processes:
         assert not entity.pop("facts"), "of no single run"
-        entity["attributes"] = dict(entity["attributes"])
+        owner = entity.pop("owner")
+        entity["attributes"] = dict(entity["attributes"]) | ({"owner": owner} if owner else {})
         entity["attributes"]["columnMapping"] = json.loads(entity["attributes"]["columnMapping"])
     return {
         "assets": [
             {"type": entity.type, "qualified_name": entity.qualified_name, "attributes": dict(entity.attributes)}
-            for _, entity in sorted((name, asset_entity(asset)) for name, asset in assets.items())
+            for _, entity in sorted(
+                (name, asset_entity(asset, declared=declared[name])) for name, asset in assets.items()
+            )
         ],
         "processes": processes,
     }

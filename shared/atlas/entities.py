@@ -9,7 +9,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field, fields
 
 import msgspec
-from msgspec.structs import asdict
 
 from shared.atlas.columns import weight
 from shared.atlas.limits import (
@@ -20,12 +19,15 @@ from shared.atlas.limits import (
     references_within,
     text_within,
 )
-from shared.model import DIRECT, Asset, ColumnEdge, Process
+from shared.model import DIRECT, NOTHING_DECLARED, Asset, ColumnEdge, Declared, Process
 from shared.translation.process.union import ALL_ROWS
 
 PROCESS_TYPE = "azure_synapse_operation"
 PROCESS_ATTRIBUTES = ("name", "description", "columnMapping")
 """What is written of a process beside its name and its edges."""
+
+ORIGIN_WORDS = ("platform", "workspace", "job", "link")
+"""The words of an origin, as `shared.model.Origin` names them."""
 
 LAST_RUN = "\n\nLast run: "
 """Between what a description says of the process and the facts of its last run."""
@@ -56,7 +58,7 @@ class ProcessEntity:
     """A process as an entity; inputs and outputs are the (type, qualified name) of its assets.
 
     `origin`: where its job runs, as pairs of name and value. `facts` of its last run change with each run, so they are
-    no part of the fingerprint.
+    no part of the fingerprint; nor is the declared `owner`, which the description has too.
     """
 
     type: str
@@ -66,6 +68,7 @@ class ProcessEntity:
     outputs: tuple[tuple[str, str], ...]
     origin: tuple[tuple[str, str], ...] = ()
     facts: str = field(default="", compare=False)
+    owner: str = field(default="", compare=False)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -105,14 +108,41 @@ PLACED = "Placed here by Throughline: a Spark job used it and no scan had found 
 """How the description of every placeholder begins."""
 
 
-def asset_entity(asset: Asset, state: str = "", columns: tuple[tuple[str, str], ...] = ()) -> AssetEntity:
+def owned_by(owner: str) -> str:
+    """The sentence of a description by which an owner that we wrote is known as ours."""
+    return f"Owner, as events declare: {owner}."
+
+
+def owner_to_write(owner: str, held_owner: str, held_description: str) -> str | None:
+    """The owner to send to a catalog that holds this owner and description; None to leave it alone: an owner that
+    people set is never replaced.
+    """
+    ours = bool(held_owner) and owned_by(held_owner) in held_description
+    if held_owner and not ours:
+        return None
+    return owner if owner or ours else None
+
+
+def _sentences(declared: Declared) -> tuple[str, ...]:
+    """What a description says of what is declared."""
+    return tuple(filter(None, (declared.description, owned_by(declared.owner) if declared.owner else "")))
+
+
+def asset_entity(
+    asset: Asset,
+    state: str = "",
+    columns: tuple[tuple[str, str], ...] = (),
+    declared: Declared = NOTHING_DECLARED,
+) -> AssetEntity:
     """An asset that no scan has found, as we create it: a placeholder, and marked as one. `state` is a sentence on what
-    became of it, `columns` are those that runs saw.
+    became of it, `columns` are those that runs saw, `declared` is what events declare of it.
     """
     attributes = {
         "name": _shown(asset),
-        "description": f"{PLACED} {state}".rstrip(),
+        "description": text_within(" ".join(filter(None, (PLACED, state, *_sentences(declared))))),
     }
+    if declared.owner:
+        attributes["owner"] = declared.owner
     if asset.type in _REQUIRED:
         attributes[_REQUIRED[asset.type]] = asset.qualified_name
     if asset.type == "kafka_topic":
@@ -135,7 +165,7 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
     are further sentences for its description.
     """
     mapping, shown, total = column_mapping(process.columns, with_indirect=with_indirect)
-    said = [f"Operations: {', '.join(process.operations)}."]
+    said = [f"Operations: {', '.join(process.operations)}.", *_sentences(process.origin.declared)]
     if process.generic_identity:
         said.append("Its job is known by a name only that many jobs share.")
     if process.end_not_seen:
@@ -154,7 +184,8 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         attributes=tuple(zip(PROCESS_ATTRIBUTES, attributes, strict=True)),
         inputs=tuple(held),
         outputs=tuple(outputs),
-        origin=tuple((word, value) for word, value in asdict(process.origin).items() if value),
+        origin=tuple((word, value) for word in ORIGIN_WORDS if (value := getattr(process.origin, word))),
+        owner=process.origin.declared.owner,
     )
 
 

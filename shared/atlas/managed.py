@@ -7,7 +7,7 @@ does not show a user's properties (`customAttributes`); it shows these.
 import json
 from typing import Any
 
-from shared.atlas.entities import PROCESS_TYPE
+from shared.atlas.entities import ORIGIN_WORDS, PROCESS_TYPE
 
 MANAGED = "Throughline"
 """The name of the group."""
@@ -24,10 +24,6 @@ def managed_attributes() -> dict[str, Any]:
         "typeVersion": "1.0",
         "attributeDefs": [_attribute(name) for name in ORIGIN_WORDS],
     }
-
-
-ORIGIN_WORDS = ("platform", "workspace", "job", "link")
-"""The words of an origin, as `shared.model.Origin` names them."""
 
 
 def _attribute(name: str) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shared.atlas.column_lineage import COLUMNS_OF_ASSET
-from shared.atlas.entities import LAST_RUN, PLACED, PROCESS_ATTRIBUTES, ProcessEntity
-from shared.atlas.managed import MANAGED, ORIGIN_WORDS
+from shared.atlas.entities import LAST_RUN, ORIGIN_WORDS, PLACED, PROCESS_ATTRIBUTES, ProcessEntity
+from shared.atlas.managed import MANAGED
 from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey, Node
 

@@ -11,7 +11,7 @@ from typing import Any
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas.columns import SCHEMA_TYPE, column_rule, schema_name
-from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
 from shared.atlas.managed import MANAGED
 from shared.catalog.answers import description_of, is_placed, links_of, node_of, process_of
 from shared.catalog.by_name import ByName, in_queries
@@ -84,6 +84,7 @@ class AtlasCatalog:
         change = schema_change(asset, self._columns_of(asset, held)) if told else NO_CHANGE
         if not change and description_of(held) == dict(asset.attributes)["description"]:
             return False
+        asset = _with_owner(asset, held)
         self._upload_all(with_columns([replace(asset, columns=asset.columns[:1])])[0])
         for batch in batches(change.written, _MOST_COLUMNS):
             self._upload_all(columns_alone(asset, batch))
@@ -119,6 +120,7 @@ class AtlasCatalog:
 
         self._client.forget_tries()
         managed = self._has_managed_group()
+        owners = self._owners(processes)
         entities = [
             AtlasProcess(
                 name=process.shown["name"],
@@ -127,7 +129,7 @@ class AtlasCatalog:
                 inputs=references(process.inputs),
                 outputs=references(process.outputs),
                 guid=str(-index),
-                attributes=process.shown,
+                attributes={**process.shown, **owners.get(process.key, {})},
                 **_origin(process, managed=managed),
             )
             for index, process in enumerate(processes, start=1)
@@ -186,12 +188,20 @@ class AtlasCatalog:
             if shown(entity, side) != sorted((guids[key], ACTIVE) for key in dict.fromkeys(keys))
         )
 
+    def _owners(self, processes: Sequence[ProcessEntity]) -> dict[AssetKey, dict[str, str]]:
+        """The attribute `owner` of those for which events declare one, as far as it may be written."""
+        declared = {process.key: process.owner for process in processes if process.owner}
+        held = self._names.held(declared) if declared else {}
+        wanted = {key: _owner(owner, held.get(key)) for key, owner in declared.items()}
+        return {key: {"owner": owner} for key, owner in wanted.items() if owner is not None}
+
     def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:
         """As the port says: creating, reading back, deleting what is stale, and creating that again; then columns. The
-        first write of all looks for the group of managed attributes too.
+        first write of all looks for the group of managed attributes too, and declared owners are compared.
         """
         reads = sum(1 for _ in in_queries(process.qualified_name for process in processes))
         looks = int(self._managed is None and self._dialect.has_managed_attributes)
+        looks += reads if any(process.owner for process in processes) else 0
         return 3 + looks + reads + (calls_for_columns(processes) + reads if self._own_columns else 0)
 
     def may_still_land(self) -> bool:
@@ -280,6 +290,22 @@ class AtlasCatalog:
         assigned: dict[str, str] = answer.get("guidAssignments") or {}
         created = (answer.get("mutatedEntities") or {}).get("CREATE") or ()
         return assigned, frozenset(str(header["guid"]) for header in created)
+
+
+def _owner(owner: str, held: Mapping[str, Any] | None) -> str | None:
+    """The owner to write onto what the catalog holds."""
+    if held is None:
+        return owner
+    return owner_to_write(owner, str(held["attributes"].get("owner") or ""), description_of(held))
+
+
+def _with_owner(asset: AssetEntity, held: Mapping[str, Any]) -> AssetEntity:
+    """The asset with the owner that may be written."""
+    attributes = dict(asset.attributes)
+    owner = _owner(attributes.pop("owner", ""), held)
+    if owner is not None:
+        attributes["owner"] = owner
+    return replace(asset, attributes=tuple(attributes.items()))
 
 
 def _origin(process: ProcessEntity, *, managed: bool) -> dict[str, dict[str, Any]]:

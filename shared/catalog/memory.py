@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from shared.atlas.entities import PLACED, AssetEntity, ProcessEntity
+from shared.atlas.entities import PLACED, AssetEntity, ProcessEntity, owner_to_write
 from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.errors import CatalogRefused
 from shared.translation.job.identity import OURS
@@ -53,7 +53,11 @@ class MemoryCatalog:
             held = self.assets.get(key)
             if held is None or not _is_placed(held):
                 return False
-            described = replace(asset, columns=asset.columns if asset.columns or bare else held.columns)
+            described = replace(
+                asset,
+                attributes=_with_owner(dict(asset.attributes), dict(held.attributes)),
+                columns=asset.columns if asset.columns or bare else held.columns,
+            )
             if held == described:
                 return False
             self.writes += 1
@@ -180,6 +184,14 @@ class MemoryCatalog:
             name=attributes["name"],
             attributes=attributes,
         )
+
+
+def _with_owner(wanted: dict[str, str], held: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """The attributes with the owner that may be written, else with the one that is there."""
+    before = held.get("owner", "")
+    owner = owner_to_write(wanted.pop("owner", ""), before, held.get("description", ""))
+    owner = before if owner is None else owner
+    return tuple({**wanted, **({"owner": owner} if owner else {})}.items())
 
 
 def _is_placed(asset: AssetEntity) -> bool:

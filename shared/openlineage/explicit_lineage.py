@@ -53,11 +53,17 @@ def with_sources(outputs: Iterable[MergedDataset], explicit: Explicit) -> tuple[
 def _targets(body: RunEvent) -> Iterator[tuple[DatasetKey, DatasetLineage]]:
     """The data sets that explicit lineage is about: outputs with the facet, and those of the job's entries."""
     for output in body.outputs or ():
-        if output.facets and output.facets.lineage:
+        if output.facets and output.facets.lineage and _says_something(output.facets.lineage):
             yield (output.namespace, output.name), output.facets.lineage
     for entry in _entries(body):
-        if entry.type == DATASET and entry.namespace is not None and entry.name is not None:
-            yield (entry.namespace, entry.name), entry
+        named = entry.namespace is not None and entry.name is not None
+        if named and entry.type == DATASET and _says_something(entry):
+            yield (entry.namespace or "", entry.name or ""), entry
+
+
+def _says_something(lineage: DatasetLineage) -> bool:
+    """Without `inputs` and columns nothing is said; an empty list of inputs says that nothing feeds it."""
+    return lineage.inputs is not None or bool(lineage.fields)
 
 
 def _entries(body: RunEvent) -> tuple[LineageEntry, ...]:

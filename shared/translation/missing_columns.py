@@ -54,7 +54,11 @@ _REASONS: tuple[tuple[Callable[[_Evidence], bool], str], ...] = (
         "the inputs are known only from the job's SQL, which leaves open which columns they give",
     ),
     (
-        lambda found: not any(schema.qualified_name in _outputs(found.process) for schema in found.process.schemas),
+        lambda found: (
+            not any(
+                schema.columns and schema.qualified_name in _outputs(found.process) for schema in found.process.schemas
+            )
+        ),
         "the listener sent neither column lineage nor a schema of the output",
     ),
     (lambda _: True, "the listener sent no column lineage for this write"),

@@ -16,7 +16,8 @@ from cli.checks.catalog import KNOWN, check_catalog
 from cli.checks.findings import Finding
 from cli.main import app
 from local.catalog import CatalogServer
-from shared.atlas.managed import MANAGED, ORIGIN_WORDS
+from shared.atlas.entities import ORIGIN_WORDS
+from shared.atlas.managed import MANAGED
 from shared.bootstrap import Worker, account_at
 from shared.catalog.account import PurviewAccount
 from shared.catalog.atlas import AtlasCatalog

@@ -11,7 +11,8 @@ from cli.ui.options import Plan
 from cli.ui.removal import NOTHING_HALF_DONE
 from cli.ui.suggestion import suggestion
 from cli.ui.teaching import App
-from shared.atlas.managed import MANAGED, ORIGIN_WORDS, managed_attributes
+from shared.atlas.entities import ORIGIN_WORDS
+from shared.atlas.managed import MANAGED, managed_attributes
 from shared.bootstrap import account_at
 from shared.catalog.clouds import ACCOUNT_PATH, CLOUDS
 from shared.catalog.policies import ROLES, has_role, with_role

@@ -24,7 +24,7 @@ from msgspec import structs
 
 from shared.catalog.port import AssetKey
 from shared.errors import ContentLost
-from shared.model import Process
+from shared.model import NOTHING_DECLARED, Declared, Process
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Plan, Reading, current
 from shared.records.application.process_index import RESOLVE_TOGETHER
@@ -70,6 +70,26 @@ def merged_columns(key: AssetKey, processes: Iterable[Process]) -> Columns:
     return tuple((written or read).items())
 
 
+def merged_declaration(key: AssetKey, processes: Iterable[Process]) -> Declared:
+    """The owner and description of an asset, as its columns are merged: those of its writers, or else its readers; of
+    the first process by name that has one.
+    """
+    written = read = NOTHING_DECLARED
+    for process in sorted(processes, key=lambda each: each.qualified_name):
+        for schema in process.schemas:
+            if schema.qualified_name == key[1] and key in reported_assets(process):
+                if key in {asset.key for asset in process.outputs}:
+                    written |= schema.declared
+                else:
+                    read |= schema.declared
+    return structs.replace(written | read, tags=())
+
+
+def in_short(declared: Declared) -> tuple[str, str]:
+    """The owner and the description, as `AssetMatch` has them."""
+    return declared.owner, declared.description
+
+
 def reported_keys(process: Process | None) -> frozenset[str]:
     """The keys (in `assetmatches`) of the assets whose columns a process reports."""
     return frozenset(map(match_key, reported_assets(process))) if process else frozenset()
@@ -77,7 +97,8 @@ def reported_keys(process: Process | None) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
-    """A data set by its key in `assetmatches`, its row there (`found`), and the `columns` that it should have.
+    """A data set by its key in `assetmatches`, its row there (`found`), and the `columns` that it should have and what
+    is `declared` of it.
 
     `sources`: the ledger entry and the current process of each column source.
     """
@@ -85,6 +106,7 @@ class ColumnReport:
     key: str
     found: AssetMatch | None
     columns: Columns = ()
+    declared: Declared = NOTHING_DECLARED
     sources: Mapping[str, tuple[LedgerEntry, Process | None]] = field(default_factory=dict)
 
     @property
@@ -127,8 +149,9 @@ def column_report(storage: Storage, options: PublishOptions, key: str, reading: 
     for process in found.column_sources:
         entry = ledger_entry(storage, process)  # before its contributions: later ones are published later
         sources[process] = entry, current(storage, process, options, reading, after=entry.retired).process
-    columns = merged_columns(found.own, [process for _, process in sources.values() if process])
-    return ColumnReport(key=key, found=found, columns=columns, sources=sources)
+    processes = [process for _, process in sources.values() if process]
+    columns, declared = merged_columns(found.own, processes), merged_declaration(found.own, processes)
+    return ColumnReport(key=key, found=found, columns=columns, declared=declared, sources=sources)
 
 
 def update_column_sources(
@@ -173,7 +196,12 @@ def update_column_sources(
         processes = [
             reported.process for teller in column_sources if (reported := sources.get(teller)) and reported.process
         ]
-        if cut_off or not column_sources <= sources.keys() or merged_columns(each.own, processes) != each.columns:
+        if (
+            cut_off
+            or not column_sources <= sources.keys()
+            or merged_columns(each.own, processes) != each.columns
+            or in_short(merged_declaration(each.own, processes)) != each.declared
+        ):
             marks.add(queue_key(key))
     save_matches(storage, fresh)
     enqueue(storage, marks)

@@ -12,7 +12,7 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused
 from shared.model import Asset
-from shared.publishing.placeholders.columns import Columns, merged_columns, reporters_of
+from shared.publishing.placeholders.columns import Columns, in_short, merged_columns, merged_declaration, reporters_of
 from shared.publishing.planning.asset_resolution import resolve
 from shared.publishing.planning.last_run import last_run
 from shared.publishing.planning.options import PublishOptions
@@ -66,11 +66,12 @@ def place(
     missing = [wanted[key] for key in sorted(wanted) if not found[key].guid]
     processes = [plan.process for plan in plans if plan.process]
     columns = {each: merged_columns(each.key, processes) for each in missing}
+    declared = {each.key: merged_declaration(each.key, processes) for each in missing}
     for batch in _batches(missing, columns, options.batch):
         if not is_in_time(options, until, CALLS_TO_PLACE):
             break
         states = sentences(storage, batch)
-        entities = [placeholder(asset, states, columns[asset]) for asset in batch]
+        entities = [placeholder(asset, states, columns[asset], declared[asset.key]) for asset in batch]
         created, whole = _created(catalog, entities, options.batch)
         marks: set[str] = set()
         for key, guid in created.items():
@@ -79,7 +80,13 @@ def place(
             if held != columns[wanted[key]] or not now_told >= set(column_sources):
                 marks.add(queue_key(match_key(key)))
             column_sources = tuple(sorted(now_told.union(column_sources)))
-            found[key] = structs.replace(found[key], guid=guid, column_sources=column_sources, columns=held)
+            found[key] = structs.replace(
+                found[key],
+                guid=guid,
+                column_sources=column_sources,
+                columns=held,
+                declared=in_short(declared[key]),
+            )
         found |= {each.own: each for each in save_matches(storage, [found[key] for key in created])}
         if not is_in_time(options, until, 0):  # another publisher may have gone on without these
             marks |= {queue_key(match_key(key)) for key in created}

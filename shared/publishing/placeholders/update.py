@@ -14,7 +14,7 @@ from shared.atlas.entities import AssetEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
-from shared.publishing.placeholders.columns import ColumnReport, column_report
+from shared.publishing.placeholders.columns import ColumnReport, column_report, in_short
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Reading
 from shared.publishing.planning.write_deadline import (
@@ -48,7 +48,7 @@ def _described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
     if asset is None and report.found:
         type_, name = report.found.own
         asset = Asset(type=type_, qualified_name=name, namespace="", name="")
-    return asset_entity(asset, sentence, report.columns) if asset else None
+    return asset_entity(asset, sentence, report.columns, report.declared) if asset else None
 
 
 def publish_asset(
@@ -99,9 +99,14 @@ def _describe_ours(
         )
         raise
     lands = last_effect_of_success(catalog, options, until)
-    save_matches(
-        storage, [structs.replace(begun, columns=wanted.columns, column_sources=report.current_sources, until=lands)]
+    done = structs.replace(
+        begun,
+        columns=wanted.columns,
+        declared=in_short(report.declared),
+        column_sources=report.current_sources,
+        until=lands,
     )
+    save_matches(storage, [done])
     return written
 
 

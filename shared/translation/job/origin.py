@@ -15,6 +15,7 @@ from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import Captured
 from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import notebook, workspace
+from shared.translation.job.declared import declared_as, joined_declarations
 from shared.translation.job.identity import JobIdentity
 
 _MAX_TEXT = 300
@@ -55,6 +56,7 @@ def origin_of(run: MergedRun, identity: JobIdentity, application_workspace: str 
         workspace=_clean(found.workspace),
         job=_clean(found.job or query.named),
         link=found.link if len(found.link) <= _MAX_LINK else "",
+        declared=declared_as(run.owners, run.description, run.job_tags),
     )
 
 
@@ -136,6 +138,7 @@ def joined(origins: Iterable[Origin]) -> Origin:
         workspace=_fullest(each.workspace for each in different),
         job=_fullest(each.job for each in different),
         link=_fullest(each.link for each in different),
+        declared=joined_declarations(each.declared for each in different),
     )
 
 

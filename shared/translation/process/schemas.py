@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from shared.model import AssetSchema, Contribution, Process
+from shared.model import NOTHING_DECLARED, AssetSchema, Contribution, Process
+from shared.translation.job.declared import joined_declarations
 
 
 def renamed(schemas: Iterable[AssetSchema], names: Mapping[str, str]) -> tuple[AssetSchema, ...]:
@@ -18,12 +19,27 @@ def renamed(schemas: Iterable[AssetSchema], names: Mapping[str, str]) -> tuple[A
 
 
 def one_each(schemas: Iterable[AssetSchema]) -> tuple[AssetSchema, ...]:
-    """One schema for each asset if their age is unknown: the widest."""
+    """One schema for each asset if their age is unknown: the widest, with all that is declared."""
     found: dict[str, AssetSchema] = {}
     for each in schemas:
         known = found.get(each.qualified_name)
-        found[each.qualified_name] = each if known is None else max(known, each, key=_width)
+        found[each.qualified_name] = each if known is None else _joined(known, each)
     return tuple(found[name] for name in sorted(found))
+
+
+def _joined(one: AssetSchema, other: AssetSchema) -> AssetSchema:
+    wider = max(one, other, key=_width)
+    if one.declared == other.declared:
+        return wider
+    return msgspec.structs.replace(wider, declared=joined_declarations((one.declared, other.declared)))
+
+
+def after(each: AssetSchema, earlier: AssetSchema) -> AssetSchema:
+    """A schema that was seen later than another one of its asset: it has what it says nothing of from that."""
+    if each.columns and earlier.declared == NOTHING_DECLARED:
+        return each
+    declared = each.declared | earlier.declared
+    return msgspec.structs.replace(each, columns=each.columns or earlier.columns, declared=declared)
 
 
 def _width(schema: AssetSchema) -> tuple[int, tuple[tuple[str, str], ...]]:
@@ -34,7 +50,9 @@ def latest(contributions: Iterable[Contribution]) -> tuple[AssetSchema, ...]:
     """One schema for each asset: the one seen last."""
     found: dict[str, AssetSchema] = {}
     for one in sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas)):
-        found |= {each.qualified_name: each for each in one.content.schemas}
+        for each in one.content.schemas:
+            known = found.get(each.qualified_name)
+            found[each.qualified_name] = after(each, known) if known else each
     return tuple(found[name] for name in sorted(found))
 
 

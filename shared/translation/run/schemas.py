@@ -4,7 +4,9 @@ from collections.abc import Collection
 
 import msgspec
 
-from shared.model import Asset, AssetSchema
+from shared.model import NOTHING_DECLARED, Asset, AssetSchema
+from shared.translation.job.declared import declared_as
+from shared.translation.process.schemas import after
 from shared.translation.run.datasets import Datasets
 
 
@@ -29,11 +31,16 @@ def schemas_in(datasets: Datasets) -> tuple[SeenSchema, ...]:
 
 
 def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchema, ...]:
-    """The schemas of a run's data sets with these qualified names; of one that is read and written the written one."""
+    """The schemas of a run's data sets with these qualified names, and what is declared of them; of one that is read
+    and written the written one.
+    """
     found: dict[str, AssetSchema] = {}
     for spelled, assets in ((datasets.read, datasets.inputs), (datasets.written, datasets.outputs)):
         for identity, dataset in spelled:
-            asset = assets.get(identity) if dataset.schema else None
+            declared = declared_as(dataset.owners, dataset.description, dataset.tags)
+            asset = assets.get(identity) if dataset.schema or declared is not NOTHING_DECLARED else None
             if asset and asset.qualified_name in names:
-                found[asset.qualified_name] = AssetSchema(qualified_name=asset.qualified_name, columns=dataset.schema)
+                seen = AssetSchema(qualified_name=asset.qualified_name, columns=dataset.schema, declared=declared)
+                known = found.get(asset.qualified_name)
+                found[asset.qualified_name] = after(seen, known) if known else seen
     return tuple([found[name] for name in sorted(found)])

@@ -235,7 +235,7 @@ def test_an_origin_is_known_without_spark_s_properties() -> None:
     assert process_of(stored).origin == process_of(lines).origin
 
 
-def entity(**origin: str) -> ProcessEntity:
+def entity(**origin: Any) -> ProcessEntity:
     return process_entity(replace(process_of(events({})), origin=Origin(**origin)))
 
 

@@ -60,6 +60,11 @@ CASES: dict[str, tuple[Json, set[tuple[str, str]], set[tuple[str, str, str, str]
         {("/a", "/x")},
         set(),
     ),
+    "a facet that says nothing": (
+        {"inputs": ["/a"], "outputs": [dataset("/x", lineage={"fields": {}})]},
+        {("/a", "/x")},
+        set(),
+    ),
     "a job as a source is no data set": (
         {"lineage": [_entry("/x", _fed(_dataset("/a"), ANOTHER_JOB, v=[JOB]))]},
         {("/a", "/x")},

@@ -1,0 +1,127 @@
+"""Owners and descriptions that events declare: on our own assets and processes, never over what people wrote."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from local.catalog import CatalogServer
+from shared.atlas.entities import LAST_RUN, PLACED, PROCESS_TYPE, AssetEntity, owned_by, owner_to_write
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, Catalog
+from shared.storage.memory import MemoryStorage
+from tests.support.building import Json, body, dataset, packed
+from tests.support.catalog_server import post
+from tests.support.placeholder_columns import by_name, over, run
+
+IN: AssetKey = ("fs_path", "file:///orders")
+OUT: AssetKey = ("fs_path", "file:///totals")
+Attributes = Callable[[AssetKey], Json]
+
+
+def _copy(number: int, *, owner: str = "", text: str = "", job_owner: str = "", job_text: str = "") -> bytes:
+    """A run of one job that declares these of its output and of itself."""
+
+    def facets(name: str, said: str) -> Json:
+        declared: Json = {"ownership": {"owners": [{"name": name}]}} if name else {}
+        return {**declared, **({"documentation": {"description": said}} if said else {})}
+
+    told: dict[str, Any] = {"application": None, "run": str(number), "minute": number, "app_name": "load"}
+    sink = dataset("/totals", **facets(owner, text))
+    return packed(body(inputs=["/orders"], outputs=[sink], job_facets=facets(job_owner, job_text), **told))
+
+
+@pytest.fixture(params=["memory", "atlas"])
+def catalog(request: pytest.FixtureRequest) -> tuple[Catalog, Attributes]:
+    """A catalog, and how to read the attributes of an entity."""
+    if request.param == "memory":
+        memory = MemoryCatalog()
+        return memory, lambda key: dict(memory.assets[key].attributes)
+    server: CatalogServer = request.getfixturevalue("fresh_catalog")
+    return over(server), lambda key: dict(by_name(server, key)["attributes"])
+
+
+def _process(catalog: Catalog) -> AssetKey:
+    """The only process."""
+    (found,) = (node for node in catalog.ours() if node.type == PROCESS_TYPE)
+    return found.type, found.qualified_name
+
+
+def test_a_placeholder_has_them_and_follows_them(catalog: tuple[Catalog, Attributes]) -> None:
+    storage, (written, read) = MemoryStorage(), catalog
+    run(storage, written, _copy(1, owner="team:sales", text="Totals by day."))
+    assert read(OUT)["description"] == f"{PLACED} Totals by day. {owned_by('team:sales')}"
+    assert read(OUT)["owner"] == "team:sales"
+    assert not read(IN).get("owner")
+    run(storage, written, _copy(2, owner="team:finance", text="Totals by month."))
+    assert read(OUT)["description"] == f"{PLACED} Totals by month. {owned_by('team:finance')}"
+    assert read(OUT)["owner"] == "team:finance"
+    run(storage, written, _copy(3))
+    assert not read(OUT).get("owner")
+    assert read(OUT)["description"] == PLACED
+
+
+def test_an_event_without_them_writes_as_before(catalog: tuple[Catalog, Attributes]) -> None:
+    storage, (written, read) = MemoryStorage(), catalog
+    run(storage, written, _copy(1))
+    assert read(OUT)["description"] == PLACED
+    assert not read(OUT).get("owner")
+
+
+def test_an_owner_that_people_set_stays(fresh_catalog: CatalogServer) -> None:
+    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    run(storage, catalog, _copy(1, owner="team:sales", job_owner="team:jobs"))
+    process = _process(catalog)
+    for key in (OUT, process):
+        entity = by_name(fresh_catalog, key)
+        attributes = {**entity["attributes"], "owner": "Ann"}
+        post(fresh_catalog, {"typeName": key[0], "guid": entity["guid"], "attributes": attributes}).raise_for_status()
+    run(storage, catalog, _copy(2, owner="team:finance", text="New.", job_owner="team:others"))
+    for key, ours in ((OUT, "team:finance"), (process, "team:others")):
+        attributes = by_name(fresh_catalog, key)["attributes"]
+        assert attributes["owner"] == "Ann"
+        assert owned_by(ours) in attributes["description"]
+
+
+def test_a_description_that_people_wrote_stays(fresh_catalog: CatalogServer) -> None:
+    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    run(storage, catalog, _copy(1, text="Old."))
+    entity = by_name(fresh_catalog, OUT)
+    attributes = {**entity["attributes"], "description": "The totals, says Ann."}
+    post(fresh_catalog, {"typeName": OUT[0], "guid": entity["guid"], "attributes": attributes}).raise_for_status()
+    run(storage, catalog, _copy(2, owner="team:finance", text="New."))
+    found = by_name(fresh_catalog, OUT)["attributes"]
+    assert (found["description"], found.get("owner") or "") == ("The totals, says Ann.", "")
+
+
+def test_a_scanned_asset_is_left_alone() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    scanned = AssetEntity(type=OUT[0], qualified_name=OUT[1], attributes=(("name", "totals"), ("description", "Mine.")))
+    catalog.create_assets([scanned])
+    run(storage, catalog, _copy(1, owner="team:sales", text="Totals."))
+    assert catalog.assets[OUT] == scanned
+    assert catalog.processes
+
+
+def test_a_process_has_those_of_its_job(fresh_catalog: CatalogServer) -> None:
+    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    run(storage, catalog, _copy(1, job_owner="team:jobs", job_text="Adds up orders."))
+    attributes = by_name(fresh_catalog, _process(catalog))["attributes"]
+    assert attributes["owner"] == "team:jobs"
+    said, _, _ = attributes["description"].partition(LAST_RUN)
+    assert said == f"Operations: write. Adds up orders. {owned_by('team:jobs')}"
+
+
+OWNERS: dict[str, tuple[tuple[str, str, str], str | None]] = {
+    "there is none": (("a", "", ""), "a"),
+    "ours changes": (("b", "a", f"x {owned_by('a')}"), "b"),
+    "ours is not declared any more": (("", "a", f"x {owned_by('a')}"), ""),
+    "people's stays": (("b", "Ann", f"x {owned_by('a')}"), None),
+    "people's stays where none is declared": (("", "Ann", ""), None),
+    "none is declared and there is none": (("", "", ""), None),
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), OWNERS.values(), ids=OWNERS)
+def test_the_owner_to_write(given: tuple[str, str, str], expected: str | None) -> None:
+    assert owner_to_write(*given) == expected
