@@ -17,7 +17,7 @@ from spark_pipeline.tables.schemas import COMPLETENESS, CONTRIBUTIONS, COVERAGE,
 from tests.spark_pipeline.files import OF_SPARK
 from tests.support.building import START
 
-pytestmark = OF_SPARK
+pytestmark = [*OF_SPARK, pytest.mark.engine("sail")]  # these few rows take Spark a minute
 
 FULL = Documentation(described=True, owned=True, tagged=True, columns=2, described_columns=2)
 
