@@ -16,7 +16,7 @@ from shared.announcing.port import Sender
 from shared.announcing.rounds import WatchOptions
 from shared.catalog.clouds import cloud_of
 from shared.catalog.dialect import dialect_of
-from shared.catalog.port import Account, Catalog, Types
+from shared.catalog.port import Account, Catalog, Documents, Types
 from shared.concurrency.parallel_map import ParallelMap
 from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.errors import Misconfigured
@@ -61,6 +61,7 @@ class Worker:
     sweeping: SweepOptions
     names: Names
     types: Types | None = None
+    documents: Documents | None = None
     account: Account | None = None
     collection: str = ""
     blob_cache: BlobCache = field(default_factory=BlobCache)
@@ -116,6 +117,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         storage=storage or storage_of(settings.storage),
         catalog=_catalog(client, settings.catalog),
         types=_types(client),
+        documents=_documents(client),
         account=_account(client, settings.catalog),
         collection=settings.catalog.collection,
         publishing=PublishOptions(
@@ -248,6 +250,12 @@ def _types(client: Any) -> Types:
     from shared.catalog.typedefs import AtlasTypes  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return AtlasTypes(client)
+
+
+def _documents(client: Any) -> Documents:
+    from shared.catalog.documentation import AtlasDocumentation  # noqa: PLC0415 - slow, and `--help` needs no catalog
+
+    return AtlasDocumentation(client)
 
 
 def _account(client: Any, settings: CatalogSettings) -> Account | None:

@@ -25,6 +25,7 @@ ADAPTERS = frozenset(
         "shared.catalog.transport",
         "shared.catalog.typedefs",
         "shared.catalog.account",
+        "shared.catalog.documentation",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
         "shared.announcing.webhook",
@@ -45,8 +46,8 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "plans lineage model errors secrets openlineage naming translation redaction atlas catalog storage telemetry "
-    "storage_layout concurrency ingest records events processing publishing reporting maintenance query "
+    "plans lineage completeness model errors secrets openlineage naming translation redaction atlas catalog storage "
+    "telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance query "
     "settings versions gc_tuning adapters bootstrap_receiver bootstrap watching announcing"
 )
 ROOMS: dict[str, Room] = {
@@ -65,8 +66,11 @@ ROOMS: dict[str, Room] = {
     "shared.redaction": _room("naming openlineage secrets translation"),
     "shared.atlas": _room("model naming translation", "msgspec"),
     "shared.lineage": _room("model", "msgspec"),
+    "shared.completeness": _room(),
     # the ports, and their adapters
-    "shared.catalog": _room("errors atlas telemetry translation", "azure requests urllib3 pyapacheatlas tenacity"),
+    "shared.catalog": _room(
+        "errors atlas completeness telemetry translation", "azure requests urllib3 pyapacheatlas tenacity"
+    ),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
     "shared.telemetry": _room("errors secrets", "opentelemetry azure.monitor.opentelemetry.exporter"),
     # what puts them together
@@ -128,7 +132,8 @@ ROOMS: dict[str, Room] = {
         "msgspec pyspark sqlglot",
     ),
     "spark_pipeline.gold": _room(
-        "atlas lineage model translation spark_pipeline.engine spark_pipeline.tables spark_pipeline.silver",
+        "atlas completeness lineage model translation spark_pipeline.engine spark_pipeline.tables "
+        "spark_pipeline.silver",
         "numpy pandas pyarrow pyspark",
     ),
     "spark_pipeline.pipeline": _room(

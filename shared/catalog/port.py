@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.completeness.documentation import Documentation
 
 AssetKey = tuple[str, str]
 """Type and qualified name."""
@@ -143,6 +144,13 @@ class Catalog(Protocol):
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
         """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""
+
+
+class Documents(Protocol):
+    """What a catalog holds of data sets for people."""
+
+    def documentation(self, keys: Iterable[AssetKey]) -> Iterator[tuple[AssetKey, Documentation]]:
+        """The documentation of those of these data sets that exist, many in a call, in any order."""
 
 
 class Types(Protocol):

@@ -316,6 +316,45 @@ SCHEMA_CHANGES = Table(
         downstream bigint How many columns depend on it now
         {_BATCH}"""),
 )
+COMPLETENESS = Table(
+    layer=GOLD,
+    name="completeness",
+    comment="How completely the catalog documents each data set of the current lineage, when it was last measured",
+    keys=("qualified_name",),
+    columns=columns("""
+        qualified_name string The data set
+        type string Its type in the catalog
+        held boolean Whether the catalog has it
+        described boolean Whether it has a description
+        owned boolean Whether it has an owner
+        tagged boolean Whether it or a column of it has a classification, a label, or a tag in gold/tags
+        columns bigint How many columns the catalog has of it
+        described_columns bigint How many of these have a description
+        score double The weighted mean of the parts; 0 to 1
+        lacks array<string> The parts that it lacks, the one with the greatest weight first
+        traced double Columns with a known source of all that are written; null where none is
+        fresh boolean Whether a run wrote it lately enough; null where no process writes it
+        readers bigint How many processes read it"""),
+)
+COMPLETENESS_TREND = Table(
+    layer=GOLD,
+    name="completeness_trend",
+    comment="The same in all, by the time of the measurement",
+    keys=("at",),
+    columns=columns("""
+        at timestamp When it was measured
+        assets bigint Data sets of the current lineage
+        held bigint Of these, those that the catalog has
+        described bigint Of these, those with a description
+        with_columns bigint Those with columns
+        owned bigint Those with an owner
+        tagged bigint Those with a tag
+        columns bigint Columns of all
+        described_columns bigint Of these, those with a description
+        score double The mean of the scores of all data sets; 0 to 1
+        traced double Columns with a known source of all that are written
+        fresh double Data sets that are fresh of all that are written"""),
+)
 TAGS = Table(
     layer=GOLD,
     name="tags",
@@ -346,6 +385,8 @@ LAKE = (
     IMPACT,
     COVERAGE,
     SCHEMA_CHANGES,
+    COMPLETENESS,
+    COMPLETENESS_TREND,
     TAGS,
 )
 """All tables but `progress`."""

@@ -1,5 +1,6 @@
-"""`throughline lake run` and `publish` by the functions' settings, on Sail, Azurite and the local catalog."""
+"""`throughline lake` with a catalog: by the functions' settings, on Sail, Azurite and the local catalog."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import requests
 
 from local.azurite import Azurite
 from local.catalog import CatalogServer
@@ -60,3 +62,46 @@ def test_a_lake_is_made_and_published_by_the_functions_settings(
     refused = lake("publish")
     assert (refused.returncode, fresh_catalog.calls()["writes"]) == (2, 0)
     assert "this lake was made by other settings than the functions'" in refused.stderr
+
+
+def test_the_catalog_is_measured_and_the_trend_grows(
+    shell: dict[str, str], fresh_catalog: CatalogServer, tmp_path: Path
+) -> None:
+    events = tmp_path / "events"
+    events.mkdir()
+    bodies = [*write("b", "app", "10:00", "/in", sink="/b"), *write("c", "app2", "10:00", "/in", sink="/c")]
+    (events / "all.jsonl").write_bytes(b"\n".join(bodies))
+    lake = partial(run_in, tmp_path / "lake", {**shell, "COLUMNS": "80"})
+    assert lake("run", events).returncode == 0
+    never = lake("coverage", "--completeness")
+    assert (never.returncode, "lake coverage --catalog" in never.stderr) == (1, True)
+
+    place = {"name": "in", "qualifiedName": "file:///in", "path": "/in", "description": "Orders", "owner": "ann"}
+    answer = requests.post(
+        f"{fresh_catalog.endpoint}/entity/bulk",
+        json={"entities": [{"typeName": "fs_path", "guid": "-1", "attributes": place, "labels": ["gold"]}]},
+        headers={"Authorization": f"Bearer {fresh_catalog.token}"},
+        timeout=10,
+    )
+    answer.raise_for_status()
+    fresh_catalog.reset_calls()
+    done = lake("coverage", "--catalog", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert fresh_catalog.calls()["writes"] == 0
+    found = json.loads(done.stdout)
+    assert found["score"] == pytest.approx(0.5 / 3)
+    assert [each["qualified_name"] for each in found["raise_most"]] == ["file:///b", "file:///c", "file:///in"]
+    assert found["raise_most"][2]["lacks"] == ["columns", "column_descriptions"]
+
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[completeness.weights]\nowner = 1\n")
+    again = lake("coverage", "--catalog", "--rules", rules)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "documents 3 data sets to 33%; it has 1." in again.stdout
+    assert [line for line in again.stdout.splitlines() if len(line) > 80] == []
+
+    rules.write_text("[completeness.weights]\nownr = 1\n")
+    wrong = lake("coverage", "--catalog", "--rules", rules)
+    assert (wrong.returncode, "line 2: unknown key 'ownr'; did you mean 'owner'?" in wrong.stderr) == (2, True)
+    shown = json.loads(lake("coverage", "--completeness", "--json").stdout)
+    assert [round(each["score"], 2) for each in shown["trend"]] == [0.17, 0.33]

@@ -4,18 +4,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.commands.lake.coverage import coverage
 from cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Root, opened_lake
 from cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
+from cli.commands.lake.rows import show_rows
 from cli.context.names_file import TextFile
 from cli.context.target import HOME, Home, target
 from cli.ui.console import fail, note, out, print_json, progress_bar
 from cli.ui.options import AsJson, Key, Plan, Wide
 from cli.ui.suggestion import suggestion
-from cli.ui.tables import Column, number_column, print_table, text_column
+from cli.ui.tables import number_column, print_table, text_column
 from cli.ui.teaching import App
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.import_processes import backfill
@@ -157,41 +159,6 @@ def _refuse_unknown_column(asset: str, column: str, known: Iterable[str]) -> Non
         fail(f"{asset} has no column {column!r}.{nearest}", code=2)
 
 
-def coverage(
-    *,
-    level: Annotated[str, typer.Option(metavar="LEVEL", help="asset, store, owner, job or all")] = "store",
-    root: Root = str(ROOT),
-    engine: EngineOption = EngineName.auto,
-    wide: Wide = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show how much of what runs has lineage, worst first.
-
-    By job and owner: how many runs of Spark are exact by plan, and how many have the listener's columns alone, because
-    their job runs without throughline-plan.jar.
-
-        throughline lake coverage --level store
-        throughline lake coverage --level job
-    """
-    if level not in _LEVELS:
-        fail(f"--level {level} is none: {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
-    with opened_lake(root, engine=engine) as lake:
-        from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
-
-        from spark_pipeline.tables.schemas import COVERAGE  # noqa: PLC0415 - the same
-
-        rows = lake.read(COVERAGE).where(f"level = '{level}'").drop("batch", "level")
-        order = [f.desc("by_listener"), f.desc("runs")] if level in _OF_RUNS else [f.asc("score")]
-        _show(rows.orderBy(*order, "name"), _NARROW.get(level, _DATA_SETS), wide=wide, as_json=as_json)
-
-
-_OF_RUNS = ("owner", "job")
-_DATA_SETS = ("name", "assets", "linked", "columns", "traced", "score")
-_RUNS = ("name", "runs", "failed", "exact", "by_listener")
-_NARROW = {**dict.fromkeys(_OF_RUNS, _RUNS), "all": (*_DATA_SETS, *_RUNS[1:])}
-_LEVELS = ("asset", "store", "owner", "job", "all")
-
-
 def changes(
     *,
     asset: Annotated[str, typer.Option(metavar="NAME", help="Only data sets whose qualified name ends so")] = "",
@@ -214,7 +181,7 @@ def changes(
         if asset and not rows.limit(1).count():
             _refuse_unknown_asset(lake, asset)
         rows = rows.orderBy(f.desc("at"), "qualified_name", "column").drop("batch", "run_id")
-        _show(rows, ("qualified_name", "at", "column", "change", "downstream"), wide=wide, as_json=as_json)
+        show_rows(rows, ("qualified_name", "at", "column", "change", "downstream"), wide=wide, as_json=as_json)
 
 
 def _refuse_unknown_asset(lake: "Lake", asset: str) -> None:
@@ -224,33 +191,6 @@ def _refuse_unknown_asset(lake: "Lake", asset: str) -> None:
     known = [str(row[0]) for row in lake.read(COVERAGE).where("level = 'asset'").select("name").collect()]
     if not any(each.endswith(asset) for each in known):
         fail(f"no data set is called {asset!r}.{suggestion(asset, known)}", code=2)
-
-
-_MAX_SHOWN = 1_000
-
-
-def _show(rows: Any, narrow: Sequence[str], *, wide: bool, as_json: bool) -> None:
-    """Print rows of a table of the lake: all columns with `wide`, else the `narrow` ones."""
-    found = [{name: _plain(value) for name, value in row.asDict().items()} for row in rows.limit(_MAX_SHOWN).collect()]
-    if as_json:
-        print_json(found)
-        return
-    names = rows.columns if wide else narrow
-    numbers = {name for name, kind in rows.dtypes if kind in {"bigint", "int", "double"}}
-    columns = [Column(title=name.replace("_", " "), number=name in numbers) for name in names]
-    print_table(columns, [[_text(row[name], wide=wide) for name in names] for row in found], wide=wide)
-    if len(found) == _MAX_SHOWN:
-        note("cut", f"only the first {_MAX_SHOWN:,} rows are shown")
-
-
-def _plain(value: Any) -> Any:
-    return round(value, 3) if isinstance(value, float) else value
-
-
-def _text(value: Any, *, wide: bool) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat() if wide else f"{value:%Y-%m-%d %H:%M}"
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", as_json: AsJson = False) -> None:

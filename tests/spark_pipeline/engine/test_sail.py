@@ -21,7 +21,7 @@ def _run(module: str, *words: str | Path) -> str:
 
 
 def test_the_lake_is_the_same_on_sail() -> None:
-    files = [HERE / name for name in ("tables/test_lake.py", "test_differential.py")]
+    files = [HERE / name for name in ("tables/test_lake.py", "test_differential.py", "gold/test_completeness.py")]
     _run("pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--engine", "sail", *files)
 
 

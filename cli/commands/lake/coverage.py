@@ -1,0 +1,173 @@
+"""`throughline lake coverage`: where lineage is missing, and where the catalog's documentation is."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.commands.lake.lake_session import ROOT, EngineOption, Root, opened_lake
+from cli.commands.lake.rows import show_rows
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, fail, note, out, print_json, tracked
+from cli.ui.options import AsJson, Wide
+from cli.ui.suggestion import suggestion
+from cli.ui.tables import number_column, print_table, text_column
+from shared.completeness.rules_file import WrongScoreRulesError, parse_score_rules
+from shared.completeness.score import DEFAULT_RULES, Part, ScoreRules
+from spark_pipeline.engine_choice import EngineName
+
+if TYPE_CHECKING:
+    from shared.catalog.port import Documents
+    from spark_pipeline.tables.lake import Lake
+
+
+def coverage(
+    context: typer.Context,
+    *,
+    level: Annotated[str, typer.Option(metavar="LEVEL", help="asset, store, owner, job or all")] = "store",
+    completeness: Annotated[
+        bool, typer.Option("--completeness", help="Show the score of the documentation, as last measured")
+    ] = False,
+    catalog: Annotated[bool, typer.Option("--catalog", help="Measure it first: read the catalog in bulk")] = False,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --catalog: a TOML file of weights, see docs")
+    ] = None,
+    root: Root = str(ROOT),
+    engine: EngineOption = EngineName.auto,
+    wide: Wide = False,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Show how much of what runs has lineage, worst first; or how completely the catalog documents it.
+
+    By job and owner: how many runs of Spark are exact by plan, and how many have the listener's columns alone, because
+    their job runs without throughline-plan.jar.
+
+        throughline lake coverage --level store
+        throughline lake coverage --level job
+        throughline lake coverage --catalog
+    """
+    if level not in _LEVELS:
+        fail(f"--level {level} is none: {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
+    if rules and not catalog:
+        fail("--rules is for a measurement: add --catalog", code=2)
+    if catalog:
+        _measure(context, root, engine, _rules_in(rules), home=home, wide=wide, as_json=as_json)
+        return
+    with opened_lake(root, engine=engine) as lake:
+        if completeness:
+            _show_completeness(lake, wide=wide, as_json=as_json)
+            return
+        from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
+
+        from spark_pipeline.tables.schemas import COVERAGE  # noqa: PLC0415 - the same
+
+        rows = lake.read(COVERAGE).where(f"level = '{level}'").drop("batch", "level")
+        order = [f.desc("by_listener"), f.desc("runs")] if level in _OF_RUNS else [f.asc("score")]
+        show_rows(rows.orderBy(*order, "name"), _NARROW.get(level, _DATA_SETS), wide=wide, as_json=as_json)
+
+
+_OF_RUNS = ("owner", "job")
+_DATA_SETS = ("name", "assets", "linked", "columns", "traced", "score")
+_RUNS = ("name", "runs", "failed", "exact", "by_listener")
+_NARROW = {**dict.fromkeys(_OF_RUNS, _RUNS), "all": (*_DATA_SETS, *_RUNS[1:])}
+_LEVELS = ("asset", "store", "owner", "job", "all")
+
+
+def _rules_in(path: Path | None) -> ScoreRules:
+    """The rules of a file, or the defaults without it; ends the command with what is wrong in the file."""
+    if path is None:
+        return DEFAULT_RULES
+    try:
+        return parse_score_rules(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{path} can't be read: {getattr(error, 'strerror', None) or error}", code=2)
+    except WrongScoreRulesError as error:
+        fail(str(error), code=2)
+
+
+def _measure(
+    context: typer.Context,
+    root: str,
+    engine: EngineName,
+    rules: ScoreRules,
+    *,
+    home: Path,
+    wide: bool,
+    as_json: bool,
+) -> None:
+    """Read the catalog, write `gold/completeness`, and show it. Nothing is written where the catalog does not answer
+    for all data sets.
+    """
+    documents = parts_of(context, home).documents
+    if documents is None:
+        fail("this catalog can't be read in bulk: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2)
+    with opened_lake(root, engine=engine) as lake:
+        from spark_pipeline.gold.completeness import (  # noqa: PLC0415 - see opened_lake
+            linked_datasets,
+            write_completeness,
+        )
+
+        datasets = linked_datasets(lake)
+        with reported("Nothing was written: measure again when the catalog answers"):
+            found = _documentation(documents, [each.key for each in datasets])
+        write_completeness(lake, datasets, found, at=datetime.now(UTC), rules=rules)
+        _show_completeness(lake, wide=wide, as_json=as_json)
+
+
+def _documentation(documents: "Documents", keys: list[tuple[str, str]]) -> Mapping[tuple[str, str], Any]:
+    return dict(tracked(documents.documentation(keys), "reading the catalog", total=len(keys)))
+
+
+_TREND = ("measured", "data sets", "score", "described", "columns", "owned", "tagged", "traced", "fresh")
+_COUNTS = ("described", "with_columns", "owned", "tagged")
+
+
+def _show_completeness(lake: "Lake", *, wide: bool, as_json: bool) -> None:
+    """Print the trend and the data sets whose documentation would raise the score most."""
+    from spark_pipeline.gold.completeness import most_gain, trend  # noqa: PLC0415 - see opened_lake
+
+    measured, worst = trend(lake), most_gain(lake)
+    if not measured:
+        fail("the documentation of this lake was never measured: run `throughline lake coverage --catalog`")
+    last = measured[-1]
+    if as_json:
+        print_json({"score": last["score"], "trend": measured, "raise_most": worst})
+        return
+    out.print(
+        f"The catalog documents {counted(last['assets'], 'data set')} to {last['score']:.0%}; it has {last['held']:,}."
+    )
+    rows = [
+        [
+            f"{each['at']:%Y-%m-%d %H:%M}",
+            f"{each['assets']:,}",
+            f"{each['score']:.3f}",
+            *(_share(each[name], each["assets"]) for name in _COUNTS),
+            _percent(each["traced"]),
+            _percent(each["fresh"]),
+        ]
+        for each in measured
+    ]
+    print_table((text_column(_TREND[0]), *map(number_column, _TREND[1:])), rows, wide=wide)
+    if not worst:
+        note("complete", "no data set lacks a part of its documentation")
+        return
+    out.print("\nThese would raise the score most:")
+    columns = (text_column("data set"), number_column("score"), number_column("readers"), text_column("lacks"))
+    print_table(columns, [_lacking(each) for each in worst], wide=wide)
+
+
+def _lacking(row: Mapping[str, Any]) -> list[str]:
+    lacks = ", ".join(Part(each).words for each in row["lacks"])
+    missing = lacks if row["held"] else f"not in the catalog: {lacks}"
+    return [row["qualified_name"], f"{row['score']:.3f}", f"{row['readers']:,}", missing]
+
+
+def _share(count: int, total: int) -> str:
+    return _percent(count / total if total else None)
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"

@@ -1,0 +1,18 @@
+"""What a catalog holds of a data set for people."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documentation:
+    """A data set in a catalog.
+
+    `described` and `owned`: it has a description, and an owner. Our own note on a placeholder is no description.
+    `tagged`: it or one of its columns has a classification or a label. `columns` and `described_columns` are counts.
+    """
+
+    described: bool = False
+    owned: bool = False
+    tagged: bool = False
+    columns: int = 0
+    described_columns: int = 0

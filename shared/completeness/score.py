@@ -1,0 +1,75 @@
+"""The score of a data set: the weighted mean of its parts, from 0 to 1."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from types import MappingProxyType
+
+from shared.completeness.documentation import Documentation
+
+
+class Part(StrEnum):
+    """A part of the documentation of a data set."""
+
+    DESCRIPTION = "description"
+    COLUMNS = "columns"
+    COLUMN_DESCRIPTIONS = "column_descriptions"
+    OWNER = "owner"
+    TAGS = "tags"
+
+    @property
+    def words(self) -> str:
+        """The part as people read it."""
+        return "descriptions of columns" if self is Part.COLUMN_DESCRIPTIONS else self.value
+
+
+DEFAULT_WEIGHTS: Mapping[Part, float] = MappingProxyType(
+    {
+        Part.DESCRIPTION: 0.3,
+        Part.COLUMNS: 0.3,
+        Part.COLUMN_DESCRIPTIONS: 0.2,
+        Part.OWNER: 0.1,
+        Part.TAGS: 0.1,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRules:
+    """How to score. `weights`: a part without one has 0; only their ratio counts. `fresh_within`: a data set is fresh
+    if a run wrote it within this time.
+    """
+
+    weights: Mapping[Part, float] = field(default_factory=lambda: DEFAULT_WEIGHTS)
+    fresh_within: timedelta = timedelta(hours=24)
+
+
+DEFAULT_RULES = ScoreRules()
+
+
+def parts_of(found: Documentation) -> dict[Part, float]:
+    """How far each part is there, from 0 to 1. Without columns there are no descriptions of columns either."""
+    return {
+        Part.DESCRIPTION: float(found.described),
+        Part.COLUMNS: float(found.columns > 0),
+        Part.COLUMN_DESCRIPTIONS: found.described_columns / found.columns if found.columns else 0.0,
+        Part.OWNER: float(found.owned),
+        Part.TAGS: float(found.tagged),
+    }
+
+
+def score(found: Documentation, rules: ScoreRules = DEFAULT_RULES) -> float:
+    """The score of a data set, from 0 to 1; one that the catalog lacks has that of an empty `Documentation`."""
+    total = sum(rules.weights.values())
+    gained = sum(rules.weights.get(part, 0.0) * value for part, value in parts_of(found).items())
+    return gained / total
+
+
+def lacking(found: Documentation, rules: ScoreRules = DEFAULT_RULES) -> tuple[Part, ...]:
+    """The parts that a data set lacks, wholly or in part; the one that would raise its score most comes first."""
+    gains = {part: rules.weights.get(part, 0.0) * (1 - value) for part, value in parts_of(found).items()}
+    order = list(Part)
+    return tuple(
+        sorted((part for part, gain in gains.items() if gain > 0), key=lambda each: (-gains[each], order.index(each)))
+    )

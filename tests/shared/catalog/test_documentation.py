@@ -1,0 +1,140 @@
+"""What a catalog holds of data sets for people, read in bulk from the local catalog; with `--atlas` from a real one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pyapacheatlas.auth import BasicAuthentication
+
+from shared.atlas.columns import column_entities
+from shared.atlas.entities import PLACED, AssetEntity
+from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.documentation import AtlasDocumentation, documentation_of
+from shared.catalog.port import AssetKey
+from shared.catalog.transport import RetryPolicy, SteadyAtlasClient
+from shared.completeness.documentation import Documentation
+from tests.plugins.atlas import V2
+
+pytestmark = pytest.mark.contract
+
+
+def _client(server: V2) -> SteadyAtlasClient:
+    retry_policy = RetryPolicy(tries=10 if server.real else 1, max_pause=2)
+    return SteadyAtlasClient(
+        server.endpoint, BasicAuthentication(server.user, server.password), retry_policy=retry_policy
+    )
+
+
+def _file(name: str, description: str = "", columns: tuple[str, ...] = ()) -> AssetEntity:
+    place = f"file:///data/{name}"
+    return AssetEntity(
+        type="fs_path",
+        qualified_name=place,
+        attributes=(("name", name), ("description", description), ("path", place)),
+        columns=tuple((each, "string") for each in columns),
+    )
+
+
+def _read(server: V2, *keys: AssetKey) -> dict[str, Documentation]:
+    found = dict(AtlasDocumentation(_client(server)).documentation(keys))
+    return {key[1].rpartition("/")[2]: each for key, each in found.items()}
+
+
+def _write(server: V2, *entities: Mapping[str, Any]) -> None:
+    server.call("POST entity/bulk", {"entities": list(entities)}).raise_for_status()
+
+
+def test_what_people_wrote_is_read(v2: V2) -> None:
+    server = v2
+    files = [
+        _file("bare"),
+        _file("described", "All orders", ("id", "amount", "city")),
+        _file("placed", f"{PLACED} Its last run failed."),
+        _file("owned", columns=("id",)),
+    ]
+    AtlasCatalog(_client(server)).create_assets(files)
+    column = column_entities("fs_path", files[1].qualified_name, files[1].columns)[1]
+    described = {"name": "amount", "qualifiedName": column.qualified_name, "type": "string", "description": "In euros"}
+    owned = {"name": "owned", "qualifiedName": files[3].qualified_name, "path": files[3].qualified_name, "owner": "ann"}
+    _write(
+        server,
+        {"typeName": "column", "guid": "-1", "attributes": described},
+        {"typeName": "fs_path", "guid": "-2", "attributes": owned, "labels": ["gold"]},
+    )
+
+    found = _read(server, *(each.key for each in files), ("fs_path", "file:///data/missing"))
+    assert found == {
+        "bare": Documentation(),
+        "described": Documentation(described=True, columns=3, described_columns=1),
+        "placed": Documentation(),
+        "owned": Documentation(owned=True, tagged=True, columns=1),
+    }
+
+
+@pytest.mark.catalogs("local")
+def test_many_data_sets_take_few_calls(v2: V2, monkeypatch: pytest.MonkeyPatch) -> None:
+    """250 data sets with three columns each: 10 calls by name, 3 for schemas, 8 for columns."""
+    client = _client(v2)
+    files = [_file(f"t{number:03}", columns=("a", "b", "c")) for number in range(250)]
+    for start in range(0, len(files), 50):
+        AtlasCatalog(client).create_assets(files[start : start + 50])
+    calls = 0
+    real = client._get_http
+
+    def counted(*words: Any, **how: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return real(*words, **how)
+
+    monkeypatch.setattr(client, "_get_http", counted)
+    found = dict(AtlasDocumentation(client).documentation(each.key for each in files))
+    assert len(found) == 250
+    assert {each.columns for each in found.values()} == {3}
+    assert calls <= 25
+
+
+@pytest.mark.catalogs("local")
+def test_what_is_deleted_meanwhile_is_left_out(v2: V2, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column goes after its data set was read, and before it is read itself."""
+    client = _client(v2)
+    some = _file("some", columns=("a", "b", "c"))
+    AtlasCatalog(client).create_assets([some])
+    gone = column_entities("fs_path", some.qualified_name, some.columns)[1].qualified_name
+    reader = AtlasDocumentation(client)
+    real = reader._by_guid
+
+    def after_deletion(guids: Any, *, related: bool) -> Any:
+        if not related:
+            place = "entity/uniqueAttribute/type/column?attr:qualifiedName="
+            v2.call(f"DELETE {place}{gone.replace('#', '%23')}").raise_for_status()
+        return real(guids, related=related)
+
+    monkeypatch.setattr(reader, "_by_guid", after_deletion)
+    found = dict(reader.documentation([some.key]))
+    assert found[some.key].columns == 2
+
+
+@pytest.mark.parametrize(
+    ("entity", "columns", "wanted"),
+    [
+        ({"contacts": {"Owner": [{"id": "1"}], "Expert": []}}, [], Documentation(owned=True)),
+        ({"contacts": {"Expert": [{"id": "1"}]}}, [], Documentation()),
+        ({"attributes": {"userDescription": "Orders"}}, [], Documentation(described=True)),
+        (
+            {"attributes": {"description": PLACED, "userDescription": "Orders"}},
+            [],
+            Documentation(described=True),
+        ),
+        ({"attributes": {"description": "  "}}, [], Documentation()),
+        (
+            {},
+            [
+                {"classifications": [{"typeName": "MICROSOFT.PERSONAL.EMAIL"}]},
+                {"attributes": {"comment": "Address"}},
+            ],
+            Documentation(tagged=True, columns=2, described_columns=1),
+        ),
+    ],
+)
+def test_what_an_entity_says(entity: dict[str, Any], columns: list[dict[str, Any]], wanted: Documentation) -> None:
+    assert documentation_of(entity, columns) == wanted

@@ -1,0 +1,96 @@
+"""The score of a data set, and the file of rules for it."""
+
+from datetime import timedelta
+
+import pytest
+
+from shared.completeness.documentation import Documentation
+from shared.completeness.rules_file import WrongScoreRulesError, parse_score_rules
+from shared.completeness.score import DEFAULT_RULES, DEFAULT_WEIGHTS, Part, ScoreRules, lacking, parts_of, score
+
+FULL = Documentation(described=True, owned=True, tagged=True, columns=4, described_columns=4)
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (Documentation(), 0.0),
+        (FULL, 1.0),
+        (Documentation(described=True), 0.3),
+        (Documentation(columns=3), 0.3),
+        (Documentation(columns=4, described_columns=1), 0.35),
+        (Documentation(owned=True), 0.1),
+        (Documentation(tagged=True), 0.1),
+    ],
+)
+def test_the_default_weights(found: Documentation, wanted: float) -> None:
+    assert score(found) == pytest.approx(wanted)
+
+
+def test_only_the_ratio_of_weights_counts() -> None:
+    tenfold = ScoreRules(weights={part: weight * 10 for part, weight in DEFAULT_WEIGHTS.items()})
+    some = Documentation(described=True, columns=4, described_columns=1)
+    assert score(some, tenfold) == pytest.approx(score(some))
+    assert score(some, ScoreRules(weights={Part.OWNER: 1})) == 0
+
+
+def test_what_would_raise_the_score_most_comes_first() -> None:
+    assert lacking(FULL) == ()
+    assert lacking(Documentation()) == tuple(Part)
+    assert lacking(Documentation(described=True, columns=10, described_columns=9)) == (
+        Part.OWNER,
+        Part.TAGS,
+        Part.COLUMN_DESCRIPTIONS,
+    )
+    assert lacking(Documentation(), ScoreRules(weights={Part.TAGS: 1})) == (Part.TAGS,)
+
+
+def test_every_part_has_a_default_weight_and_a_value() -> None:
+    assert set(parts_of(FULL)) == set(DEFAULT_WEIGHTS) == set(Part)
+    assert sum(DEFAULT_WEIGHTS.values()) == pytest.approx(1)
+
+
+def test_a_file_of_rules() -> None:
+    text = '[completeness]\nfresh_within = "7d"\n[completeness.weights]\nowner = 3\ndescription = 1.0\n'
+    rules = parse_score_rules(text, "rules.toml")
+    assert rules == ScoreRules(weights={Part.DESCRIPTION: 1, Part.OWNER: 3}, fresh_within=timedelta(days=7))
+    assert parse_score_rules("", "rules.toml") == DEFAULT_RULES
+
+
+def test_every_mistake_is_named_with_its_line() -> None:
+    text = """\
+[completeness]
+fresh_within = "soon"
+frsh = 1
+
+[completeness.weights]
+ownr = 0.1
+tags = -1
+columns = "much"
+description = true
+[other]
+"""
+    with pytest.raises(WrongScoreRulesError) as raised:
+        parse_score_rules(text, "rules.toml")
+    first, *found = str(raised.value).splitlines()
+    assert first == "rules.toml has 7 mistakes:"
+    assert [line.split(":")[0].strip(" -") for line in found] == [
+        *("line 2", "line 3", "line 6", "line 7", "line 8", "line 9", "line 10"),
+    ]
+    assert "did you mean 'owner'?" in found[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[completeness", "is not valid TOML"),
+        ("completeness = 1", "line 1: completeness must be a table"),
+        ("[completeness]\nweights = 1", "line 2: weights must be a table"),
+        ("[completeness.weights]\nowner = 0", "line 1: all weights are 0"),
+        ("[completeness.weights]\nowner = inf", "line 2: the weight of owner is inf"),
+        ("[completeness]\nfresh_within = 24", "line 2: fresh_within is 24"),
+    ],
+)
+def test_a_wrong_file_is_refused(text: str, part: str) -> None:
+    with pytest.raises(WrongScoreRulesError, match=part):
+        parse_score_rules(text, "rules.toml")
