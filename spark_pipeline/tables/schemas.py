@@ -241,10 +241,7 @@ HISTORY = Table(
     layer=GOLD,
     name="lineage_history",
     comment="From when to when each edge was part of the lineage",
-    keys=(
-        *("process", "input", "input_column", "output", "output_column"),
-        *("kind", "masked", "parsed", "how", "valid_from"),
-    ),
+    keys=("process", "input", "input_column", "output", "output_column", "kind", "valid_from"),
     columns=columns(f"""
         process string The qualified name of the process
         input string The qualified name of the data set that is read
