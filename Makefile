@@ -6,6 +6,8 @@ READY := .venv/.ready
 PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py
 # One more than cores: many tests wait for worlds and timers.
 WORKERS ?= 3
+# Hundreds of test processes start: all but the first read compiled modules, also where the machine forbids to keep them.
+export PYTHONDONTWRITEBYTECODE :=
 CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
   tests/test_architecture.py
 

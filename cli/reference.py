@@ -95,18 +95,18 @@ def _command(name: str, command: Any) -> Iterator[str]:
             ("```", paragraph.removeprefix("\b\n"), "```") if paragraph.startswith("\b") else _wrapped(paragraph)
         )
         yield ""
+    context = typer.Context(command)
     for parameter in command.params:
         if "--help" not in parameter.opts:
-            yield from _item(*_parameter(parameter))
+            yield from _item(*_parameter(parameter, context))
     if command.params[1:]:
         yield ""
     for sub, each in getattr(command, "commands", {}).items():
         yield from _command(f"{name} {sub}", each)
 
 
-def _parameter(parameter: Any) -> tuple[str, str]:
+def _parameter(parameter: Any, context: typer.Context) -> tuple[str, str]:
     """The name of an option or argument as it is typed, and what its help says of it."""
-    context = typer.Context(typer.main.get_command(app))
     flag = getattr(parameter, "is_flag", False)
     if parameter.param_type_name == "argument":
         typed = parameter.metavar or parameter.name.upper()

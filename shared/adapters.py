@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from azure.data.tables import TableServiceClient
-from azure.storage.blob import BlobServiceClient
-
 from shared.openlineage.glob_filter import GlobFilter
 from shared.settings.values import Patterns, StorageSettings, TelemetrySettings
-from shared.storage.azure import AzureStorage
 from shared.storage.port import Storage
-from shared.storage.transport import transport
 from shared.telemetry.acts import Acts, Sink
 from shared.telemetry.lines import write_line
 from shared.telemetry.port import Telemetry
@@ -30,7 +25,16 @@ class StorageRetryPolicy:
 
 
 def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> Storage:
-    """Azure's storage, or Azurite's. Nothing is called yet."""
+    """Azure's storage, or Azurite's. Nothing is called yet.
+
+    The SDK is imported at the first call: that takes a third of `import throughline`, and few commands need storage.
+    """
+    from azure.data.tables import TableServiceClient  # noqa: PLC0415 - see above, as for the others
+    from azure.storage.blob import BlobServiceClient  # noqa: PLC0415
+
+    from shared.storage.azure import AzureStorage  # noqa: PLC0415
+    from shared.storage.transport import transport  # noqa: PLC0415
+
     how: dict[str, Any] = {
         "retry_total": retry_policy.tries,
         "transport": transport(
@@ -50,6 +54,11 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
         BlobServiceClient(settings.blob_endpoint, credential=credential, **how),
         TableServiceClient(settings.table_endpoint, credential=credential, **how),
     )
+
+
+def import_storage() -> None:
+    """Import what `storage_at` imports, before its first call."""
+    from shared.storage import azure, transport  # noqa: F401, PLC0415 - early only where this is called
 
 
 def credential_of(client_id: str) -> Any:

@@ -5,7 +5,7 @@ needs and nothing of catalog, translation or pipeline: `shared/bootstrap.py` has
 from dataclasses import dataclass
 from functools import cache
 
-from shared.adapters import StorageRetryPolicy, paths_of, storage_at, telemetry_to
+from shared.adapters import StorageRetryPolicy, import_storage, paths_of, storage_at, telemetry_to
 from shared.errors import Misconfigured
 from shared.ingest.receiver import Redact
 from shared.openlineage.glob_filter import GlobFilter
@@ -16,6 +16,8 @@ from shared.storage.port import Storage
 from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line
 from shared.telemetry.port import SILENT, Telemetry
+
+import_storage()  # while the worker starts: the first event must not wait for it
 
 _QUICK = StorageRetryPolicy(tries=0, connect=1, read=1.5)
 """Spark waits for an answer, five seconds at most, and itself tries again after a 503."""

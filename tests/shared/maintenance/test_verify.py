@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from azure.data.tables import TableServiceClient
-from azure.storage.blob import BlobServiceClient
 
 from local.azurite import Azurite
 from local.catalog import CatalogServer
@@ -21,10 +19,9 @@ from shared.maintenance.verify.verification import KINDS, verify
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue
 from shared.reporting.status import By, status
-from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Storage
 from tests.support.archiving import AT_ONCE
+from tests.support.azurite import on_azurite
 from tests.support.damages import PLANTED, Planted, whole
 from tests.support.events import write
 from tests.support.processing import post, settle
@@ -134,21 +131,12 @@ def test_a_world_whose_runs_are_archived_is_whole_and_its_lost_states_are_found(
 
 
 @pytest.fixture(scope="module")
-def own_azurite() -> Iterator[Azurite]:
-    """Storage that no other test looks at: verify reads all of it."""
-    with Azurite() as running:
-        yield running
-
-
-@pytest.fixture
-def emptied(own_azurite: Azurite) -> Storage:
-    blobs = BlobServiceClient.from_connection_string(own_azurite.connection_string)
-    tables = TableServiceClient.from_connection_string(own_azurite.connection_string)
-    for container in blobs.list_containers():
-        blobs.delete_container(container.name)
-    for table in tables.list_tables():
-        tables.delete_table(table.name)
-    return AzureStorage(blobs, tables)
+def real_world() -> Iterator[VerifyContext]:
+    """On Azurite and the local catalog, built once: each test leaves it whole, and the next one starts by that."""
+    with Azurite() as azurite, CatalogServer() as catalog:
+        client = SteadyAtlasClient(catalog.endpoint, StaticToken(catalog.token))
+        yield whole(on_azurite(azurite.connection_string), AtlasCatalog(client))
+        client.close()
 
 
 REAL = (
@@ -170,9 +158,5 @@ REAL = (
 
 @pytest.mark.azurite
 @pytest.mark.parametrize("planted", [PLANTED[name] for name in REAL], ids=REAL)
-def test_damage_is_mended_on_azurite_and_the_local_catalog(
-    planted: Planted, emptied: Storage, fresh_catalog: CatalogServer
-) -> None:
-    client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token))
-    check(whole(emptied, AtlasCatalog(client)), planted)
-    client.close()
+def test_damage_is_mended_on_azurite_and_the_local_catalog(planted: Planted, real_world: VerifyContext) -> None:
+    check(real_world, planted)
