@@ -44,7 +44,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "plans lineage model errors secrets openlineage naming translation redaction atlas catalog storage telemetry "
+    "plans lineage governance model errors secrets openlineage naming translation redaction atlas catalog storage telemetry "
     "storage_layout concurrency ingest records events processing publishing reporting maintenance query "
     "settings versions gc_tuning adapters bootstrap_receiver bootstrap"
 )
@@ -64,6 +64,7 @@ ROOMS: dict[str, Room] = {
     "shared.redaction": _room("naming openlineage secrets translation"),
     "shared.atlas": _room("model naming translation", "msgspec"),
     "shared.lineage": _room("model", "msgspec"),
+    "shared.governance": _room("errors lineage"),
     # the ports, and their adapters
     "shared.catalog": _room("errors atlas telemetry translation", "azure requests urllib3 pyapacheatlas tenacity"),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
