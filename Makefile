@@ -3,7 +3,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
-PROOFS := tests/shared/end_to_end tests/spark_pipeline
+PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py
 # One more than cores: many tests wait for worlds and timers.
 WORKERS ?= 3
 CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
@@ -103,7 +103,8 @@ format: $(READY) ## Format the code
 lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
 	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt package:requirements/package.txt \
 	  java17:requirements/java17.txt java21:requirements/java21.txt \
-	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt; do \
+	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt \
+	  spark33:requirements/spark33.txt spark34:requirements/spark34.txt; do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import requests
 from rich.console import Console
 
-from bench import calls, curve, decode, end_to_end, imports, load, plan, receiver, spark_plans
+from bench import calls, curve, decode, end_to_end, imports, load, plan, plan_jar, receiver, spark_plans, view
 from bench.figures import ROOT, Figure, show, write
 from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from bench.worker import BenchError
@@ -23,11 +23,13 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     decode.NAME: decode.measure,
     plan.NAME: plan.measure,
     spark_plans.NAME: spark_plans.measure,
+    plan_jar.NAME: plan_jar.measure,
     curve.NAME: curve.measure,
     calls.NAME: calls.measure,
     receiver.NAME: receiver.measure,
     imports.NAME: imports.measure,
     load.NAME: load.measure,
+    view.NAME: view.measure,
     "end-to-end": end_to_end.measure,
 }
 _FEWEST = 100

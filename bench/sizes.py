@@ -18,6 +18,11 @@ class Sizes:
     plan_rounds: int = 5
     plan_bytes: int = 23_000_000
     """As the largest events that users report."""
+    plan_jar_blocks: int = 10
+    plan_jar_writes: int = 20
+    """Small writes of a block."""
+    plan_jar_wide: int = 9
+    """Writes of 450 columns."""
     curve_rounds: int = 3
     run_events: tuple[int, ...] = (1_000, 10_000, 100_000)
     table_columns: tuple[int, ...] = (100, 300, 1_000, 3_000, 10_000)
@@ -30,6 +35,7 @@ class Sizes:
     import_rounds: int = 7
     chain_rounds: int = 3
     chain_events: int = 300
+    view_datasets: int = 10_000
     load_events: int = 20_000
     load_deadline: float = 1800.0
     """Seconds after which no more are sent."""
@@ -43,6 +49,9 @@ QUICK = Sizes(
     decode_rounds=3,
     decode_bytes=100_000,
     plan_rounds=2,
+    plan_jar_blocks=3,
+    plan_jar_writes=3,
+    plan_jar_wide=2,
     curve_rounds=1,
     run_events=(100, 1_000),
     table_columns=(100, 1_000),
@@ -52,6 +61,7 @@ QUICK = Sizes(
     import_rounds=1,
     chain_rounds=1,
     chain_events=30,
+    view_datasets=500,
     load_events=200,
     deadline=60.0,
 )

@@ -11,9 +11,9 @@ import typer
 
 from cli.commands.administer import config, purge, purview, reconcile, retire, types
 from cli.commands.lake import command as lake
-from cli.commands.lineage import details, events, explain, run, show, status, view
+from cli.commands.lineage import details, events, explain, run, search, show, status, view
 from cli.commands.local import demo, send, synth, translate, up
-from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify
+from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify, watch
 from cli.ui.teaching import App
 
 GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
@@ -29,10 +29,12 @@ GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
         "run": run.run,
         "events": events.events,
         "view": view.view,
+        "search": search.search,
         "show": show.show,
         "details": details.details,
         "shadow": shadow.shadow,
         "doctor": doctor.doctor,
+        "watch": watch.watch,
     },
     "Repair": {
         "deadletter": deadletter.app,

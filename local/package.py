@@ -1,8 +1,8 @@
 """`python -m local.package`: the archive that Azure runs, the same bytes whenever it is made from the same files.
 
-It holds the functions, `shared/`, host.json, the file of names where `names.toml` lies beside that, and what
-requirements.txt pins (checked by its hashes) for Linux on x86-64 in `.python_packages/lib/site-packages`, where the
-Python worker looks:
+It holds the functions, `shared/`, host.json, the file of names where `names.toml` lies beside that, the rules of the
+watch where `watch.toml` does, and what requirements.txt pins (checked by its hashes) for Linux on x86-64 in
+`.python_packages/lib/site-packages`, where the Python worker looks:
 https://learn.microsoft.com/azure/azure-functions/functions-reference-python#package-management. All of it is compiled:
 without that a cold start takes a second longer. The compiled files are of the kind that is not checked against its
 source (PEP 552): the mount that Azure makes of an archive has times of its own.
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -24,6 +24,7 @@ from pathlib import Path
 from local.toolchain.stamp import BUILD, install_once
 from shared.errors import Misconfigured
 from shared.naming.user_rules import parse_names
+from shared.watching.rules_file import WrongRulesError, parse_rules
 
 ROOT = Path(__file__).parents[1]
 FOLDER = BUILD / "package"
@@ -31,6 +32,8 @@ ARCHIVE = "throughline.zip"
 UNPACKED = "app"
 NAMES = "names.toml"
 """The file of names: THROUGHLINE_NAMES is /home/site/wwwroot/names.toml then."""
+WATCH = "watch.toml"
+"""The rules of the watch: THROUGHLINE_WATCH is /home/site/wwwroot/watch.toml then."""
 PACKAGES = ".python_packages/lib/site-packages"
 PYTHON = tuple(map(int, (ROOT / ".python-version").read_text(encoding="utf-8").split(".")))
 """What wheels are chosen and files compiled for. A test holds infra/main.bicep to the same."""
@@ -80,15 +83,20 @@ class Package:
 
 
 def build(
-    *, delivery: str = "eventGrid", folder: Path = FOLDER, cache: Path = BUILD, names: Path = ROOT / NAMES
+    *,
+    delivery: str = "eventGrid",
+    folder: Path = FOLDER,
+    cache: Path = BUILD,
+    names: Path = ROOT / NAMES,
+    watch: Path = ROOT / WATCH,
 ) -> Package:
-    """Make the archive in `folder`. `delivery` is how the parser hears of blobs: eventGrid or polling; `names`, where
-    that is there, the file of names.
+    """Make the archive in `folder`. `delivery` is how the parser hears of blobs: eventGrid or polling; `names` and
+    `watch`, where they are there: the file of names, and the rules of the watch.
 
     What is installed is kept in `cache` until requirements.txt changes.
 
-    Raises PackageError when this Python is another one than Azure's, the packages can't be had, or the file of names is
-    wrong.
+    Raises PackageError when this Python is another one than Azure's, the packages can't be had, or one of these
+    files is wrong.
     """
     if sys.version_info[:2] != PYTHON:
         wanted = ".".join(map(str, PYTHON))
@@ -101,7 +109,9 @@ def build(
         target.write_bytes(_delivered_by(source, delivery))
         _compile(target, unpacked)
     if names.is_file():
-        (unpacked / NAMES).write_bytes(_checked(names))
+        (unpacked / NAMES).write_bytes(_checked(names, parse_names))
+    if watch.is_file():
+        (unpacked / WATCH).write_bytes(_checked(watch, parse_rules))
     dependencies = install_once(
         "package_dependencies",
         (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__)),
@@ -121,12 +131,12 @@ def build(
     )
 
 
-def _checked(names: Path) -> bytes:
+def _checked(file: Path, parse: Callable[[str, str], object]) -> bytes:
     try:
-        parse_names(names.read_text(encoding="utf-8"), str(names))
-    except Misconfigured as error:
+        parse(file.read_text(encoding="utf-8"), str(file))
+    except (Misconfigured, WrongRulesError) as error:
         raise PackageError(str(error)) from error
-    return names.read_bytes()
+    return file.read_bytes()
 
 
 def _delivered_by(source: Path, delivery: str) -> bytes:

@@ -8,6 +8,8 @@ path: https://hatch.pypa.io/latest/plugins/build-hook/custom/.
 
 import ast
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,8 @@ FILES = (
     "viewer",
 )
 """What the local world and the commands read below the project's root, which is `throughline/` in site-packages."""
-_NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py", "node_modules")
+_NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py", "node_modules", "*.java")
+_JAR = "throughline-plan.jar"
 
 
 class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the configuration's type is hatchling's own matter
@@ -41,12 +44,25 @@ class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the configurat
         self._place = tempfile.TemporaryDirectory()
         tree = Path(self._place.name) / PACKAGE
         mount(Path(self.root), tree)
+        shutil.copy2(_plan_jar(Path(self.root)), tree / "spark_listener" / _JAR)
+        shutil.rmtree(tree / "spark_listener" / "src")
         build_data["force_include"][str(tree)] = PACKAGE
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - hatchling's
         """Called when the wheel is written."""
         if version != "editable":
             self._place.cleanup()
+
+
+def _plan_jar(root: Path) -> Path:
+    """The plan listener, compiled if need be. Raises RuntimeError where it can't be."""
+    command = [sys.executable, "-m", "local.spark.plan_jar"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
+    if done.returncode:
+        raise RuntimeError(
+            f"The wheel has {_JAR} in it, which could not be made; use `make wheel`. {done.stderr.strip()}"
+        )
+    return root / "build" / "plan_jar" / _JAR
 
 
 def mount(root: Path, tree: Path) -> None:

@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from shared.adapters import StorageRetryPolicy, credential_of, paths_of, storage_at, telemetry_to
+from shared.announcing.local_channels import FileChannel, TelemetryChannel
+from shared.announcing.port import Sender
+from shared.announcing.rounds import WatchOptions
 from shared.catalog.clouds import cloud_of
 from shared.catalog.dialect import dialect_of
 from shared.catalog.port import Account, Catalog, Types
@@ -28,11 +32,15 @@ from shared.publishing.planning.asset_resolution import ResolutionOptions
 from shared.publishing.planning.options import PublishOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
+from shared.settings.kinds import TextFile
 from shared.settings.reading import load
-from shared.settings.values import CatalogSettings, Settings, StorageSettings
+from shared.settings.values import CatalogSettings, Settings, StorageSettings, WatchSettings
 from shared.storage.port import Storage
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
+from shared.watching.rendering import Form
+from shared.watching.rules import Channel, ChannelKind, Rules
+from shared.watching.rules_file import WrongRulesError, parse_rules
 
 _LINGER = timedelta(seconds=2)
 """So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""
@@ -60,6 +68,8 @@ class Worker:
     run_locks: KeyedLock = field(default_factory=KeyedLock)
     publisher: SingleFlight = field(default_factory=SingleFlight)
     telemetry: Telemetry = SILENT
+    watching: WatchOptions | None = None
+    watch_settings: WatchSettings = field(default_factory=WatchSettings)
     to_record: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -133,8 +143,50 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         ),
         names=names,
         telemetry=telemetry,
+        watching=_watching(settings.watch, telemetry),
+        watch_settings=settings.watch,
         to_record=settings.to_record,
     )
+
+
+def watching(rules: Rules, settings: WatchSettings, telemetry: Telemetry = SILENT) -> WatchOptions:
+    """How to watch by these rules. Raises Misconfigured where a webhook has no address."""
+    from shared.announcing.webhook import Webhook  # noqa: PLC0415 - an adapter that only the watch needs
+
+    addresses = dict(settings.webhooks)
+    lacking = [each.name for each in rules.channels if each.kind.is_webhook and each.name not in addresses]
+    if lacking:
+        raise Misconfigured(
+            f"The channels {', '.join(lacking)} have no address: set THROUGHLINE_WATCH_WEBHOOKS to"
+            f" {' '.join(f'{name}=https://…' for name in lacking)}"
+        )
+
+    def sender(channel: Channel) -> Sender:
+        if channel.kind is ChannelKind.TELEMETRY:
+            return TelemetryChannel(telemetry=telemetry)
+        if channel.kind is ChannelKind.FILE:
+            return FileChannel(path=Path(channel.path))
+        return Webhook(url=addresses[channel.name], form=Form(channel.kind), secret=settings.secret)
+
+    return WatchOptions(
+        rules=rules,
+        senders={each.name: sender(each) for each in rules.channels},
+        every=settings.every,
+        parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
+    )
+
+
+def _watching(settings: WatchSettings, telemetry: Telemetry) -> WatchOptions | None:
+    """How the sweeper watches; None where no rules are set. Raises Misconfigured."""
+    return watching(watch_rules(settings.rules), settings, telemetry) if settings.rules else None
+
+
+def watch_rules(file: TextFile) -> Rules:
+    """The rules of the watch in a file. Raises Misconfigured with all its mistakes."""
+    try:
+        return parse_rules(file.text, file.place)
+    except WrongRulesError as error:
+        raise Misconfigured(f"The rules of the watch are wrong: {error}") from error
 
 
 def account_at(endpoint: str, token: str = "", *, scope: str = "") -> Account | None:

@@ -4,6 +4,7 @@
     ignored/2026/11/21/13/{reason}/{digest}.json.gz               one that no lineage can need, and why
     archive/2026/11/21/13/{batch}.jsonl.gz                        events of closed runs, one a line
     archive/ignored/2026/11/21/13/{reason}/{batch}.jsonl.gz       ignored ones
+    watch/{source}/{number}-{digest}.json.gz                      a state of lineage that messages are about
 
     table           partition  key
     runs            {run}      event|{time}|{type}|{digest}       an event of the run
@@ -30,7 +31,11 @@
                     archive    pending                            the batch that is being archived
                     trouble    {run}                              a run whose processing failed, and how often
                     trouble    at                                 the run that a sweep is processing
+                    watch      {source}                           the state of lineage that was compared last
     refused         {day}      {time}|{digest}                    a request that the receiver refused, without its body
+    watch           decided    {message}                          a message about a change: it is never decided again
+                    open|{channel}  {time}|{message}              … that this channel has not taken yet
+                    channel    {channel}                          when a channel is called again, after it failed
 
 Names are made of the received bytes and the event's own time, so the same event is always stored at the same place.
 """
@@ -47,6 +52,7 @@ EVENTS = "events"
 IGNORED = "ignored"
 ARCHIVE = "archive"
 CONTENTS = "contributions"
+SNAPSHOTS = "watch"
 
 RUNS = "runs"
 CONTRIBUTIONS = "contributions"
@@ -57,6 +63,7 @@ ASSET_LIFECYCLE = "assetlifecycle"
 ASSET_MATCHES = "assetmatches"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
+WATCH = "watch"
 CONTROL = "control"
 
 APPLICATION = "application"
@@ -72,6 +79,8 @@ ASSET_PARTITION = "asset"
 QUEUED_ASSET = "asset|"
 """Prefix of the keys in `publishqueue` that stand for a data set."""
 
+RUN_TEXT = "run_text"
+"""The cell of an event's row with the run's id as it was sent, where that is no UUID."""
 LONGEST_JOB_NAME = 1000
 """Characters of a job's name that are kept in a row."""
 

@@ -14,6 +14,7 @@ from spark_pipeline.gold.coverage import write_coverage, write_schema_changes
 from spark_pipeline.gold.current_lineage import add_all_up
 from spark_pipeline.gold.impact import write_impact, write_tags
 from spark_pipeline.gold.lineage_history import write_history
+from spark_pipeline.silver.quality import refine_quality
 from spark_pipeline.silver.refinement import Meaning, refine
 from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.lake import Lake
@@ -117,7 +118,8 @@ def _bronze(lake: Lake, order: Order, batch: int) -> dict[str, int]:
 
 def _silver(lake: Lake, order: Order, batch: int, since: int) -> dict[str, int]:
     found = refine(lake, order.meaning, batch=batch, since=since)
-    return {"runs": found.runs, "processes": found.processes}
+    quality = refine_quality(lake, order.meaning.names, batch=batch, since=since)
+    return {"runs": found.runs, "processes": found.processes, "tests and measures": quality}
 
 
 def _changed(lake: Lake, table: Table, since: int) -> bool:

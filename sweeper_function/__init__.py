@@ -1,7 +1,8 @@
-"""Each minute, work that no trigger starts: run timeouts, events never delivered, retries, the publish queue."""
+"""Each minute, work that no trigger starts: run timeouts, undelivered events, retries, the publish queue, the watch."""
 
 import azure.functions as func
 
+from shared.announcing.rounds import watch_due
 from shared.bootstrap import worker
 from shared.processing.sweeper import sweep
 from shared.publishing.publisher import Publisher
@@ -25,3 +26,4 @@ def main(timer: func.TimerRequest) -> None:
             reconcile_due(parts.storage, parts.catalog, parts.publishing)
             Publisher(storage=parts.storage, catalog=parts.catalog, options=parts.publishing).publish()
         act.note(**backlog(parts.storage))
+        act.note(**watch_due(parts.storage, parts.watching, parts.publishing))

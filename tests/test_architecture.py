@@ -27,6 +27,7 @@ ADAPTERS = frozenset(
         "shared.catalog.account",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
+        "shared.announcing.webhook",
     }
 )
 
@@ -46,7 +47,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 EVERYTHING = (
     "plans lineage governance model errors secrets openlineage naming translation redaction atlas catalog storage telemetry "
     "storage_layout concurrency ingest records events processing publishing reporting maintenance query "
-    "settings versions gc_tuning adapters bootstrap_receiver bootstrap"
+    "settings versions gc_tuning adapters bootstrap_receiver bootstrap watching announcing"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -98,14 +99,20 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.query": _room(
-        "errors lineage model atlas catalog storage storage_layout records events publishing", "msgspec"
+        "errors lineage model atlas catalog storage storage_layout translation records events publishing watching",
+        "msgspec",
+    ),
+    "shared.watching": _room("lineage", "msgspec"),
+    "shared.announcing": _room(
+        "concurrency errors lineage model publishing query records storage storage_layout telemetry watching",
+        "msgspec requests",
     ),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap": _room(
-        "catalog gc_tuning concurrency errors naming adapters records events processing publishing settings storage "
-        "telemetry translation",
+        "announcing catalog gc_tuning concurrency errors naming adapters records events processing publishing settings "
+        "storage telemetry translation watching",
         "pyapacheatlas",
     ),
     # the same meaning on Spark
@@ -138,7 +145,7 @@ ROOMS: dict[str, Room] = {
     "receiver_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
     "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
     "parser_function": _room("bootstrap errors events processing publishing storage_layout", "azure.functions"),
-    "sweeper_function": _room("bootstrap errors processing publishing records telemetry", "azure.functions"),
+    "sweeper_function": _room("announcing bootstrap errors processing publishing records telemetry", "azure.functions"),
 }
 """Rooms not named here (cli, local, bench) may import any package, and every room of shared by its door."""
 

@@ -24,6 +24,7 @@ from shared.errors import (
 from shared.errors import Refused as InvalidEvent
 from shared.query.processes import AmbiguousError, UnknownError
 from shared.query.traversal import Lineage, Step
+from throughline import plan
 from throughline.client import Client, connect
 from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
 from throughline.translation import explain, translate
@@ -49,5 +50,6 @@ __all__ = [
     "UnknownError",
     "connect",
     "explain",
+    "plan",
     "translate",
 ]

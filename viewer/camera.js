@@ -30,8 +30,7 @@ export class Camera {
     stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     stage.addEventListener("pointerdown", (event) => this.down(event));
     stage.addEventListener("pointermove", (event) => this.drag(event));
-    stage.addEventListener("pointerup", () => { this.held = null; });
-    stage.addEventListener("pointercancel", () => { this.held = null; });
+    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, () => { this.held = null; }); // also beside the picture
     minimap.addEventListener("pointerdown", (event) => this.jump(event));
   }
 

@@ -76,17 +76,23 @@ function curveElement(model, curve, labels) {
   const first = processes[0];
   const states = processes.map((each) => each.health ?? "good");
   const health = ["failed", "overdue", "unended"].find((each) => states.includes(each)) ?? "good";
-  const badge = svg("g", {
-    class: `badge health-${health}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
-    "data-process": first?.qualified_name ?? "",
-    "aria-label": [TEXTS.process, ...processes.map((each) => each.name), HEALTH_WORDS[health] ?? ""].filter(Boolean).join(" "),
-  }, shapeOf(curve.kind));
   const count = processes.length > 1 ? `×${processes.length}` : "";
   const text = [word && word !== KIND_WORDS.identity ? word : "", curve.change ? TEXTS[/** @type {"added"} */ (curve.change)] : "", count]
     .filter(Boolean).join(" ");
+  const badge = svg("g", {
+    class: `badge health-${health}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
+    "data-process": first?.qualified_name ?? "",
+    "aria-label": named(text, TEXTS.process, ...processes.map((each) => each.name), HEALTH_WORDS[health] ?? ""),
+  }, shapeOf(curve.kind));
   if (text) badge.append(svg("text", { x: 9, y: 4 }, text));
   group.append(badge);
   return group;
+}
+
+/** The name of a button: first the text that is seen, since people say it to their computer, then the rest (WCAG 2.5.3).
+ * @param {string[]} texts */
+function named(...texts) {
+  return texts.filter(Boolean).join(" ");
 }
 
 /** A shape for each kind, so that colour is never alone. @param {string} kind */
@@ -102,25 +108,25 @@ function shapeOf(kind) {
 function cardElement(model, card) {
   const dataset = model.datasets[card.dataset];
   const words = [
-    dataset.name, card.subtitle, card.placeholder ? TEXTS.placeholder : "", HEALTH_WORDS[card.health] ?? "",
-    card.unresolved.length ? TEXTS.unresolved : "",
+    card.placeholder ? TEXTS.placeholder : "", HEALTH_WORDS[card.health] ?? "", card.unresolved.length ? TEXTS.unresolved : "",
   ].filter(Boolean);
+  const [title, subtitle] = [shortened(dataset.name, WIDE), subtitleOf(card)];
   const group = svg("g", {
     class: ["card", card.subject ? "subject" : "", card.placeholder ? "placeholder" : "", `health-${card.health}`].join(" "),
     transform: `translate(${card.x} ${card.y})`, "data-dataset": dataset.qualified_name, "data-depth": card.depth,
   });
   group.append(
     svg("rect", { class: "box", width: CARD_WIDTH, height: card.height, rx: 8 }),
-    svg("g", { class: "head", tabindex: 0, role: "button", "data-head": dataset.qualified_name, "aria-label": words.join(", ") },
+    svg("g", { class: "head", tabindex: 0, role: "button", "data-head": dataset.qualified_name, "aria-label": named(title, subtitle, title === dataset.name ? "" : dataset.name, ...words) },
       svg("rect", { class: "hit", width: CARD_WIDTH, height: HEAD_HEIGHT, rx: 8 }),
-      svg("text", { class: "title", x: 12, y: 20 }, shortened(dataset.name, WIDE)),
-      svg("text", { class: "subtitle", x: 12, y: 36 }, subtitleOf(card)),
-      svg("title", {}, [dataset.qualified_name, ...words.slice(2)].join("\n"))),
+      svg("text", { class: "title", x: 12, y: 20 }, title), " ",
+      svg("text", { class: "subtitle", x: 12, y: 36 }, subtitle),
+      svg("title", {}, [dataset.qualified_name, ...words].join("\n"))),
   );
   if (card.conditions.length) {
     const names = card.conditions.map((each) => `${model.datasets[model.columns[each].dataset].name}.${model.columns[each].name}`);
     group.append(svg("g", { class: "conditions", transform: `translate(${CARD_WIDTH - 40} 8)` },
-      svg("rect", { width: 32, height: 16, rx: 8 }), svg("text", { x: 16, y: 12, "text-anchor": "middle" }, `∀ ${card.conditions.length}`),
+      svg("rect", { width: 32, height: 16, rx: 8 }), svg("text", { x: 16, y: 12, "text-anchor": "middle" }, `if ${card.conditions.length}`),
       svg("title", {}, `${TEXTS.rowsDependOn}\n${names.join("\n")}`)));
   }
   card.rows.forEach((row, place) => group.append(rowElement(model, row, HEAD_HEIGHT + place * ROW_HEIGHT)));
@@ -149,14 +155,16 @@ function subtitleOf(card) {
 function rowElement(model, row, y) {
   const mark = row.unknown ? "?" : row.constant ? "=" : "";
   const note = row.unknown ? TEXTS.unknownSource : row.constant ? TEXTS.constant : "";
+  const text = shortened(row.name, row.tags.length ? WIDE - 9 : WIDE);
+  const tag = row.tags.length ? shortened(row.tags[0], 9) : "";
   const group = svg("g", {
     class: ["row", row.subject ? "subject" : "", row.unknown ? "unknown" : ""].join(" "), transform: `translate(0 ${y})`,
     tabindex: 0, role: "button", "data-column": model.columns[row.column].name, "data-number": row.column,
-    "aria-label": [TEXTS.column, row.name, note, ...row.tags].filter(Boolean).join(" "),
+    "aria-label": named(text, mark, tag, TEXTS.column, text === row.name ? "" : row.name, note, ...row.tags.slice(1)),
   }, svg("rect", { class: "hit", width: CARD_WIDTH, height: ROW_HEIGHT }),
-  svg("text", { x: 12, y: 15 }, shortened(row.name, row.tags.length ? WIDE - 9 : WIDE)), svg("title", {}, [row.name, note, ...row.tags].filter(Boolean).join("\n")));
+  svg("text", { x: 12, y: 15 }, text), svg("title", {}, [row.name, note, ...row.tags].filter(Boolean).join("\n")));
   if (mark) group.append(svg("text", { class: "mark", x: CARD_WIDTH - 16, y: 15 }, mark));
-  if (row.tags.length) group.append(svg("text", { class: "tag", x: CARD_WIDTH - 22, y: 15, "text-anchor": "end" }, shortened(row.tags[0], 9)));
+  if (tag) group.append(svg("text", { class: "tag", x: CARD_WIDTH - 22, y: 15, "text-anchor": "end" }, tag));
   return group;
 }
 
@@ -165,7 +173,7 @@ function foldElement(card, name) {
   const y = HEAD_HEIGHT + card.rows.length * ROW_HEIGHT;
   const words = card.hiddenRows ? `+${card.hiddenRows} of ${card.allRows} ${TEXTS.columns.toLowerCase()}` : TEXTS.hideColumns;
   return svg("g", { class: "fold", transform: `translate(0 ${y})`, tabindex: 0, role: "button", "data-fold": name,
-    "aria-label": `${card.hiddenRows ? TEXTS.showColumns : TEXTS.hideColumns} ${card.title}` },
+    "aria-label": named(words, card.title) },
   svg("rect", { class: "hit", width: CARD_WIDTH, height: ROW_HEIGHT, rx: 8 }), svg("text", { x: 12, y: 15 }, words));
 }
 
@@ -173,7 +181,7 @@ function foldElement(card, name) {
 function moreElement(name, way, hidden, all) {
   const left = way === "<";
   const words = `+${hidden} of ${all}`;
-  return svg("g", { class: "more", transform: `translate(${left ? -66 : CARD_WIDTH + 4} ${HEAD_HEIGHT / 2 - 10})`, tabindex: 0,
+  return svg("g", { class: "more", transform: `translate(${left ? -8 : CARD_WIDTH - 54} -14)`, tabindex: 0,
     role: "button", "data-more": `${way}${name}`, "aria-label": `${left ? TEXTS.upstream : TEXTS.downstream}: ${words}` },
   svg("rect", { class: "hit", width: 62, height: 20, rx: 10 }), svg("text", { x: 31, y: 14, "text-anchor": "middle" }, words));
 }

@@ -4,17 +4,19 @@
 export const CARD_WIDTH = 230;
 export const HEAD_HEIGHT = 46;
 export const ROW_HEIGHT = 22;
-const LAYER_GAP = 170;
+export const NARROW_GAP = 110;
+export const WIDE_GAP = 170;
 const CARD_GAP = 26;
 const SWEEPS = 8;
 
 /**
  * @param {Map<string, number>} heights the cards by their ids, with their heights
  * @param {[string, string][]} arrows
+ * @param {number} gap between two layers: wide where curves have words beside them
  * @param {Map<string, {x: number, y: number}>} [before] where cards stood: they keep their order
  * @returns {Map<string, {x: number, y: number, height: number}>}
  */
-export function placedCards(heights, arrows, before = new Map()) {
+export function placedCards(heights, arrows, gap, before = new Map()) {
   const cards = [...heights.keys()];
   const seen = new Set();
   const straight = arrows.filter(([one, other]) => {
@@ -36,7 +38,7 @@ export function placedCards(heights, arrows, before = new Map()) {
   }
   for (const row of rows) row.sort((one, other) => (before.get(one)?.y ?? Infinity) - (before.get(other)?.y ?? Infinity) || 0);
   ordered(rows, near, before);
-  return coordinates(rows, heights, near);
+  return coordinates(rows, heights, near, gap);
 }
 
 /** @param {string[]} cards @param {[string, string][]} arrows @returns {[string, string][]} */
@@ -126,8 +128,8 @@ function ordered(rows, near, before) {
   }
 }
 
-/** @param {string[][]} rows @param {Map<string, number>} heights @param {Map<string, string[]>} near */
-function coordinates(rows, heights, near) {
+/** @param {string[][]} rows @param {Map<string, number>} heights @param {Map<string, string[]>} near @param {number} gap */
+function coordinates(rows, heights, near, gap) {
   /** @type {Map<string, number>} */
   const top = new Map();
   const height = (/** @type {string} */ card) => heights.get(card) ?? HEAD_HEIGHT;
@@ -154,7 +156,7 @@ function coordinates(rows, heights, near) {
   const found = new Map();
   rows.forEach((row, layer) => {
     for (const card of row) {
-      found.set(card, { x: layer * (CARD_WIDTH + LAYER_GAP), y: (top.get(card) ?? 0) - lowest, height: height(card) });
+      found.set(card, { x: layer * (CARD_WIDTH + gap), y: (top.get(card) ?? 0) - lowest, height: height(card) });
     }
   });
   return found;

@@ -39,7 +39,7 @@ class Page {
     this.camera = new Camera(byId("stage"), byId("minimap"), () => this.moved());
     this.actions = { choose: this.choose.bind(this), change: this.change.bind(this) };
     new SearchBox(byId("search"), byId("results"), model, new SearchIndex(model), this.actions.choose);
-    window.addEventListener("hashchange", () => this.render());
+    window.addEventListener("popstate", () => this.render());
     window.addEventListener("resize", () => this.moved());
     document.addEventListener("keydown", (event) => this.key(event));
     byId("picture").addEventListener("click", (/** @type {MouseEvent} */ event) => this.click(event));
@@ -48,7 +48,7 @@ class Page {
     byId("conditions").addEventListener("click", () => this.change({ conditions: !this.state.conditions }));
     byId("tools").append(
       button("+", () => this.camera.zoom(1.25), { "aria-label": TEXTS.zoomIn }), button("−", () => this.camera.zoom(0.8), { "aria-label": TEXTS.zoomOut }),
-      button("⤢", () => this.camera.fit(), { "aria-label": TEXTS.fit }));
+      button("Fit", () => this.camera.fit(), { title: TEXTS.fit }));
     this.prepareTimes();
   }
 
@@ -73,6 +73,12 @@ class Page {
     this.go(chosen(this.state, asset, column));
   }
 
+  /** Choose from the path as a list, and stay in it. @param {string} asset @param {string} column */
+  chooseInTree(asset, column) {
+    this.choose(asset, column);
+    byId("panel").querySelector("[role=treeitem]")?.focus();
+  }
+
   /** @param {Partial<State>} part @param {boolean} [replace] whether back does not return to the state before */
   change(part, replace = false) {
     this.go({ ...this.state, ...part }, replace);
@@ -81,11 +87,9 @@ class Page {
   /** @param {State} state @param {boolean} [replace] */
   go(state, replace = false) {
     const address = `#${formattedState(state)}`;
-    if (address === location.hash) this.render();
-    else if (replace) {
-      history.replaceState(null, "", address);
-      this.render();
-    } else location.hash = address;
+    if (replace || address === location.hash) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+    this.render();
   }
 
   get at() {
@@ -95,6 +99,7 @@ class Page {
   render() {
     const focus = this.focusKey();
     this.state = parsedState(location.hash.length > 1 ? location.hash.slice(1) : this.start);
+    const wrong = this.withoutWrongTimes();
     const { model, state } = this;
     const dataset = model.byName.get(state.asset);
     const column = dataset === undefined || !state.column ? undefined : model.column(dataset, state.column);
@@ -115,10 +120,21 @@ class Page {
     if (process >= 0) content = processPanel(view, process);
     else if (state.compare) content = [...changesPanel(view, changes, state.view === "estate" ? undefined : dataset), ...content];
     const selection = dataset === undefined || !isKnown ? null : this.selection(dataset, column);
-    if (selection && dataset !== undefined && process < 0) content.push(element("h3", {}, TEXTS.path), pathTree(model, selection, dataset, column));
-    byId("panel").replaceChildren(...content);
+    if (selection && dataset !== undefined && process < 0) content.push(element("h3", {}, TEXTS.path), pathTree(model, selection, dataset, column, this.chooseInTree.bind(this)));
+    byId("panel").replaceChildren(...wrong, ...content);
     this.draw(selection, changes);
     this.refocus(focus);
+  }
+
+  /** Take what is no time of this lineage out of the state. @returns {Node[]} what to say about it */
+  withoutWrongTimes() {
+    const { model, state } = this;
+    const given = [state.at, state.compare].filter(Boolean);
+    const wrong = model.history ? given.filter((each) => Number.isNaN(Date.parse(each))) : given;
+    if (!wrong.length) return [];
+    const kept = (/** @type {string} */ text) => (wrong.includes(text) ? "" : text);
+    this.state = { ...state, at: kept(state.at), compare: kept(state.compare) };
+    return [element("p.error", { role: "alert" }, model.history ? `${TEXTS.noTime} ${wrong.join(", ")}` : TEXTS.noHistory)];
   }
 
   /** What is shown; with a comparison what either time has. @param {number} dataset @param {number | undefined} column @returns {Selection} */
@@ -147,6 +163,7 @@ class Page {
     this.before = new Map(this.scene.cards.map((card) => [card.id, { x: card.x, y: card.y }]));
     this.subject = subject;
     this.large = this.scene.cards.length > MAX_SVG_CARDS;
+    for (const id of ["tools", "minimap"]) byId(id).toggleAttribute("hidden", !this.scene.cards.length);
     byId("picture").toggleAttribute("hidden", this.large);
     byId("canvas").hidden = !this.large;
     if (this.large) byId("layer").replaceChildren();

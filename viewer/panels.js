@@ -150,15 +150,15 @@ export function impactPanel(view, dataset, column) {
  * @param {Model} model @param {number | null} before @param {number | null} after @returns {Map<string, "added" | "gone" | "changed">} by the id of a curve */
 export function changesBetween(model, before, after) {
   const states = [before, after].map((at) => {
-    /** @type {Map<string, string>} */
+    /** @type {Map<string, Set<string>>} */
     const found = new Map();
     for (const edge of model.edges) {
       if (!model.valid(edge, at)) continue;
       const id = `${edge.input}>${edge.output}>${edge.kind === "condition" ? "condition" : "value"}`;
-      found.set(id, [found.get(id) ?? "", edge.kind, edge.masked].filter(Boolean).sort().join("|"));
+      found.set(id, (found.get(id) ?? new Set()).add(`${edge.kind} ${edge.masked}`));
     }
-    for (const flow of model.flows) if (model.valid(flow, at)) found.set(`${flow.input}>${flow.output}`, "table");
-    return found;
+    for (const flow of model.flows) if (model.valid(flow, at)) found.set(`${flow.input}>${flow.output}`, new Set(["table"]));
+    return new Map([...found].map(([id, ways]) => [id, [...ways].sort().join()]));
   });
   /** @type {Map<string, "added" | "gone" | "changed">} */
   const changes = new Map();
@@ -205,7 +205,11 @@ export function estatePanel(view) {
     : state.group === "zone" ? [dataset.store, dataset.zone].filter(Boolean).join("/") : dataset.store ?? ""));
   /** @type {Map<string, number[]>} */
   const groups = new Map();
-  for (const [number, group] of groupOf) groups.set(group, [...(groups.get(group) ?? []), number]);
+  for (const [number, group] of groupOf) {
+    const list = groups.get(group);
+    if (list) list.push(number);
+    else groups.set(group, [number]);
+  }
   const choice = element("p", {}, `${TEXTS.groupBy} `, ...(/** @type {const} */ ([["store", TEXTS.byStore], ["zone", TEXTS.byZone], ["job", TEXTS.byJob]])).map(
     ([name, text]) => button(text, () => actions.change({ group: name }), { "aria-pressed": String(state.group === name) })));
   const most = 60;
@@ -228,6 +232,6 @@ export function startPanel(view) {
   };
   return [
     element("p", {}, TEXTS.start), ...list(TEXTS.favourites, state.stars), ...list(TEXTS.lastSeen, state.seen),
-    element("h3", {}, TEXTS.help), facts(KEYS),
+    ...estatePanel(view), element("h3", {}, TEXTS.help), facts(KEYS),
   ];
 }

@@ -1,6 +1,6 @@
 // The picture as values: cards with their rows, and curves between them. draw.js and canvas.js show it.
 
-import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT, placedCards } from "./layout.js";
+import { CARD_WIDTH, HEAD_HEIGHT, NARROW_GAP, ROW_HEIGHT, WIDE_GAP, placedCards } from "./layout.js";
 import { neighbours } from "./select.js";
 import { TEXTS } from "./texts.js";
 
@@ -61,7 +61,7 @@ export function sceneOf(model, state, selection, at, before, changeOf) {
   const cardOf = (/** @type {string} */ end) => end.startsWith("c") ? String(model.columns[columnOf(end)].dataset) : end.slice(1);
   /** @type {[string, string][]} */
   const arrows = curves.map((curve) => [cardOf(curve.from), cardOf(curve.to)]);
-  const places = placedCards(heights, arrows, before);
+  const places = placedCards(heights, arrows, curves.some((curve) => curve.kind !== "table") ? WIDE_GAP : NARROW_GAP, before);
   for (const card of cards.values()) Object.assign(card, places.get(card.id));
   for (const curve of curves) {
     const [one, other] = [cards.get(Number(cardOf(curve.from))), cards.get(Number(cardOf(curve.to)))];

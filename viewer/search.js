@@ -1,4 +1,4 @@
-// Find tables and columns by parts of their names.
+// Find tables and columns by parts of their names, by the rules of shared/lineage/search_index.py.
 
 /**
  * @typedef {import("./model.js").Model} Model
@@ -48,8 +48,8 @@ export class SearchIndex {
   find(text) {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return [];
-    const table = words[0].includes(".") && words.length === 1 ? words[0].split(".") : null;
-    const found = table?.[0] && table[1] !== undefined ? this.ofTable(table[0], table[1]) : [];
+    const parts = words.length === 1 ? words[0].split(".") : [];
+    const found = parts.length === 2 && parts[0] ? this.ofTable(parts[0], parts[1]) : [];
     const last = words[words.length - 1];
     const others = words.slice(0, -1);
     this.datasetNames.forEach((name, number) => {

@@ -8,19 +8,24 @@ import { KIND_WORDS, TEXTS } from "./texts.js";
  * @typedef {import("./select.js").Selection} Selection
  */
 
-const DEEPEST = 40;
-
-/** @param {Model} model @param {Selection} selection @param {number} dataset @param {number | undefined} column */
-export function pathTree(model, selection, dataset, column) {
+/** @param {Model} model @param {Selection} selection @param {number} dataset @param {number | undefined} column
+ * @param {(asset: string, column: string) => void} choose */
+export function pathTree(model, selection, dataset, column, choose) {
   const tree = element("ul", { role: "tree", "aria-label": TEXTS.path });
   for (const [way, title, none] of /** @type {const} */ ([["up", TEXTS.upstream, TEXTS.nothingUpstream], ["down", TEXTS.downstream, TEXTS.nothingDownstream]])) {
-    const branch = column === undefined ? datasetBranch(model, selection, dataset, way, new Set([dataset]), 0)
-      : columnBranch(model, selection, column, way, new Set([column]), 0);
+    const branch = column === undefined ? datasetBranch(model, selection, dataset, way, new Set([dataset]))
+      : columnBranch(model, selection, column, way, new Set([column]));
     tree.append(item(title, branch.length ? branch : [item(none, [], {})], {}));
   }
   const first = tree.querySelector("[role=treeitem]");
   if (first) first.setAttribute("tabindex", "0");
-  tree.addEventListener("keydown", (event) => moved(tree, event));
+  tree.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") followed(event, choose);
+    else moved(tree, event);
+  });
+  tree.addEventListener("click", (event) => {
+    if (/** @type {Element} */ (event.target).tagName === "SPAN") followed(event, choose);
+  });
   return tree;
 }
 
@@ -31,9 +36,9 @@ function item(text, children, attributes) {
   return made;
 }
 
-/** @param {Model} model @param {Selection} selection @param {number} column @param {"up" | "down"} way @param {Set<number>} before
- * @param {number} depth @returns {HTMLElement[]} */
-function columnBranch(model, selection, column, way, before, depth) {
+/** @param {Model} model @param {Selection} selection @param {number} column @param {"up" | "down"} way @param {Set<number>} seen what
+ * the tree has already, whose own branches are not repeated @returns {HTMLElement[]} */
+function columnBranch(model, selection, column, way, seen) {
   const links = (way === "up" ? model.edgesIn : model.edgesOut).get(column) ?? [];
   const found = new Map();
   for (const number of links) {
@@ -46,15 +51,18 @@ function columnBranch(model, selection, column, way, before, depth) {
   return [...found].map(([end, words]) => {
     const own = model.columns[end];
     const dataset = model.datasets[own.dataset];
-    const beyond = before.has(end) || depth > DEEPEST ? [] : columnBranch(model, selection, end, way, new Set([...before, end]), depth + 1);
-    return item(`${model.longName(own.dataset)}.${own.name || TEXTS.allRows} (${[...words].join("; ")})`, beyond,
+    const again = seen.has(end);
+    seen.add(end);
+    const beyond = again ? [] : columnBranch(model, selection, end, way, seen);
+    const note = again ? [...words, TEXTS.seeAbove] : [...words];
+    return item(`${model.longName(own.dataset)}.${own.name || TEXTS.allRows} (${note.join("; ")})`, beyond,
       { "data-dataset": dataset.qualified_name, "data-column": own.name });
   });
 }
 
-/** @param {Model} model @param {Selection} selection @param {number} dataset @param {"up" | "down"} way @param {Set<number>} before
- * @param {number} depth @returns {HTMLElement[]} */
-function datasetBranch(model, selection, dataset, way, before, depth) {
+/** @param {Model} model @param {Selection} selection @param {number} dataset @param {"up" | "down"} way @param {Set<number>} seen the same
+ * @returns {HTMLElement[]} */
+function datasetBranch(model, selection, dataset, way, seen) {
   const links = (way === "up" ? model.flowsIn : model.flowsOut).get(dataset) ?? [];
   const found = new Map();
   for (const number of links) {
@@ -64,9 +72,22 @@ function datasetBranch(model, selection, dataset, way, before, depth) {
     found.set(end, (found.get(end) ?? new Set()).add(model.processes[flow.process].name));
   }
   return [...found].map(([end, processes]) => {
-    const beyond = before.has(end) || depth > DEEPEST ? [] : datasetBranch(model, selection, end, way, new Set([...before, end]), depth + 1);
-    return item(`${model.longName(end)} (${[...processes].join("; ")})`, beyond, { "data-dataset": model.datasets[end].qualified_name });
+    const again = seen.has(end);
+    seen.add(end);
+    const beyond = again ? [] : datasetBranch(model, selection, end, way, seen);
+    const note = again ? [...processes, TEXTS.seeAbove] : [...processes];
+    return item(`${model.longName(end)} (${note.join("; ")})`, beyond, { "data-dataset": model.datasets[end].qualified_name });
   });
+}
+
+/** Choose what an item of the tree names. @param {Event} event @param {(asset: string, column: string) => void} choose */
+function followed(event, choose) {
+  const named = /** @type {HTMLElement} */ (event.target).closest("[role=treeitem]");
+  const asset = named?.getAttribute("data-dataset");
+  if (!asset) return;
+  event.preventDefault();
+  event.stopPropagation();
+  choose(asset, named?.getAttribute("data-column") ?? "");
 }
 
 /** Keys of the tree pattern: up and down, left and right, Home and End. @param {HTMLElement} tree @param {KeyboardEvent} event */

@@ -10,7 +10,7 @@ from shared.errors import Misconfigured
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 
-NamesFile = Annotated[
+TextFile = Annotated[
     Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of names", metavar="FILE")
 ]
 

@@ -8,13 +8,17 @@ from pathlib import Path
 from shlex import quote
 from string import Template
 
+from cli.platforms import texts
 from cli.platforms.runtimes import Proof, Runtime, UnknownRuntimeError, runtime_of
 from cli.platforms.table import TABLE, Row
 from local.spark.job import LISTENER_CLASS, listener_configuration
+from local.spark.plan_jar import JAR as PLAN_JAR
+from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.toolchain.versions import LISTENER_VERSION
 from local.toolchain.versions import PLATFORMS as SPARKS
 
 _HEADER = "spark.openlineage.transport.headers.x-functions-key"
+_PLAN_FILE = "spark.throughline.plan.transport.location"  # two writers of one file could mix their lines
 _REDACTED = "(?i)secret|password|token|access[.]?key|functions-key"
 _CAPTURED = ("spark.master", "spark.app.name")
 """What the listener passes on of Spark's properties by default: naming others replaces these."""
@@ -33,7 +37,7 @@ class Wanted:
     `vault` and `secret` name a secret in Azure Key Vault, `scope` a secret scope of Databricks, `folder` where jar and
     init script lie there. `key` is only for this machine. `transport`: http, or file on Fabric. `runtime`: the
     platform's version, its default where empty. `output` is the folder that the files are written to, if any: steps
-    name them there.
+    name them there. `plan_jar` is where throughline-plan.jar lies on this machine; empty: without Spark's plans.
     """
 
     url: str
@@ -47,6 +51,7 @@ class Wanted:
     key: str = field(default="", repr=False)
     transport: str = "http"
     output: str = ""
+    plan_jar: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,7 @@ NEVER: Mapping[str, str] = {
     "spark.openlineage.transport.compression": "gzip comes in chunks, and Azure Functions hands those on empty",
     "spark.openlineage.transport.url with a path or ?code=": "the listener drops both",
     "spark.openlineage.transport.urlParams.code": "the key would stand in every access log: the header does not",
-    "spark.openlineage.facets.spark.logicalPlan.disabled=false": "plans are of no use here, and grow to many megabytes",
+    "spark.openlineage.facets.spark.logicalPlan.disabled=false": "plans without paths, of many megabytes",
     "spark.openlineage.columnLineage.datasetLineageEnabled=false": "filters and joins would be copied into each column",
     "spark.openlineage.appName per run": "the application's name is part of a process's identity",
 }
@@ -98,7 +103,7 @@ def configuration(platform: str, wanted: Wanted, *, today: date) -> Configuratio
         place=filled(row.place),
         properties=_properties(row, wanted, runtime, words),
         files={file: filled(text) for file, text in row.files.items()},
-        steps=tuple(filled(step) for step in row.steps),
+        steps=tuple(filled(step) for step in row.steps if wanted.plan_jar or step not in texts.OF_PLANS),
         never=NEVER,
         notes=tuple(_notes(runtime, today)),
     )
@@ -112,7 +117,7 @@ def _check(row: Row, wanted: Wanted) -> None:
         raise PlatformError(f"The receiver's address must begin with https://, not {wanted.url!r}")
     for each in Wanted.__slots__:
         text = getattr(wanted, each)
-        if each not in {"key", "output"} and not _HARMLESS.fullmatch(text):
+        if each not in {"key", "output", "plan_jar"} and not _HARMLESS.fullmatch(text):
             raise PlatformError(f"{each} holds a character that a script would not take as it is: {text!r}")
 
 
@@ -126,7 +131,9 @@ def _words(name: str, row: Row, wanted: Wanted, runtime: Runtime) -> Mapping[str
         "folder": (wanted.folder or row.folder).rstrip("/"),
         "scala": runtime.scala,
         "jar": runtime.jar(wanted.listener),
-        "listeners": ",".join((*row.beside, LISTENER_CLASS)),
+        "listeners": ",".join((*row.beside, LISTENER_CLASS, *((PLAN_LISTENER,) if wanted.plan_jar else ()))),
+        "plan_file": quote(wanted.plan_jar),
+        "jars": " ".join((runtime.jar(wanted.listener), *((PLAN_JAR,) if wanted.plan_jar else ()))),
         "header": _HEADER,
         "file": file(f"{name}.conf"),
         "script": file("throughline-init.sh"),
@@ -153,10 +160,13 @@ def _properties(row: Row, wanted: Wanted, runtime: Runtime, words: Mapping[str, 
         found["spark.openlineage.capturedProperties"] = ",".join((*_CAPTURED, *row.captured))
     if not row.packages:
         del found["spark.jars.packages"]  # these platforms bring Delta, and get the listener as a file
+    elif wanted.plan_jar:
+        found["spark.jars"] = wanted.plan_jar
     if wanted.transport == "file":
         kept = {name: value for name, value in found.items() if ".transport." not in name}
         location = f"{words['folder']}/events.jsonl"
-        return kept | {"spark.openlineage.transport.type": "file", "spark.openlineage.transport.location": location}
+        file = {"spark.openlineage.transport.type": "file", "spark.openlineage.transport.location": location}
+        return kept | file | ({_PLAN_FILE: f"{words['folder']}/plans.jsonl"} if wanted.plan_jar else {})
     if not row.packages:
         found["spark.redaction.regex"] = _REDACTED  # else Spark's web page shows the header
     return found

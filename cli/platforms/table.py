@@ -48,6 +48,7 @@ TABLE: Mapping[str, Row] = {
         captured=("spark.synapse.context.notebookname", "spark.synapse.workspace.name"),
         steps=(
             f"{texts.FETCH} and upload it: Manage, Workspace packages; then add it to the pool's packages",
+            texts.PLAN_PACKAGE,
             texts.OWN_KEY,
             texts.APPEND,
             "Upload $file: Manage, Apache Spark configurations, Import; choose it in the pool's settings and apply",
@@ -63,6 +64,7 @@ TABLE: Mapping[str, Row] = {
         files={"throughline-init.sh": texts.INIT_SCRIPT},
         steps=(
             f"{texts.FETCH} and put it into $folder by the browser (Workspace, Import): the command line takes 10 MB",
+            texts.PLAN_WORKSPACE,
             texts.SCRIPT,
             texts.OWN_KEY,
             texts.READ_VAULT,
@@ -82,6 +84,7 @@ TABLE: Mapping[str, Row] = {
         why_oldest="does not name Unity Catalog's tables",
         steps=(
             f"{texts.FETCH} and put both into the volume: {texts.COPY}",
+            texts.PLAN_VOLUME,
             texts.ALLOW,
             texts.OWN_KEY,
             texts.READ_VAULT,
@@ -97,6 +100,7 @@ TABLE: Mapping[str, Row] = {
         steps=(
             texts.OWN_KEY,
             texts.APPEND,
+            texts.PLAN_LIBRARY,
             texts.ENTER,
             texts.WITHOUT_JAR,
             texts.THEN_JAR,
@@ -110,6 +114,7 @@ TABLE: Mapping[str, Row] = {
         files={"pick_up.py": texts.PICK_UP},
         steps=(
             "Attach a lakehouse to the notebooks as their default one, and make the folder Files/openlineage in it",
+            texts.PLAN_LIBRARY,
             texts.ENTER_FILES,
             texts.WITHOUT_JAR,
             texts.THEN_JAR,

@@ -1,15 +1,18 @@
 """The files that `throughline config` writes beside the properties, and its steps: texts with `$name` to fill in.
 
-Each name is a field of `Wanted`, or one that `configuration` makes: jar, header, file, script, pick_up, listeners.
+Each name is a field of `Wanted`, or one that `configuration` makes: jar, jars, header, file, script, pick_up,
+plan_file, listeners.
 """
 
 INIT_SCRIPT = """\
 #!/bin/bash
-# Puts the OpenLineage listener onto the driver's class path: Spark looks for it before libraries are installed.
+# Puts the listeners onto the driver's class path: Spark looks for them before libraries are installed.
 # spark.extraListeners replaces Databricks' own listener, so both stand there: without it the Spark UI of a cluster that
 # has ended is empty.
 set -euo pipefail
-cp -f "$folder/$jar" /mnt/driver-daemon/jars/ || { echo "$folder/$jar could not be copied" >&2; exit 1; }
+for jar in $jars; do
+  cp -f "$folder/$$jar" /mnt/driver-daemon/jars/ || { echo "$folder/$$jar could not be copied" >&2; exit 1; }
+done
 cat > /databricks/driver/conf/openlineage-spark-driver-defaults.conf <<'CONF'
 [driver] {
   "spark.extraListeners" = "$listeners"
@@ -107,3 +110,17 @@ THEN_JAR = (
     f"runtime has none. {FETCH}, upload it to the Environment (Custom libraries) and publish it"
 )
 SEE = "Run a job that writes something, then: throughline status"
+PLAN_PACKAGE = (
+    "Upload $plan_file in the same way, and add it to the pool's packages: a session whose configuration names the "
+    "plan listener does not start without it"
+)
+PLAN_WORKSPACE = (
+    "Put $plan_file beside it: databricks workspace import $folder/throughline-plan.jar --file $plan_file --format AUTO"
+)
+PLAN_VOLUME = "Put $plan_file into the volume too: databricks fs cp $plan_file dbfs:$folder/"
+PLAN_LIBRARY = (
+    "Upload $plan_file to the Environment (Custom libraries): a session whose properties name the plan listener does "
+    "not start without it"
+)
+OF_PLANS = frozenset({PLAN_PACKAGE, PLAN_WORKSPACE, PLAN_VOLUME, PLAN_LIBRARY})
+"""The steps that are left out without Spark's plans."""

@@ -2,13 +2,11 @@
 
 import json
 import logging
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -122,11 +120,3 @@ def reading_bars() -> Iterator[Callable[[str, int], None]]:
             progress.advance(tasks[what], more)
 
         yield seen
-
-
-_WEB_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-
-
-def save_picture(path: Path, *, title: str) -> None:
-    """Save what was recorded of the results as an SVG that loads nothing from elsewhere."""
-    path.write_text(_WEB_FONTS.sub("", out.export_svg(title=title, clear=False)))

@@ -1,5 +1,7 @@
 """Processes as people and programs look at them: all that is on record, also what a catalog has no place for."""
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from rich.tree import Tree
@@ -7,6 +9,7 @@ from rich.tree import Tree
 from cli.ui.console import plain
 from shared.atlas.entities import PROCESS_TYPE
 from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.reporting.column_sources import EdgeKey, edge_key
 from shared.translation.missing_columns import why_no_columns
 from shared.translation.process.union import ALL_ROWS
 
@@ -24,8 +27,12 @@ def process_document(process: Process) -> dict[str, Any]:
     }
 
 
-def detailed_document(process: Process) -> dict[str, Any]:
-    """The same with all else that is on record."""
+Sources = Mapping[EdgeKey, tuple[str, ...]]
+"""Who gave each edge, as `edge_sources` has it."""
+
+
+def detailed_document(process: Process, sources: Sources = MappingProxyType({})) -> dict[str, Any]:
+    """The same with all else that is on record; `sources`: who gave each edge."""
     return {
         **process_document(process),
         "end_not_seen": process.end_not_seen,
@@ -34,7 +41,15 @@ def detailed_document(process: Process) -> dict[str, Any]:
             for asset in process.inputs
         ],
         "outputs": [{**_asset(asset), "tables": list(asset.tables)} for asset in process.outputs],
-        "columns": [{**_edge(edge), "how": list(edge.how), "parsed": edge.parsed} for edge in process.columns],
+        "columns": [
+            {
+                **_edge(edge),
+                "how": list(edge.how),
+                "parsed": edge.parsed,
+                "by": list(sources.get(edge_key(edge), ())),
+            }
+            for edge in process.columns
+        ],
         "sourceless": [each.column for each in process.sourceless],
     }
 
@@ -58,8 +73,10 @@ def _edge(edge: ColumnEdge) -> dict[str, Any]:
     }
 
 
-def process_tree(process: Process) -> Tree:
-    """A process with its inputs, and the columns of each; at the end the columns that come from nowhere."""
+def process_tree(process: Process, sources: Sources = MappingProxyType({})) -> Tree:
+    """A process with its inputs, and the columns of each; at the end the columns that come from nowhere. `sources`: who
+    gave each edge.
+    """
     end = ", its end not seen" if process.end_not_seen else ""
     tree = Tree(f"[bold]{plain(process.name)}[/] [dim]({', '.join(process.operations)}{end})[/]")
     names = {asset.qualified_name: asset.name for asset in (*process.inputs, *process.outputs)}
@@ -68,7 +85,7 @@ def process_tree(process: Process) -> Tree:
         branch = tree.add(f"[cyan]{plain(asset.name)}[/] [dim]{plain(asset.namespace)}[/]{parsed}")
         for edge in process.columns:
             if edge.input.qualified_name == asset.qualified_name:
-                branch.add(_line(edge, names))
+                branch.add(_line(edge, names, sources.get(edge_key(edge), ())))
     if process.sourceless:
         columns = ", ".join(plain(each.column) for each in process.sourceless)
         tree.add(f"[dim]no source:[/] [green]{columns}[/]")
@@ -80,7 +97,7 @@ def process_tree(process: Process) -> Tree:
 _PLAIN_COPY = ("IDENTITY",)
 
 
-def _line(edge: ColumnEdge, names: dict[str, str]) -> str:
+def _line(edge: ColumnEdge, names: dict[str, str], by: Sequence[str]) -> str:
     sink = plain(names[edge.output.qualified_name])
     target = (
         f"all rows of {sink}" if edge.output.column == ALL_ROWS else f"{sink} [green]{plain(edge.output.column)}[/]"
@@ -88,5 +105,7 @@ def _line(edge: ColumnEdge, names: dict[str, str]) -> str:
     marks = [f"[dim]{plain(', '.join(edge.how).lower())}[/]"] if edge.how and edge.how != _PLAIN_COPY else []
     marks += ["[magenta]masked[/]"] if edge.masked else []
     marks += ["[yellow]from the statement[/]"] if edge.parsed else []
+    others = [each for each in by if each not in {"statement", "events"}]
+    marks += [f"[dim]by {', '.join(others)}[/]"] if others else []
     arrow = "→" if edge.kind == EdgeKind.DIRECT else "⇢"
     return " ".join([f"[green]{plain(edge.input.column)}[/] {arrow} {target}", *marks])

@@ -96,6 +96,15 @@ var rules = [
     lookBack: null
   }
   {
+    name: 'announcements'
+    title: 'Lineage changed: what, and who is hit'
+    severity: 3
+    query: loadTextContent('../queries/announcements.kql')
+    most: 0
+    window: 'PT15M'
+    lookBack: null
+  }
+  {
     name: 'daily-cap'
     title: 'Logs have reached their daily cap: the other alerts see nothing'
     severity: 2

@@ -51,6 +51,11 @@ var parts = [
     query: loadTextContent('../queries/coverage.kql')
   }
   {
+    title: 'Changes of lineage that were announced'
+    view: 'table'
+    query: loadTextContent('../queries/announcements.kql')
+  }
+  {
     title: 'Dead letters'
     view: 'table'
     query: loadTextContent('../queries/dead-letters.kql')

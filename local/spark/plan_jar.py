@@ -1,8 +1,8 @@
 """`python -m local.spark.plan_jar`: the plan listener as a jar, the same bytes whenever it is made from the same files.
 
-`spark_listener/src` is compiled to Java 8 bytecode by Eclipse's compiler, which is pinned, against the jars of the
-pinned PySpark 3.5: a Java runtime is enough, and every machine has the same compiler. The archive has no times and
-names its files in order.
+An installed wheel has the jar in it. In a checkout `spark_listener/src` is compiled to Java 8 bytecode by Eclipse's
+compiler, which is pinned, against the jars of the pinned PySpark 3.5: a Java runtime is enough, and every machine has
+the same compiler. The archive has no times and names its files in order.
 """
 
 import argparse
@@ -24,6 +24,8 @@ LISTENER_CLASS = "throughline.plan.PlanListener"
 LISTENERS = f"{OPENLINEAGE_LISTENER},{LISTENER_CLASS}"
 """For `spark.extraListeners`, in this order: the plan listener takes the run ids of the other one."""
 
+SHIPPED = ROOT / "spark_listener" / JAR
+"""The jar in an installed wheel; a checkout has the sources instead."""
 SOURCES = ROOT / "spark_listener" / "src"
 COMPILER = ("org.eclipse.jdt", "ecj", "3.44.0")
 COMPILER_DIGEST = "14c46ddc2e511c46c998da728f6a80f13a689c920f3832402f7ad150f6a6188d"
@@ -38,10 +40,13 @@ class PlanJarError(Exception):
 
 
 def plan_jar(*, build: Path = BUILD) -> Path:
-    """Return the jar, compiled when its sources are new.
+    """Return the jar: of the wheel, or of a checkout, compiled when its sources are new.
 
-    Raises PlanJarError, NoJavaError (the compiler runs on Java 17 or later), InterpreterError without PySpark.
+    A checkout raises PlanJarError, NoJavaError (the compiler runs on Java 17 or later), InterpreterError without
+    PySpark.
     """
+    if SHIPPED.exists():
+        return SHIPPED
     sources = tuple(sorted(SOURCES.rglob("*.java")))
     made_from = (*sources, Path(__file__))
     return install_once("plan_jar", made_from, partial(_make, sources, build), build=build) / JAR

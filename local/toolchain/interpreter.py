@@ -43,7 +43,15 @@ def made_for(platform: Platform) -> Interpreter:
 
     Raises InterpreterError, which holds the installer's last words.
     """
-    requirements = _REQUIREMENTS / f"spark{platform.major}.txt"
+    return pinned(f"spark{platform.major}")
+
+
+def pinned(name: str) -> Interpreter:
+    """Return the Python with the PySpark of requirements/NAME.txt, made in build/NAME when it is not there yet.
+
+    Raises InterpreterError, which holds the installer's last words.
+    """
+    requirements = _REQUIREMENTS / f"{name}.txt"
 
     def make(folder: Path) -> None:
         environment = folder / ".venv"
@@ -51,7 +59,7 @@ def made_for(platform: Platform) -> Interpreter:
         python = str(environment / "bin" / "python")
         _uv("pip", "install", "--python", python, "--require-hashes", "-r", str(requirements))
 
-    environment = install_once(f"spark{platform.major}", (requirements,), make) / ".venv"
+    environment = install_once(name, (requirements,), make) / ".venv"
     (spark_home,) = environment.glob("lib/python3*/site-packages/pyspark")
     return Interpreter(python=environment / "bin" / "python", spark_home=spark_home)
 

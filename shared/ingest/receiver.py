@@ -24,6 +24,7 @@ from shared.storage_layout import (
     IGNORED,
     LONGEST_JOB_NAME,
     REFUSED,
+    RUN_TEXT,
     RUNS,
     digest_of,
     ignored_blob,
@@ -214,6 +215,8 @@ def _keep(storage: Storage, prepared: _Prepared) -> Receipt:
         "bytes": prepared.size,
         "received": datetime.now(UTC).isoformat(),
     }
+    if event.run_text:
+        values[RUN_TEXT] = text_without_secrets(event.run_text[:LONGEST_JOB_NAME])
     if receipt.omitted:
         values["omitted"] = "\n".join(receipt.omitted)[:_MAX_OMITTED_CHARACTERS]
     storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values=values))

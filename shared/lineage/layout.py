@@ -10,7 +10,7 @@ from dataclasses import dataclass
 CARD_WIDTH = 220
 HEAD_HEIGHT = 44
 ROW_HEIGHT = 20
-LAYER_GAP = 110
+LAYER_GAP = 150
 CARD_GAP = 24
 _SWEEPS = 8
 

@@ -9,6 +9,7 @@ from shared.lineage.layout import CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT, Box, layo
 from shared.lineage.selection import Selection
 
 _MARGIN = 24
+_FOOT = 6
 _MAX_TITLE = 28
 _MAX_ROW = 32
 COLOURS = {
@@ -18,19 +19,21 @@ COLOURS = {
     Kind.MASK: "#047857",
     Kind.CONDITION: "#6b7280",
 }
+_NAMED = frozenset({Kind.TRANSFORMATION, Kind.AGGREGATION, Kind.MASK})
+"""Kinds that have their word beside the curve; colour and dashes alone would not do."""
 _DASHES = {Kind.MASK: "6 3", Kind.CONDITION: "2 4"}
 _STYLE = (
     "text{font-family:system-ui,sans-serif;font-size:12px;fill:#111827}"
     ".store{fill:#6b7280;font-size:10px}.title{font-weight:600}"
     ".card{fill:#fff;stroke:#d1d5db}.subject{stroke:#2563eb;stroke-width:2}.edge{fill:none;stroke-width:1.5}"
-    ".kind{font-size:10px}"
+    ".kind{font-size:10px;paint-order:stroke;stroke:#f9fafb;stroke-width:3px}"
 )
 
 
 def as_svg(selection: Selection, *, subject: int | None = None) -> str:
     """The picture; the same selection gives the same bytes. `subject`: the data set to mark."""
     columns = _columns(selection)
-    heights = {number: float(HEAD_HEIGHT + ROW_HEIGHT * len(columns[number])) for number in selection.datasets}
+    heights = {number: float(HEAD_HEIGHT + ROW_HEIGHT * len(columns[number]) + _FOOT) for number in selection.datasets}
     pairs = [(flow.input, flow.output) for flow in selection.shown_flows]
     boxes = layout(heights, pairs)
     width = max((box.x + CARD_WIDTH for box in boxes.values()), default=0) + 2 * _MARGIN
@@ -59,12 +62,13 @@ def _card(
     selection: Selection, number: int, box: Box, columns: dict[int, list[int]], subject: int | None
 ) -> Iterator[str]:
     dataset = selection.document.datasets[number]
+    parent = _end_of(_parent(dataset.qualified_name), _MAX_ROW)
     kind = "card subject" if number == subject else "card"
     yield (
         f'<g><title>{_text(dataset.qualified_name)}</title><rect class="{kind}" x="{box.x:g}" y="{box.y:g}"'
         f' width="{CARD_WIDTH}" height="{box.height:g}" rx="6"/>'
         f'<text class="title" x="{box.x + 10:g}" y="{box.y + 18:g}">{_short(dataset.name, _MAX_TITLE)}</text>'
-        f'<text class="store" x="{box.x + 10:g}" y="{box.y + 34:g}">{_short(dataset.store, _MAX_ROW)}</text>'
+        f'<text class="store" x="{box.x + 10:g}" y="{box.y + 34:g}">{parent}</text>'
     )
     for row, column in enumerate(columns[number]):
         y = box.y + HEAD_HEIGHT + ROW_HEIGHT * row
@@ -86,8 +90,8 @@ def _curves(selection: Selection, boxes: dict[int, Box], columns: dict[int, list
             line += f' stroke-dasharray="{_DASHES[edge.kind]}"'
         path = _curve(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
         yield f'<path class="edge" d="{path}" {line}><title>{edge.kind.value}</title></path>'
-        if edge.kind in {Kind.MASK, Kind.AGGREGATION}:
-            x, y = (boxes[one].x + CARD_WIDTH + boxes[other].x) / 2, (start + end) / 2 - 4
+        if edge.kind in _NAMED:
+            x, y = _near_start(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
             yield f'<text class="kind" x="{x:g}" y="{y:g}" text-anchor="middle">{edge.kind.value}</text>'
     for one, other in sorted({(flow.input, flow.output) for flow in selection.shown_flows} - linked):
         start, end = (boxes[each].y + HEAD_HEIGHT / 2 for each in (one, other))
@@ -99,9 +103,31 @@ def _port(box: Box, row: int) -> float:
     return box.y + HEAD_HEIGHT + ROW_HEIGHT * (row + 0.5)
 
 
+def _bend(x: float, to_x: float) -> float:
+    return max(40.0, abs(to_x - x) / 2)
+
+
 def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
-    bend = max(40.0, abs(to_x - x) / 2)
+    bend = _bend(x, to_x)
     return f"M{x:g} {y:g}C{x + bend:g} {y:g} {to_x - bend:g} {to_y:g} {to_x:g} {to_y:g}"
+
+
+def _near_start(x: float, y: float, to_x: float, to_y: float) -> tuple[float, float]:
+    """A point at three tenths of the curve (Bernstein's form of a cubic): there curves into one column are apart."""
+    bend, t = _bend(x, to_x), 0.3
+    weights = ((1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t**2, t**3)
+    points = ((x, y), (x + bend, y), (to_x - bend, to_y), (to_x, to_y))
+    across, down = (sum(weight * point[axis] for weight, point in zip(weights, points, strict=True)) for axis in (0, 1))
+    return round(across, 1), round(down, 1) + 3
+
+
+def _parent(qualified_name: str) -> str:
+    """The path without its scheme and last part."""
+    return qualified_name.partition("://")[2].rstrip("/").rpartition("/")[0]
+
+
+def _end_of(text: str, most: int) -> str:
+    return _text(text if len(text) <= most else f"…{text[1 - most :]}")
 
 
 def _short(text: str, most: int) -> str:

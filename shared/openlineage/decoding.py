@@ -10,15 +10,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TypeVar
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 import msgspec
+from msgspec.structs import replace
 
 from shared.errors import TooLarge, Unreadable
-from shared.openlineage.bounds import DATASETS, is_crowded
 from shared.openlineage.json_repair import repaired
 from shared.openlineage.salvage import Declared, Salvaged, salvage
-from shared.openlineage.wire import Envelope, EventType, JobEvent, Run, RunEvent
+from shared.openlineage.shapes.bounds import DATASETS, NAME, is_crowded
+from shared.openlineage.wire import Envelope, EventType, JobEvent, Parent, Run, RunEvent, RunRef
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 """The event types that can end a run."""
@@ -29,6 +30,8 @@ _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _UNREAD = "[...]"
 """How msgspec names a place inside a value that it skips."""
+_RUN_TEXTS = UUID("c6405b6e-dc5c-562c-809c-16de5068e50e")
+"""The name space of run ids that are no UUIDs. It never changes: stored events are named by what is made with it."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _EARLIEST, _LATEST = 1970, 3000
 """Years. Days are added to and subtracted from event times, so times beyond these are refused."""
@@ -42,7 +45,8 @@ _decode_envelope = msgspec.json.Decoder(Envelope).decode
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One validated OpenLineage event.
 
-    `run_id` is in lower case, `time` in UTC; `omitted` lists the paths of parts that do not follow the specification.
+    `run_id` is a UUID in lower case, here and in `body`; `run_text` is the id as sent where that is no UUID, else
+    empty. `time` is in UTC; `omitted` lists the paths of parts that do not follow the specification.
     A job event with data sets counts as a run that completed at its time. Other job events, and data set events, belong
     to no run: their `run_id` is empty and `body` is None.
     """
@@ -52,6 +56,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     type: EventType
     body: RunEvent | None
     omitted: tuple[str, ...] = ()
+    run_text: str = ""
 
     @property
     def can_end_a_run(self) -> bool:
@@ -81,29 +86,57 @@ def decode(raw: bytes) -> Event:
 
 def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
     run, job = body.run, body.job
-    if not _is_uuid(run.run_id):
-        raise Unreadable("A run's id must be a UUID", field="run.runId")
     if not (job.namespace.isprintable() and job.name.isprintable()):
         _check_name(job.namespace, "job.namespace")
         _check_name(job.name, "job.name")
     if len(body.inputs or ()) > _MOST or len(body.outputs or ()) > _MOST:
         raise TooLarge(f"An event may name {_MOST:,} inputs and as many outputs; this one names more")
+    run_text = ""
+    if not is_uuid(run.run_id):
+        run_text = run.run_id
+        _check_run_id(run_text)
+        body = replace(body, run=replace(run, run_id=run_id_of(run_text)))
     facets = run.facets
-    if facets and facets.parent and not _is_uuid(facets.parent.run.run_id):
-        orphan = msgspec.structs.replace(run, facets=msgspec.structs.replace(facets, parent=None))
-        body = msgspec.structs.replace(body, run=orphan)
-        omitted = (*omitted, "run.facets.parent")
+    if facets and facets.parent and not is_uuid(facets.parent.run.run_id):
+        parent: Parent | None = _parent_of_text(facets.parent)
+        body = replace(body, run=replace(body.run, facets=replace(facets, parent=parent)))
+        omitted = omitted if parent else (*omitted, "run.facets.parent")
     return Event(
-        run_id=run.run_id.lower(),
+        run_id=body.run.run_id.lower(),
         time=_time(body.event_time),
         type=body.event_type or "OTHER",
         body=body,
         omitted=omitted,
+        run_text=run_text,
     )
 
 
-def _is_uuid(text: str) -> bool:
+def run_id_of(text: str) -> str:
+    """The id under which a run is stored: a UUID in lower case. Another text becomes a UUID of version 5 (RFC 9562)."""
+    return text.lower() if is_uuid(text) else str(uuid5(_RUN_TEXTS, text))
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a run's id has the form that the specification demands: 36 characters."""
     return len(text) == _LENGTH_OF_UUID and _looks_like_uuid(text)
+
+
+def _check_run_id(text: str) -> None:
+    """Raises Unreadable for a text that identifies no run."""
+    if not text.strip():
+        raise Unreadable("A run's id must not be empty", field="run.runId")
+    if len(text) > NAME.most:
+        raise Unreadable(f"A run's id may have {NAME.most:,} characters", field="run.runId")
+    _check_name(text, "run.runId")
+
+
+def _parent_of_text(parent: Parent) -> Parent | None:
+    """A parent whose run's id is no UUID; None if the id identifies no run."""
+    try:
+        _check_run_id(parent.run.run_id)
+    except Unreadable:
+        return None
+    return replace(parent, run=RunRef(run_id=run_id_of(parent.run.run_id)))
 
 
 _LENGTH_OF_UUID = 36

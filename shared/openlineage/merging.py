@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from shared.openlineage.decoding import ENDS, Event
+from shared.openlineage.explicit_lineage import Explicit, explicit_lineage, has_explicit_lineage, with_sources
 from shared.openlineage.legacy_names import correct_legacy_names
-from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun
+from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun, TagValue
+from shared.openlineage.shapes.declared import description_in, owner_names, tag_values
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,
@@ -20,6 +22,7 @@ from shared.openlineage.wire import (
     OutputField,
     Parent,
     PlanFacet,
+    RunEvent,
     SchemaField,
     SparkProperties,
     Symlinks,
@@ -50,6 +53,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     omitted: set[str] = set()
     captured = NO_SPARK_PROPERTIES
     integration = job_type = processing_type = statement = ""
+    declared = _Declared()
     for event in _listeners_first(ordered):  # one pass: most runs are small, so the work done for each event dominates
         if event.type in ENDS:
             ended = stronger_end(ended, event.type) if ended else event.type
@@ -73,11 +77,13 @@ def merge(events: Iterable[Event]) -> MergedRun:
                 processing_type = processing_type or kind.processing_type or ""
             if about.sql and about.sql.query != statement:
                 statement = min(statement, about.sql.query, key=_longest_first)
+        declared.add(body, inputs, outputs)
     if job is None:
         raise ValueError("none of the events has a body: there is no run to merge")
     run_id = ordered[0].run_id
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = correct_legacy_names(read, written) or (read, written)
+    written = with_sources(written, declared.explicit) if declared.explicit else written
     return MergedRun(
         run_id=run_id,
         job=JobName(namespace=job.namespace, name=job.name),
@@ -96,7 +102,36 @@ def merge(events: Iterable[Event]) -> MergedRun:
         omitted=tuple(sorted(omitted)) if omitted else (),
         captured=captured,
         plan=plan,
+        tags=tuple(sorted(declared.tags)),
+        job_tags=tuple(sorted(declared.job_tags)),
+        owners=tuple(sorted(declared.owners)),
+        description=declared.description,
     )
+
+
+class _Declared:
+    """What the events of a run declare of it and its job, and their explicit lineage: none of it in most runs."""
+
+    __slots__ = ("description", "explicit", "job_tags", "owners", "tags")
+
+    def __init__(self) -> None:
+        self.tags: set[TagValue] = set()
+        self.job_tags: set[TagValue] = set()
+        self.owners: set[str] = set()
+        self.description = ""
+        self.explicit: Explicit = {}
+
+    def add(self, body: RunEvent, inputs: list[Dataset], outputs: list[Dataset]) -> None:
+        """Add a later event; `inputs` and `outputs` get the data sets of its explicit lineage."""
+        self.tags.update(tag_values(body.run.facets.tags if body.run.facets else None))
+        if about := body.job.facets:
+            self.job_tags.update(tag_values(about.tags))
+            self.owners.update(owner_names(about.ownership))
+            self.description = description_in(about.documentation) or self.description
+        if has_explicit_lineage(body):
+            read, written = explicit_lineage(body, self.explicit)
+            inputs += read
+            outputs += written
 
 
 def _later(before: Captured, spark: SparkProperties | None) -> Captured:
@@ -151,6 +186,7 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     lineages: list[ColumnLineage] = []
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
+    declared = [each for each in all_facets if each.tags or each.ownership or each.documentation]
     for facets in all_facets:
         if (others := facets.symlinks) and others not in links:
             links.append(others)
@@ -169,6 +205,9 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
         rows=tuple(dict.fromkeys([row for lineage in lineages for row in lineage.dataset or ()])) if lineages else (),
         schema=tuple([(field.name, field.type or "") for field in columns]),
         states=tuple(sorted(states, key=str)) if len(states) > 1 else tuple(states),
+        tags=tuple(sorted({tag for each in declared for tag in tag_values(each.tags)})),
+        owners=tuple(sorted({name for each in declared for name in owner_names(each.ownership)})),
+        description=next((text for each in reversed(declared) if (text := description_in(each.documentation))), ""),
     )
 
 

@@ -11,6 +11,9 @@ import msgspec
 
 from shared.openlineage.wire import Captured, InputField, JobName, OutputField, PlanFacet
 
+TagValue = tuple[str, str, str]
+"""A tag's key, its value, and the column that it is of; no column: the data set, the job or the run."""
+
 DatasetKey = tuple[str, str]
 """A data set's namespace and name, as spelled."""
 
@@ -20,7 +23,9 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows. `schema` has the
     columns and types of the last event with a schema; `states` the lifecycle state changes (CREATE, OVERWRITE, ALTER,
-    DROP, RENAME, TRUNCATE), each with the previous name if the name changed.
+    DROP, RENAME, TRUNCATE), each with the previous name if the name changed. `sources`: the data sets that explicit
+    lineage names as those that feed it; None without explicit lineage: all inputs of the run may. `tags`, `owners` and
+    `description` are what events declare of it.
     """
 
     namespace: str
@@ -30,6 +35,10 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rows: tuple[InputField, ...] = ()
     schema: tuple[tuple[str, str], ...] = ()
     states: tuple[tuple[str, DatasetKey | None], ...] = ()
+    sources: tuple[DatasetKey, ...] | None = None
+    tags: tuple[TagValue, ...] = ()
+    owners: tuple[str, ...] = ()
+    description: str = ""
 
     @property
     def key(self) -> DatasetKey:
@@ -51,7 +60,9 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `integration`, `job_type` and `processing_type` are those of the jobType facet (SPARK, SQL_JOB, STREAMING), empty if
     it is missing; `statement` is the job's SQL text as the user wrote it; `captured` are the Spark properties that
     identify workspace and job. `plan` is Spark's own plan, if throughline-plan.jar sent it: `shared.plans` reads it,
-    and notes whether the run's lineage is `exact_by_plan`, and which parts of the plan no rule knows (`plan_gaps`).
+    and notes whether the run's lineage is `exact_by_plan`, whether that differs from the listener's (`plan_differs`),
+    and which parts of the plan no rule knows (`plan_gaps`).
+    `tags` are what events declare of the run; `job_tags`, `owners` and `description`, of its job.
     """
 
     run_id: str
@@ -72,7 +83,12 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     captured: Captured = NO_SPARK_PROPERTIES
     plan: PlanFacet | None = None
     exact_by_plan: bool = False
+    plan_differs: bool = False
     plan_gaps: tuple[str, ...] = ()
+    tags: tuple[TagValue, ...] = ()
+    job_tags: tuple[TagValue, ...] = ()
+    owners: tuple[str, ...] = ()
+    description: str = ""
 
     @property
     def is_application(self) -> bool:

@@ -11,7 +11,8 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from shared.openlineage.bounds import is_crowded
+from shared.openlineage.shapes.base import Wire
+from shared.openlineage.shapes.bounds import is_crowded
 from shared.openlineage.wire import (
     Dataset,
     DatasetEvent,
@@ -26,7 +27,6 @@ from shared.openlineage.wire import (
     Run,
     RunEvent,
     RunFacets,
-    Wire,
 )
 
 Declared = JobEvent | DatasetEvent

@@ -6,17 +6,28 @@ texts, other facets) is neither decoded nor written.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from shared.openlineage.decoding import Event
+from shared.openlineage.shapes.declared import Documentation, Ownership, Tags
+from shared.openlineage.shapes.explicit import (
+    DATASET,
+    DatasetLineage,
+    JobLineage,
+    LineageEntry,
+    LineageField,
+    LineageSource,
+)
+from shared.openlineage.shapes.quality import Assertions, ColumnMetrics
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,
     Dataset,
     DatasetFacets,
+    InputFacets,
     InputField,
     Job,
     JobFacets,
@@ -70,6 +81,7 @@ def _run(run: Run, redactors: Redactors) -> Run:
         processing_engine=facets.processing_engine,
         spark_properties=_captured(facets.spark_properties, redactors),
         plan=facets.plan,  # the jar has left values out in the driver
+        tags=_tags(facets.tags, redactors),
     )
     return replace(run, facets=kept)
 
@@ -105,9 +117,18 @@ def _names_quoted(body: RunEvent) -> bool:
 
 def _job(body: RunEvent, redactors: Redactors) -> Job:
     facets = body.job.facets
-    if facets and facets.sql:
-        statement = redactors.statement(facets.sql.query, _names_quoted(body))
-        facets = JobFacets(job_type=facets.job_type, sql=replace(facets.sql, query=statement))
+    if facets:
+        sql = facets.sql
+        if sql:
+            sql = replace(sql, query=redactors.statement(sql.query, _names_quoted(body)))
+        facets = JobFacets(
+            job_type=facets.job_type,
+            sql=sql,
+            tags=_tags(facets.tags, redactors),
+            ownership=_ownership(facets.ownership, redactors),
+            documentation=_documentation(facets.documentation, redactors),
+            lineage=_entries(facets.lineage, redactors),
+        )
     return Job(namespace=redactors.job(body.job.namespace), name=_own_name(body, redactors), facets=facets)
 
 
@@ -128,7 +149,10 @@ def _datasets(datasets: Iterable[Dataset] | None, redactors: Redactors) -> tuple
 def _dataset(dataset: Dataset, redactors: Redactors) -> Dataset:
     facets = _facets(dataset.facets, redactors) if dataset.facets else None
     namespace, name = redactors.spelling(dataset.namespace, dataset.name)
-    return replace(dataset, namespace=namespace, name=name, facets=facets)
+    read = dataset.input_facets
+    if read:
+        read = replace(read, **_quality(read))
+    return replace(dataset, namespace=namespace, name=name, facets=facets, input_facets=read)
 
 
 def _facets(facets: DatasetFacets, redactors: Redactors) -> DatasetFacets:
@@ -143,7 +167,80 @@ def _facets(facets: DatasetFacets, redactors: Redactors) -> DatasetFacets:
     if change and change.previous_identifier:
         change = replace(change, previous_identifier=named(change.previous_identifier))
     lineage = _lineage(facets.column_lineage, named) if facets.column_lineage else None
-    return replace(facets, symlinks=links, lifecycle_state_change=change, column_lineage=lineage)
+    return replace(
+        facets,
+        symlinks=links,
+        lifecycle_state_change=change,
+        column_lineage=lineage,
+        tags=_tags(facets.tags, redactors),
+        ownership=_ownership(facets.ownership, redactors),
+        documentation=_documentation(facets.documentation, redactors),
+        lineage=_explicit(facets.lineage, redactors) if facets.lineage else None,
+        **_quality(facets),
+    )
+
+
+def _tags(tags: Tags | None, redactors: Redactors) -> Tags | None:
+    if tags is None:
+        return None
+    return Tags(tags=tuple(replace(each, value=redactors.job(each.value)) for each in tags.tags or ()))
+
+
+def _ownership(given: Ownership | None, redactors: Redactors) -> Ownership | None:
+    if given is None:
+        return None
+    return Ownership(owners=tuple(replace(each, name=redactors.job(each.name)) for each in given.owners or ()))
+
+
+def _documentation(given: Documentation | None, redactors: Redactors) -> Documentation | None:
+    return Documentation(description=redactors.job(given.description)) if given else None
+
+
+def _quality(facets: InputFacets | DatasetFacets) -> dict[str, Any]:
+    """What was tested and counted, without the values that were met."""
+    tested, measured = facets.data_quality_assertions, facets.data_quality_metrics
+    if tested:
+        plain = tuple(replace(each, expected=None, actual=None, name=None) for each in tested.assertions or ())
+        tested = Assertions(assertions=plain)
+    if measured and measured.column_metrics:
+        counts = {
+            column: ColumnMetrics(null_count=each.null_count, distinct_count=each.distinct_count, count=each.count)
+            for column, each in measured.column_metrics.items()
+        }
+        measured = replace(measured, column_metrics=counts)
+    return {"data_quality_assertions": tested, "data_quality_metrics": measured}
+
+
+def _entries(given: JobLineage | None, redactors: Redactors) -> JobLineage | None:
+    if given is None:
+        return None
+    entries = (_named_part(_explicit(each, redactors), redactors) for each in given.entries or ())
+    return JobLineage(entries=tuple(entries))
+
+
+Explicit = TypeVar("Explicit", bound=DatasetLineage)
+
+
+def _explicit(given: Explicit, redactors: Redactors) -> Explicit:
+    def sources(field: DatasetLineage | LineageField) -> tuple[LineageSource, ...] | None:
+        return None if field.inputs is None else tuple(_named_part(each, redactors) for each in field.inputs)
+
+    fields = {column: LineageField(inputs=sources(field)) for column, field in (given.fields or {}).items()}
+    return replace(given, inputs=sources(given), fields=None if given.fields is None else fields)
+
+
+Part = TypeVar("Part", LineageEntry, LineageSource)
+
+
+def _named_part(part: Part, redactors: Redactors) -> Part:
+    """An entry or a source, its name redacted as that of a data set or of a job."""
+    if part.namespace is None or part.name is None:
+        return part
+    if part.type == DATASET:
+        namespace, name = redactors.spelling(part.namespace, part.name)
+    else:
+        namespace, name = redactors.job(part.namespace), redactors.job(part.name)
+    return replace(part, namespace=namespace, name=name)
 
 
 def _lineage(lineage: ColumnLineage, named: Callable[[InputField], InputField]) -> ColumnLineage:

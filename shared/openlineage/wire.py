@@ -3,29 +3,22 @@
 Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEvent) and its facets: ParentRunFacet,
 ErrorMessageRunFacet, ProcessingEngineRunFacet, SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0,
 SQLJobFacet, JobTypeJobFacet, SchemaDatasetFacet, LifecycleStateChangeDatasetFacet, InputStatisticsInputDatasetFacet and
-OutputStatisticsOutputDatasetFacet. Parts that are not named here are skipped without being built. Field names are the
-specification's in snake case; unset and null mean the same. `bounds` has the size limits.
+OutputStatisticsOutputDatasetFacet; `shapes` has tags, owners, descriptions, quality and explicit lineage. Parts that
+are not named here are skipped without being built. Field names are the specification's in snake case; unset and
+null mean the same. `shapes.bounds` has the size limits.
 """
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import field
 
-from shared.openlineage.bounds import ColumnName, Columns, Name, OtherNames, Properties, Sources, Steps
+from shared.openlineage.shapes.base import Wire
+from shared.openlineage.shapes.bounds import ColumnName, Columns, Name, OtherNames, Properties, Sources, Steps
+from shared.openlineage.shapes.declared import Documentation, Ownership, Tags
+from shared.openlineage.shapes.explicit import DatasetLineage, JobLineage, Transformation
+from shared.openlineage.shapes.quality import Assertions, Metrics
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
-
-
-class Wire(Struct, rename="camel", frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """Base of all: camelCase on the wire. `gc=False`, because JSON values have no reference cycles."""
-
-
-class Transformation(Wire, frozen=True):
-    """How an input field acts on an output field; `type` is DIRECT or INDIRECT."""
-
-    type: str = ""
-    subtype: str = ""
-    masking: bool | None = None
 
 
 class InputField(Wire, frozen=True):
@@ -104,6 +97,8 @@ class InputFacets(Wire, frozen=True):
     """Facets of a data set as an input of this run."""
 
     input_statistics: Statistics | None = None
+    data_quality_assertions: Assertions | None = None
+    data_quality_metrics: Metrics | None = None
 
 
 class OutputFacets(Wire, frozen=True):
@@ -119,6 +114,12 @@ class DatasetFacets(Wire, frozen=True):
     symlinks: Symlinks | None = None
     column_lineage: ColumnLineage | None = None
     lifecycle_state_change: LifecycleStateChange | None = None
+    tags: Tags | None = None
+    ownership: Ownership | None = None
+    documentation: Documentation | None = None
+    data_quality_assertions: Assertions | None = None
+    data_quality_metrics: Metrics | None = None
+    lineage: DatasetLineage | None = None
 
 
 class Dataset(Wire, frozen=True):
@@ -212,10 +213,11 @@ class RunFacets(Wire, frozen=True):
     error_message: ErrorMessage | None = None
     spark_properties: SparkProperties | None = field(name="spark_properties", default=None)
     plan: PlanFacet | None = field(name="throughline_plan", default=None)
+    tags: Tags | None = None
 
 
 class Run(Wire, frozen=True):
-    """A run; its id is a UUID."""
+    """A run; its id is a UUID (the specification), or any text that identifies it."""
 
     run_id: str
     facets: RunFacets | None = None
@@ -240,6 +242,10 @@ class JobFacets(Wire, frozen=True):
 
     job_type: JobType | None = None
     sql: Sql | None = None
+    tags: Tags | None = None
+    ownership: Ownership | None = None
+    documentation: Documentation | None = None
+    lineage: JobLineage | None = None
 
 
 class Job(Wire, frozen=True):

@@ -10,7 +10,7 @@ from shared.plans.evaluated import Context, Evaluated, column_of
 from shared.plans.expressions import Columns, flow_of, id_of
 from shared.plans.flow import CHANGE, COPY, DECIDES, FILTER, NOTHING, Flow, Source, Step, decides, united
 from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
-from shared.plans.places import NO_DATASET, places_of_leaf
+from shared.plans.places import NO_DATASET, columns_of_clone, places_of_leaf
 from shared.plans.rules import RULES
 
 MAX_PLANS = 200_000
@@ -100,6 +100,7 @@ class Evaluation:
     def _leaf(self, node: Node) -> Evaluated:
         """A relation: its columns are those of the data sets that it reads."""
         output = [*nodes(node.get("output")), *nodes(node.get("dataCols")), *nodes(node.get("partitionCols"))]
+        output += columns_of_clone(node)
         query = _jdbc_query(node)
         if query:
             return self._queried(query, output)

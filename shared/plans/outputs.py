@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from shared.openlineage.run import DatasetKey, MergedDataset
-from shared.openlineage.wire import InputField, OutputField, Transformation
+from shared.openlineage.shapes.explicit import Transformation
+from shared.openlineage.wire import InputField, OutputField
 from shared.plans.document import Node, kind, ref
 from shared.plans.evaluated import Column
 from shared.plans.evaluation import Evaluation

@@ -55,8 +55,38 @@ def overlay(run: MergedRun, found: PlanLineage) -> MergedRun:
         inputs=tuple(sorted(inputs.values(), key=_key)),
         outputs=tuple(sorted(outputs.values(), key=_key)),
         exact_by_plan=found.exact,
+        plan_differs=found.exact and _values(run.outputs, inputs) != _values(outputs.values(), inputs),
         plan_gaps=gaps,
     )
+
+
+_Value = tuple[DatasetKey, str, DatasetKey, str]
+"""An output, its column, an input, and the column of it whose value arrives."""
+
+
+def _values(outputs: Iterable[MergedDataset], inputs: Iterable[DatasetKey]) -> set[_Value]:
+    """The values that reach columns: what the listener and the plan are compared by. Conditions are left out, since
+    listeners before 1.37 copy them into each column. Files count as the folder that is read.
+    """
+    known = tuple(inputs)
+    return {
+        (
+            _place(output.key),
+            column.lower(),
+            _folder(_place((source.namespace, source.name)), known),
+            source.field.lower(),
+        )
+        for output in outputs
+        for column, fields in output.fields
+        for field in fields
+        for source in field.input_fields or ()
+        if not source.transformations or any(step.type.upper() == "DIRECT" for step in source.transformations)
+    }
+
+
+def _folder(place: DatasetKey, folders: Iterable[DatasetKey]) -> DatasetKey:
+    above = [each for each in folders if place[0] == each[0] and place[1].startswith(f"{each[1]}/")]
+    return max(above, key=lambda each: len(each[1]), default=place)
 
 
 def _match(output: MergedDataset, found: PlanLineage, known: dict[DatasetKey, MergedDataset]) -> DatasetKey | None:

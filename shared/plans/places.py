@@ -88,8 +88,15 @@ def places_of_leaf(leaf: Node) -> tuple[DatasetKey, ...]:
     options = relation.get("options") if isinstance(relation, dict) else None
     if isinstance(options, dict) and leaf.get("isStreaming") and "basepath" in options:
         return tuple(places_of(options["basepath"]))
-    for name in ("catalogTable", "tableMeta", "relation", "table"):
+    for name in ("catalogTable", "tableMeta", "relation", "table", "sourceTable"):
         found = tuple(dict.fromkeys(places_of(leaf.get(name))))
         if found:
             return found
     return ()
+
+
+def columns_of_clone(leaf: Node) -> list[Node]:
+    """The columns of the table that a CLONE copies, which no plan has; none for other leaves."""
+    source = leaf.get("sourceTable")
+    names = source.get("columnNames") if isinstance(source, dict) else None
+    return [{"name": str(name)} for name in names] if isinstance(names, list) else []

@@ -25,7 +25,7 @@ from shared.processing.retries import (
 )
 from shared.processing.triggers import EventArrived, TimedOut
 from shared.records.application.process_index import processes_written_by
-from shared.records.checkpoint import SWEEP
+from shared.records.checkpoint import SWEEP, SweepPosition
 from shared.records.run_state import RunState
 from shared.records.states import State
 from shared.storage.lease_session import LeaseSession, start_session
@@ -41,6 +41,11 @@ _UNDECIDED = frozenset({*_WAITING, "undelivered", "superseded"})
 """Outcomes of runs that the next sweep looks at again: an undelivered event need not be the end of its run, and the
 worker that superseded this sweep may crash.
 """
+
+
+_FULL_SWEEP_EVERY = timedelta(days=1)
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_NEVER_SWEPT = SweepPosition(decided_until=_EVER, full_sweep_due=_EVER)
 
 
 def _utc_now() -> datetime:
@@ -111,13 +116,16 @@ def sweep(storage: Storage, options: SweepOptions) -> SweepResult:
 
 def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -> SweepResult:
     """Sweep runs by their last arrival, those to be retried last. The checkpoint is the last arrival up to which all
-    runs are decided or recorded to be retried: there the next sweep begins.
+    runs are decided or recorded to be retried: there the next sweep begins. Once a day a sweep looks at all runs: a
+    worker that processed a decided run again may have died, and no host delivers its event for ever.
     """
     now = options.now()
     done: Counter[str] = Counter()
     at = CurrentRun(storage)
     retried = retry_states(storage, now)
-    begin = decided_until = _watermark(storage)
+    last = SWEEP.load(storage) or _NEVER_SWEPT
+    is_full = last.full_sweep_due <= now
+    begin = decided_until = _EVER if is_full else last.decided_until
     undecided: list[datetime] = []
     oldest = now
     for run in sorted(
@@ -129,6 +137,7 @@ def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -
         if now - run.last_arrival < options.grace:
             continue
         if not session.may_continue():
+            is_full = False
             break
         outcome = _sweep_run(at, run, retry, options, now)
         done[outcome] += 1
@@ -137,8 +146,10 @@ def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -
         undecided += [run.last_arrival] if outcome in _UNDECIDED else []
     at.end()
     decided_until = min(undecided, default=decided_until)  # a retried run may be older than the checkpoint
-    if decided_until != begin:
-        SWEEP.save(storage, decided_until)
+    next_full = now + _FULL_SWEEP_EVERY if is_full else last.full_sweep_due
+    position = SweepPosition(decided_until=decided_until, full_sweep_due=next_full)
+    if position != last:
+        SWEEP.save(storage, position)
     return SweepResult(
         timed_out=done["timed_out"],
         undelivered=done["undelivered"],
@@ -146,11 +157,6 @@ def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -
         waiting=sum(done[outcome] for outcome in _WAITING),
         oldest=(now - oldest).total_seconds(),
     )
-
-
-def _watermark(storage: Storage) -> datetime:
-    """The last arrival up to which every run is decided."""
-    return SWEEP.load(storage) or datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, options: SweepOptions, now: datetime) -> str:

@@ -13,44 +13,59 @@ from shared.events.archive_index import ARCHIVED
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process
+from shared.publishing.planning.last_run import statement_of
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import recorded_processes
 from shared.publishing.planning.resolved_process import resolve_names
+from shared.query.overdue_jobs import overdue_jobs
 from shared.records.asset_matches import AssetMatch, all_matches
 from shared.records.run_state import RunState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import RUNS, STATE, stored_from_row
+from shared.translation.sql.statement_reader import redact
 
 _FAILURES = frozenset({"FAIL", "ABORT"})
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def document_of_record(storage: Storage, options: PublishOptions) -> LineageDocument:
-    """The document of all recorded processes, on the assets that the catalog was found to have.
+def document_of_record(storage: Storage, options: PublishOptions, *, statements: bool = False) -> LineageDocument:
+    """The document of all recorded processes, on the assets that the catalog was found to have. A job is overdue as of
+    `options.now()`.
 
-    Reads the tables of runs, contributions and asset matches by one scan each. Raises StorageUnavailable.
+    Reads the tables of runs, contributions and asset matches by one scan each. `statements`: with the SQL of the last
+    run of each process, without literals, for which the events of that run are read. Raises StorageUnavailable.
     """
     matches = {each.own: each for each in all_matches(storage)}
     failed = _failed_processes(storage)
-    return document_of("record", _known(storage, options, matches, failed))
+    return document_of("record", _known(storage, options, matches, failed, statements=statements))
 
 
 def _known(
-    storage: Storage, options: PublishOptions, matches: Mapping[AssetKey, AssetMatch], failed: frozenset[str]
+    storage: Storage,
+    options: PublishOptions,
+    matches: Mapping[AssetKey, AssetMatch],
+    failed: frozenset[str],
+    *,
+    statements: bool,
 ) -> Iterator[KnownProcess]:
-    for each in recorded_processes(storage, options):
-        process = _on_matched_assets(each.process, matches)
+    recorded = tuple(recorded_processes(storage, options))
+    overdue = {each.process for each in overdue_jobs(recorded, options.now())}
+    for each in recorded:
+        process = on_matched_assets(each.process, matches)
         if process:
             yield KnownProcess(
                 process=process,
                 first=each.seen.first if each.seen else None,
                 last=each.seen.last if each.seen else None,
                 last_run=each.last_supporter,
-                health=Health.FAILED if each.key in failed else Health.GOOD,
+                health=_health(failed=each.key in failed, overdue=each.process.qualified_name in overdue),
+                statement=redact(statement_of(storage, each.last_supporter))
+                if statements and each.last_supporter
+                else "",
             )
 
 
-def _on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetMatch]) -> Process | None:
+def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetMatch]) -> Process | None:
     """The process with its assets, and all that names them, replaced by their matches; None where inputs and outputs
     match one asset.
     """
@@ -70,6 +85,12 @@ def _on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetMatch])
         schemas=tuple(structs.replace(each, qualified_name=name(each.qualified_name)) for each in named.schemas),
         parsed=tuple(sorted({name(each) for each in named.parsed})),
     )
+
+
+def _health(*, failed: bool, overdue: bool) -> Health:
+    if failed:
+        return Health.FAILED
+    return Health.OVERDUE if overdue else Health.GOOD
 
 
 @dataclass(slots=True)

@@ -38,8 +38,16 @@ class Checkpoint(Generic[T]):
         storage.delete(CONTROL, CHECKPOINT, self.name, etag)
 
 
-SWEEP = Checkpoint(name="sweep", position=datetime)
-"""The last arrival of an event up to which every run has been decided."""
+class SweepPosition(msgspec.Struct, frozen=True, kw_only=True):
+    """The last arrival of an event up to which every run has been decided, and when all runs are to be looked at the
+    next time.
+    """
+
+    decided_until: datetime
+    full_sweep_due: datetime
+
+
+SWEEP = Checkpoint(name="sweep", position=SweepPosition)
 
 ARCHIVE = Checkpoint(name="archive", position=datetime)
 """When the next archiving is due."""

@@ -21,6 +21,7 @@ from shared.records.application.record import resolves_together
 from shared.records.digest_set import contains, short, shorts
 from shared.records.run_state import ContributionRecord, RunState
 from shared.records.states import State
+from shared.reporting.column_sources import ColumnSource, column_source
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
 from shared.translation.application.lifecycle import LifecycleEvents
@@ -57,7 +58,7 @@ class Waiting(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
     """A run's row, condensed. `state` is empty while the run is not processed; `merged` are the digests of its merged
-    events; `processes` the processes that it contributes to, by application run.
+    events; `processes` the processes that it contributes to, by application run; `columns` who gave their columns.
 
     `job` is the job name of its first event, `other_jobs` those of its other events where they differ.
     """
@@ -69,6 +70,7 @@ class RunOutcome:
     job: str
     other_jobs: Mapping[int, str] | None
     closed: bool = False
+    columns: ColumnSource | None = None
 
     def job_of(self, event: StoredEvent) -> str:
         """The job name of an event."""
@@ -213,6 +215,7 @@ def _outcome(state: RunState | None, jobs: Mapping[str, str], archived_job: str)
         job=job,
         other_jobs=others or None,
         closed=state is not None and state.closed is not None,
+        columns=column_source(state.facts) if state and state.settled else None,
     )
 
 

@@ -20,6 +20,7 @@ from shared.records.digest_set import DigestSet, combined_digest, short
 from shared.records.ledger import LedgerEntry
 from shared.records.publish_queue import QueueEntry, queue_entries
 from shared.records.states import LedgerState
+from shared.reporting.column_sources import ColumnSources
 from shared.reporting.run_outcomes import ProcessStates, Progress, RunOutcomes, Waiting, counted
 from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
@@ -66,7 +67,8 @@ class Status:
     """Events by state, and what else a person wants to see first: `COUNTS` defines the numbers.
 
     `ambiguous`: qualified names of data sets that match more than one asset of the catalog, so that none was chosen.
-    `last_errors`: sentences, at most five. `oldest_waiting`: when the event that waits longest arrived.
+    `columns`: who gave the columns of runs. `last_errors`: sentences, at most five. `oldest_waiting`: when the event
+    that waits longest arrived.
     """
 
     received: int
@@ -83,6 +85,7 @@ class Status:
     last_errors: tuple[str, ...]
     shadow: Shadow
     unsure: tuple[str, ...] = ()
+    columns: ColumnSources = field(default_factory=ColumnSources)
     groups: tuple[Group, ...] = ()
 
     @property
@@ -229,6 +232,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = lambda _
         last_errors=tuple(errors[-_MAX_ERRORS:]),
         unsure=tuple(sorted(each.own[1] for each in all_matches(storage) if each.rivals)),
         shadow=summed(tuple(held.values())),
+        columns=ColumnSources.of(Counter(each.columns for each in runs.runs.values() if each.columns)),
         groups=tuple(counts.groups()),
     )
 

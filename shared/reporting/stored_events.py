@@ -9,7 +9,7 @@ from shared.events.archive_format import Line
 from shared.events.archive_index import Archived, archived_of, lines_in
 from shared.events.stored_runs import StoredRun, Wanted, stored_runs
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent
+from shared.storage_layout import ARCHIVE, EVENTS, RUN_TEXT, RUNS, StoredEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,7 @@ class EventRecord:
 
     `job` is the name of its job as it was received; empty where no row holds it. `raw`: the bytes as they were
     received; None where they were not asked for, or are damaged or lost. `reason`: why the receiver ignored it.
+    `run_text`: the run's id as it was sent, where that is no UUID and a row holds it.
     """
 
     place: StoredEvent
@@ -27,6 +28,7 @@ class EventRecord:
     blob: str
     raw: bytes | None = None
     reason: str = ""
+    run_text: str = ""
 
 
 def find_events(storage: Storage, wanted: Wanted, *, content: bool = False) -> Iterator[EventRecord]:
@@ -41,10 +43,13 @@ def find_events(storage: Storage, wanted: Wanted, *, content: bool = False) -> I
         yield from _archived_events(storage, run, archived, wanted, content=content)
         moved = {event for each in archived for event in each.events}
         for event in run.events:
-            job = _job(rows.get(event.row_key))
+            row = rows.get(event.row_key)
+            job = _cell(row, "job")
             if event not in moved and wanted.fits(job):
                 raw = unpacked(storage.get(EVENTS, event.blob)) if content else None
-                yield EventRecord(place=event, job=job, container=EVENTS, blob=event.blob, raw=raw)
+                yield EventRecord(
+                    place=event, job=job, container=EVENTS, blob=event.blob, raw=raw, run_text=_cell(row, RUN_TEXT)
+                )
 
 
 def _archived_events(
@@ -71,8 +76,8 @@ def raw_of(line: Line) -> bytes | None:
         return None
 
 
-def _job(row: Row | None) -> str:
-    return str(row.values.get("job", "")) if row else ""
+def _cell(row: Row | None, name: str) -> str:
+    return str(row.values.get(name, "")) if row else ""
 
 
 def unpacked(packed: bytes | None) -> bytes | None:

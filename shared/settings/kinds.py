@@ -111,8 +111,8 @@ def patterns(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamesFile:
-    """The file of naming rules: where it was read, and its text, not parsed yet."""
+class TextFile:
+    """A file of rules: where it was read, and its text, not parsed yet."""
 
     place: str
     text: str
@@ -121,7 +121,7 @@ class NamesFile:
 _MAX_FILE_BYTES = 1024 * 1024
 
 
-def file(text: str) -> NamesFile | None:
+def file(text: str) -> TextFile | None:
     """A parser of a file's path, absolute or relative to the working directory; empty: no file."""
     if not text:
         return None
@@ -129,20 +129,36 @@ def file(text: str) -> NamesFile | None:
         content = Path(text).read_bytes()
         if len(content) > _MAX_FILE_BYTES:
             raise ValueError(f"{text} is larger than {_MAX_FILE_BYTES} bytes")
-        return NamesFile(place=text, text=content.decode())
+        return TextFile(place=text, text=content.decode())
     except OSError as error:
         raise ValueError(f"{text} can't be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{text} is no UTF-8 text") from error
 
 
+_ALLOWED = ("https://", "http://127.0.0.1:", "http://localhost:")
+
+
 def endpoint(text: str) -> str:
     """A parser of an endpoint's URL; the slash at its end is removed."""
-    if not text.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
+    if not text.startswith(_ALLOWED):
         raise ValueError("must start with https:// (http:// only for this machine)")
     if "@" in text.split("/")[2]:
         raise ValueError("must hold no user and no password: logs show endpoints")
     return text.rstrip("/")
+
+
+def addresses(text: str) -> tuple[tuple[str, str], ...]:
+    """A parser of addresses by name, as `name=https://…`, separated by white space."""
+    found: dict[str, str] = {}
+    for number, word in enumerate(text.split(), start=1):
+        name, _, address = word.partition("=")
+        if not name or name in found or not address.startswith(_ALLOWED):
+            raise ValueError(  # without the address, which lets in
+                f"entry {number} must be NAME=https://… (http:// only for this machine), each name once"
+            )
+        found[name] = address
+    return tuple(found.items())
 
 
 _COLLECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")

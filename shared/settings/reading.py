@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from shared.errors import Misconfigured
@@ -23,7 +24,9 @@ from shared.settings.values import (
     StorageSettings,
     TelemetrySettings,
     Times,
+    WatchSettings,
 )
+from shared.settings.watch_table import WATCH
 
 _PLACES = (STORAGE, DATA, "THROUGHLINE_CATALOG_")
 
@@ -107,6 +110,12 @@ def load(
             misses=values["THROUGHLINE_MISSING_ASSET_CACHE_HOURS"],
         ),
         telemetry=TelemetrySettings(destination=values["THROUGHLINE_TELEMETRY"], connection_string=values[INSIGHTS]),
+        watch=WatchSettings(
+            rules=values[WATCH],
+            every=timedelta(minutes=values["THROUGHLINE_WATCH_MINUTES"]),
+            webhooks=values["THROUGHLINE_WATCH_WEBHOOKS"],
+            secret=values["THROUGHLINE_WATCH_SECRET"],
+        ),
         to_record=texts_to_record(found, values) if catalog and not theirs else {},
     )
 

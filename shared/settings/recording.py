@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.settings.kinds import NamesFile
+from shared.settings.kinds import TextFile
 from shared.settings.setting import Setting, Source
 from shared.settings.table import NAMES, SETTINGS, SHADOW
 
@@ -42,7 +42,7 @@ def recorded_value(setting: Setting, record: Mapping[str, str]) -> Any:
     """The value of a setting by what is on record of it. Raises ValueError where this version can't read it."""
     text = record[setting.name]
     if setting.name == NAMES:
-        return NamesFile(place=_THEIR_NAMES, text=text) if text else None
+        return TextFile(place=_THEIR_NAMES, text=text) if text else None
     return setting.parse(text)
 
 

@@ -19,6 +19,7 @@ from shared.settings.kinds import (
     yes_or_no,
 )
 from shared.settings.setting import Effect, Setting, Source
+from shared.settings.watch_table import WATCH_SETTINGS
 
 MAX_BODY_BYTES = 100 * 1024 * 1024
 MAX_BATCH = 200
@@ -273,6 +274,7 @@ SETTINGS: tuple[Setting, ...] = (
         parse=rate(MAX_CALLS_PER_SECOND),
         bounds=f"calls a second, from 0 to {MAX_CALLS_PER_SECOND:,}",
     ),
+    *WATCH_SETTINGS,
     Setting(
         name="THROUGHLINE_TELEMETRY",
         default="off",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from shared.settings.kinds import NamesFile
+from shared.settings.kinds import TextFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,18 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchSettings:
+    """The file of rules (None: no watch), how long after one look the next is due, and the addresses of webhooks by
+    channel; these and the secret that signs are kept out of any print.
+    """
+
+    rules: TextFile | None = None
+    every: timedelta = timedelta(minutes=15)
+    webhooks: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings; `catalog` is None where it was not asked for. `to_record`: the texts that the functions put on
     record, by name; none for a command.
@@ -99,10 +111,11 @@ class Settings:
     namespaces: Patterns
     paths: Patterns
     shadow: bool
-    names: NamesFile | None
+    names: TextFile | None
     indirect_columns: bool
     show_sql: bool
     batch: int
     lookup: Lookup
     telemetry: TelemetrySettings
+    watch: WatchSettings
     to_record: Mapping[str, str] = field(default_factory=dict)

@@ -170,4 +170,11 @@ SWEEP = Kind(
     ),
 )
 
-KINDS = (EVENT, BATCH, RUN, LETTER, PUBLISHING, PROCESS, CALL, SWEEP)
+ANNOUNCEMENT = Kind(
+    name="announcement",
+    meaning="A message of `watch` about a change of lineage: breaking, risky or harmless",
+    loud={"breaking": logging.WARNING},
+    metrics=(_count("throughline.announcements", "messages about changes", "state", "topic", unit="{message}"),),
+)
+
+KINDS = (EVENT, BATCH, RUN, LETTER, PUBLISHING, PROCESS, CALL, SWEEP, ANNOUNCEMENT)

@@ -73,6 +73,14 @@ class Read:
         facets = self.event.body.run.facets if self.event.body else None
         return facets.parent.run.run_id.lower() if facets and facets.parent else None
 
+    @property
+    def has_quality(self) -> bool:
+        """Whether it tests or measures a data set."""
+        body = self.event.body
+        datasets = (*(body.inputs or ()), *(body.outputs or ())) if body else ()
+        facets = (each for dataset in datasets for each in (dataset.input_facets, dataset.facets) if each)
+        return any(each.data_quality_assertions or each.data_quality_metrics for each in facets)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:

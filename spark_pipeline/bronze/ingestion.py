@@ -44,7 +44,8 @@ _READ = shape("""
     size bigint -
     text string -
     decoded binary -
-    decoded_by string -""")
+    decoded_by string -
+    has_quality boolean -""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +166,7 @@ def _event_row(path: str, found: Read) -> Row:
         "text": found.text,
         "decoded": decoded,
         "decoded_by": DECODER if decoded or not counts else None,
+        "has_quality": found.has_quality,
     }
 
 
@@ -180,7 +182,7 @@ def _repeated(parsed: DataFrame) -> DataFrame:
 def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
     """Each event once. It may be in `events` and in the archive at once; the archive says whether it was late."""
     events = parsed.where("line is null").drop("line", "reason")
-    first = ("event_time", "event_type", "parent", "job", "size", "text", "decoded", "decoded_by")
+    first = ("event_time", "event_type", "parent", "job", "size", "text", "decoded", "decoded_by", "has_quality")
     again = (
         events.join(repeated, list(_KEYS), "left_semi")
         .groupBy(*_KEYS)

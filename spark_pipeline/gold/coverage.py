@@ -13,7 +13,19 @@ from spark_pipeline.tables.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, RUN
 _PLACEHOLDER = "DataSet"
 """The type of data sets that no naming rule matches."""
 
-_COUNTS = ("assets", "linked", "written", "columns", "traced", "runs", "failed", "unended", "unusable")
+_COUNTS = (
+    "assets",
+    "linked",
+    "written",
+    "columns",
+    "traced",
+    "runs",
+    "failed",
+    "unended",
+    "unusable",
+    "exact",
+    "by_listener",
+)
 _FLAGS = ("orphan", "placeholder")
 """Counts of data sets only."""
 
@@ -159,11 +171,14 @@ def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
 def _runs(lake: Lake) -> DataFrame:
     """A row for each job with counts of the runs that moved data or should have."""
     failed = reduce(lambda one, other: one | other, (f.col("ended").eqNullSafe(each) for each in _FAILED))
+    translated = f.col("outcome").eqNullSafe("translated")
     number = {
         "runs": f.lit(1),
         "failed": failed.cast("bigint"),
         "unended": f.col("ended").isNull().cast("bigint"),
         "unusable": f.col("outcome").eqNullSafe("unusable").cast("bigint"),
+        "exact": (translated & f.col("columns_by").eqNullSafe("plan")).cast("bigint"),
+        "by_listener": (translated & f.col("columns_by").eqNullSafe("listener")).cast("bigint"),
     }
     moved = lake.read(RUNS).where(f.col("outcome").isin(*_MOVED) | failed)
     jobs = moved.groupBy("job_namespace", f.coalesce("application", "job").alias("application"))

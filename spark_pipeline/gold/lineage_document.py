@@ -8,16 +8,18 @@ from pyspark.sql.window import Window
 
 from shared.lineage.building import Interval, KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
+from shared.translation.sql.statement_reader import redact
 from spark_pipeline.gold.lineage_history import STEP_SEPARATOR
-from spark_pipeline.tables.encoding import moment, unpack_process
+from spark_pipeline.tables.encoding import moment, unpack_process, unpack_run
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import ASSETS, CONTRIBUTIONS, CURRENT, HISTORY, RUN_CONTRIBUTIONS, RUNS, TAGS
 
 _FAILURES = ("FAIL", "ABORT")
 
 
-def document_of_lake(lake: Lake) -> LineageDocument:
-    """The document of all processes that the lake knows, past ones too.
+def document_of_lake(lake: Lake, *, statements: bool = False) -> LineageDocument:
+    """The document of all processes that the lake knows, past ones too. `statements`: with the SQL of the last run of
+    each, without literals.
 
     Raises LakeError where there is no lake, or one whose history has no masks: an older version wrote it.
     """
@@ -33,7 +35,9 @@ def document_of_lake(lake: Lake) -> LineageDocument:
         )
     types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).orderBy("type").toLocalIterator()}
     tags = [(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).toLocalIterator()]
-    return document_of("lake", _processes(lake), history=_intervals(history), types=types, tags=tags)
+    return document_of(
+        "lake", _processes(lake, statements=statements), history=_intervals(history), types=types, tags=tags
+    )
 
 
 def _intervals(history: DataFrame) -> Iterator[Interval]:
@@ -54,7 +58,7 @@ def _intervals(history: DataFrame) -> Iterator[Interval]:
         )
 
 
-def _processes(lake: Lake) -> Iterator[KnownProcess]:
+def _processes(lake: Lake, *, statements: bool) -> Iterator[KnownProcess]:
     """Each process by its current content, a past one by its newest contribution, with the times of its runs."""
     newest = Window.partitionBy("process").orderBy(f.desc("last"), f.desc("digest"))
     past = (
@@ -72,7 +76,9 @@ def _processes(lake: Lake) -> Iterator[KnownProcess]:
         .join(times, "process", "left")
         .join(_last_runs(lake), "process", "left")
     )
-    columns = ("process", "content", "past", "last_run", "failed")
+    if statements:
+        rows = rows.join(lake.read(RUNS).select(f.col("run_id").alias("last_run"), "merged"), "last_run", "left")
+    columns = ("process", "content", "past", "last_run", "failed", *(("merged",) if statements else ()))
     micros = (f.unix_micros("first").alias("since"), f.unix_micros("last").alias("until"))
     for row in rows.select(*columns, *micros).toLocalIterator():
         yield KnownProcess(
@@ -82,6 +88,7 @@ def _processes(lake: Lake) -> Iterator[KnownProcess]:
             last_run=row["last_run"] or "",
             health=Health.FAILED if row["failed"] else Health.GOOD,
             current=row["content"] is not None,
+            statement=redact(unpack_run(row["merged"]).statement) if statements and row["merged"] else "",
         )
 
 

@@ -21,9 +21,11 @@ from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CONTRIBUTIONS, CURRENT, HISTORY
 
 STEP_SEPARATOR = " "
-_KEY = ("input", "input_column", "output", "output_column", "kind", "masked", "parsed", "how")
-"""What identifies an edge: one whose mask or steps change ends, and another begins."""
-_Edge = tuple[str, str, str, str, str, bool, bool, tuple[str, ...]]
+_KEY = ("input", "input_column", "output", "output_column", "kind")
+_HOW = ("masked", "parsed", "how")
+"""How an edge came about: where that changes, an interval ends and another begins."""
+_Edge = tuple[str, str, str, str, str]
+_How = tuple[bool, bool, str]
 
 _ROWS = shape(
     "\n".join(f"{each.name} {each.type} -" for each in HISTORY.columns if each.name not in {"active", "batch"})
@@ -52,6 +54,7 @@ def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> in
 class _Interval:
     since: datetime
     seen: datetime
+    how: _How
 
 
 class _Writing:
@@ -71,17 +74,24 @@ class _Writing:
                 for each in contents[1:]:
                     seen |= each.seen
                 total = aggregate(contents, {application_run: facts}, now=None, patience=self._patience)
-                current = set(_edges(total.process)) if total.process else set()
-                for edge in current:
-                    interval = holds.setdefault(edge, _Interval(seen.first, seen.last))
+                current = _edges(total.process) if total.process else {}
+                is_over = self._is_over(facts, seen)
+                for edge, how in current.items():
+                    interval = holds.setdefault(edge, _Interval(seen.first, seen.last, how))
+                    if interval.how != how and is_over:
+                        yield _row(process, edge, interval, seen.first)
+                        holds[edge] = _Interval(seen.first, seen.last, how)
                     interval.seen = max(interval.seen, seen.last)
-                if self._is_over(facts, seen):
+                if is_over:
                     end = max(facts.last or seen.last, seen.last)
-                    for edge in sorted(holds.keys() - current):
+                    for edge in sorted(holds.keys() - current.keys()):
                         yield _row(process, edge, holds.pop(edge), end)
-            current = set(_edges(unpack_process(present))) if present else set()
+            current = _edges(unpack_process(present)) if present else {}
             for edge in sorted(holds):
-                yield _row(process, edge, holds[edge], None if edge in current else holds[edge].seen)
+                interval = holds[edge]
+                if edge in current:  # several runs may stand behind it: it is as their union has it
+                    interval.how = current[edge]
+                yield _row(process, edge, interval, None if edge in current else interval.seen)
 
     def _is_over(self, facts: ApplicationTimes, seen: Span) -> bool:
         if facts.ended == "COMPLETE":
@@ -104,28 +114,22 @@ def _said(application_run: str, rows: Iterable[Record]) -> tuple[list[Contributi
     return contents, facts, present
 
 
-def _edges(process: Process) -> Iterator[_Edge]:
+def _edges(process: Process) -> dict[_Edge, _How]:
+    found: dict[_Edge, _How] = {}
     for edge in process.columns:
-        yield (
-            edge.input.qualified_name,
-            edge.input.column,
-            edge.output.qualified_name,
-            edge.output.column,
-            edge.kind.value,
-            edge.masked,
-            edge.parsed,
-            edge.how,
-        )
+        ends = (edge.input.qualified_name, edge.input.column, edge.output.qualified_name, edge.output.column)
+        found[*ends, edge.kind.value] = (edge.masked, edge.parsed, STEP_SEPARATOR.join(edge.how))
     for source in process.inputs:
         for sink in process.outputs:
-            yield (source.qualified_name, "", sink.qualified_name, "", TABLE, False, False, ())
+            found[source.qualified_name, "", sink.qualified_name, "", TABLE] = (False, False, "")
+    return found
 
 
 def _row(process: str, edge: _Edge, interval: _Interval, until: datetime | None) -> dict[str, Any]:
     return {
         "process": process,
         **dict(zip(_KEY, edge, strict=True)),
-        "how": STEP_SEPARATOR.join(edge[-1]),
+        **dict(zip(_HOW, interval.how, strict=True)),
         "valid_from": interval.since,
         "valid_to": until,
         "last_seen": interval.seen,

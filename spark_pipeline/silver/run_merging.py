@@ -114,7 +114,17 @@ def _row(run: MergedRun) -> Row:
         "context": pack(facts) if has_facts else None,
         "merged": merged,
         "weight": len(merged),
+        "columns_by": _columns_by(run),
     }
+
+
+def _columns_by(run: MergedRun) -> str | None:
+    """Who gave the columns of a run of Spark, as `shared.reporting.column_sources` counts them; None of others."""
+    if run.exact_by_plan:
+        return "plan"
+    if run.plan_gaps:
+        return "both"
+    return "listener" if run.integration.upper() == "SPARK" else None
 
 
 def _may_be_a_batch(run: MergedRun) -> bool:

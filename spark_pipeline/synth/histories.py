@@ -236,7 +236,7 @@ class _History:
             return raw[: self.draw.randrange(1, len(raw))].decode(errors="ignore").encode()
         if kind == 1:
             return b"<html>502 Bad Gateway</html>"
-        return re.sub(rb'"runId":"[^"]*"', b'"runId":"none"', raw)
+        return re.sub(rb'"runId":"[^"]*"', b'"runId":null', raw)
 
     def _happens(self, share: float) -> bool:
         return self.draw.random() < share

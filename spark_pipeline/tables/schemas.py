@@ -51,6 +51,7 @@ EVENTS = Table(
         text string The event as it was received
         decoded binary The decoded event as MessagePack; null if it does not count or has no such form
         decoded_by string The version of the decoder
+        has_quality boolean Whether it tests or measures a data set
         {_BATCH}"""),
 )
 QUARANTINE = Table(
@@ -91,6 +92,7 @@ RUNS = Table(
         context binary Its facts about the application: identity and environment
         lifecycle_events binary What it dropped, renamed and truncated
         merged binary The merged run
+        columns_by string Who gave its columns: plan, both (a plan with parts that no rule knows) or listener
         outcome string translated, skipped, waiting or unusable
         reason string Why it is skipped, waiting or unusable
         {_BATCH}"""),
@@ -161,6 +163,29 @@ SCHEMAS = Table(
         {_ACTIVE}
         {_BATCH}"""),
 )
+QUALITY = Table(
+    layer=SILVER,
+    name="quality",
+    comment="Tests of data sets with their results, and what was measured of them, by run",
+    keys=("run_id", "qualified_name", "column", "kind", "name"),
+    columns=columns(f"""
+        run_id string The run that tested or measured
+        qualified_name string The data set
+        column string Its column; empty: the whole data set
+        kind string test or measure
+        name string The test, with the name that its producer gave it; or the measure
+        at timestamp The time of the event
+        namespace string The namespace of the data set in events
+        dataset string Its name in events
+        job_namespace string The namespace of the job
+        job string The name of the job
+        success boolean Whether the test found nothing wrong; null for a measure
+        severity string error or warn, where the event has it
+        expected string What the test expected, as text
+        actual string What it found, as text
+        value double What was measured; null for a test
+        {_BATCH}"""),
+)
 COLUMN_EDGES = Table(
     layer=SILVER,
     name="column_edges",
@@ -216,10 +241,7 @@ HISTORY = Table(
     layer=GOLD,
     name="lineage_history",
     comment="From when to when each edge was part of the lineage",
-    keys=(
-        *("process", "input", "input_column", "output", "output_column"),
-        *("kind", "masked", "parsed", "how", "valid_from"),
-    ),
+    keys=("process", "input", "input_column", "output", "output_column", "kind", "valid_from"),
     columns=columns(f"""
         process string The qualified name of the process
         input string The qualified name of the data set that is read
@@ -271,6 +293,8 @@ COVERAGE = Table(
         failed bigint Runs that failed
         unended bigint Runs without an end event
         unusable bigint Runs that could not be translated
+        exact bigint Runs of Spark whose columns are exact by its own plan
+        by_listener bigint Runs of Spark without a plan: their job runs without throughline-plan.jar
         orphan boolean Whether no current lineage has this data set
         placeholder boolean Whether its type is no store that the catalog scans
         score double Columns traced of those known, else data sets linked of those named; 0 to 1
@@ -316,6 +340,7 @@ LAKE = (
     COLUMN_EDGES,
     ASSETS,
     SCHEMAS,
+    QUALITY,
     CURRENT,
     HISTORY,
     IMPACT,

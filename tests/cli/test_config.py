@@ -22,6 +22,8 @@ from cli.platforms.runtimes import RUNTIMES, Proof, Runtime, runtimes_of
 from cli.platforms.table import DATABRICKS_LISTENER, PLATFORMS
 from cli.platforms.texts import AZURE_DATABRICKS
 from local.spark.job import LISTENER_CLASS
+from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from local.spark.plan_jar import plan_jar
 
 GOLDEN = Path(__file__).parent / "platforms"
 TODAY = date(2026, 11, 23)
@@ -31,7 +33,8 @@ runner = CliRunner()
 
 
 def wanted(**more: str) -> Wanted:
-    return Wanted(**{"url": URL, "namespace": "sales-workspace", "vault": "kv-lineage", **more})
+    ours = {"url": URL, "namespace": "sales-workspace", "vault": "kv-lineage", "plan_jar": "/opt/throughline-plan.jar"}
+    return Wanted(**{**ours, **more})
 
 
 def configuration(platform: str, wanted: Wanted) -> Configuration:
@@ -152,11 +155,37 @@ def test_support_that_has_ended_and_what_is_unproven_is_said_aloud() -> None:
 def test_databricks_keeps_its_own_listener(platform: str) -> None:
     """`spark.extraListeners` replaces what Databricks sets: without its own the Spark UI of ended clusters is empty."""
     found = configuration(platform, wanted())
-    both = f"{DATABRICKS_LISTENER},{LISTENER_CLASS}"
+    both = f"{DATABRICKS_LISTENER},{LISTENER_CLASS},{PLAN_LISTENER}"
     assert found.properties["spark.extraListeners"] == both
     assert f'"spark.extraListeners" = "{both}"' in found.files["throughline-init.sh"]
     others = [configuration(each, wanted()).properties for each in ("synapse", "fabric", "local")]
-    assert {each["spark.extraListeners"] for each in others} == {LISTENER_CLASS}
+    assert {each["spark.extraListeners"] for each in others} == {f"{LISTENER_CLASS},{PLAN_LISTENER}"}
+
+
+@pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
+def test_plans_are_sent_unless_they_are_not_wanted(platform: str, transport: str) -> None:
+    """Only the plan listener, its jar and the steps that bring the jar differ."""
+    found = configuration(platform, wanted(transport=transport))
+    without = configuration(platform, wanted(transport=transport, plan_jar=""))
+    assert found.properties["spark.extraListeners"] == f"{without.properties['spark.extraListeners']},{PLAN_LISTENER}"
+    assert "throughline-plan" not in json.dumps([without.properties, without.files, without.steps])
+    assert [step for step in found.steps if "throughline-plan" not in step] == list(without.steps)
+    brings = json.dumps([found.properties.get("spark.jars"), found.steps])
+    assert "/opt/throughline-plan.jar" in brings
+    ours = {"spark.extraListeners", "spark.jars", "spark.throughline.plan.transport.location"}
+    assert {name: value for name, value in found.properties.items() if name not in ours} == {
+        name: value for name, value in without.properties.items() if name not in ours
+    }
+
+
+def test_the_jar_is_written_beside_the_properties(tmp_path: Path) -> None:
+    jar = tmp_path / "out" / "throughline-plan.jar"
+    done = runner.invoke(app, ["config", "local", "--url", URL, "--output", str(jar.parent)])
+    assert done.exit_code == 0, done.output
+    assert jar.read_bytes() == plan_jar().read_bytes()
+    assert f"spark.jars {jar}" in (jar.parent / "local.conf").read_text().splitlines()
+    done = runner.invoke(app, ["config", "local", "--url", URL, "--no-plan", "--output", str(tmp_path / "none")])
+    assert [path.name for path in (tmp_path / "none").iterdir()] == ["local.conf"]
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
@@ -239,8 +268,11 @@ def test_the_init_script_copies_the_jar_or_says_why_not(platform: str, tmp_path:
     assert failed.returncode == 1
     assert "could not be copied" in failed.stderr
     (tmp_path / "openlineage-spark_2.12-1.53.0.jar").write_bytes(b"jar")
+    assert run().returncode == 1, "the session would not start without the second jar"
+    (tmp_path / "throughline-plan.jar").write_bytes(b"plans")
     assert run().returncode == 0
     assert (tmp_path / "jars" / "openlineage-spark_2.12-1.53.0.jar").read_bytes() == b"jar"
+    assert (tmp_path / "jars" / "throughline-plan.jar").read_bytes() == b"plans"
     assert "OpenLineageSparkListener" in next((tmp_path / "conf").iterdir()).read_text()
 
 
@@ -295,8 +327,13 @@ def test_files_are_written_for_their_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     done = runner.invoke(app, ["config", "databricks", "--url", URL, "--output", str(folder)])
     assert done.exit_code == 0, done.output
-    assert {path.name for path in folder.iterdir()} == {"databricks.conf", "throughline-init.sh"}
-    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert {path.name for path in folder.iterdir()} == {
+        "databricks.conf",
+        "throughline-init.sh",
+        "throughline-plan.jar",
+    }
+    private = [path for path in folder.iterdir() if path.suffix != ".jar"]
+    assert {path.stat().st_mode & 0o777 for path in private} == {0o600}
     assert "Do not set" in done.output
 
 

@@ -11,10 +11,11 @@ from msgspec import to_builtins
 
 from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
+from shared.openlineage.decoding import run_id_of
 from shared.openlineage.glob_filter import GlobFilter
 from shared.openlineage.selection import Selection
 from shared.storage_layout import ARCHIVE
-from tests.support.building import body, packed
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
 from tests.support.events import event, run_id
 from tests.support.plans import PlanBuilder, column, facet
@@ -52,6 +53,23 @@ def test_a_published_run_shows_its_events_and_processes(parts: Parts) -> None:
     assert found["next"] == []
 
 
+def test_a_run_whose_id_is_no_uuid_is_found_by_its_text() -> None:
+    found = Parts()
+    text = "manual__2026-11-21T10:00:00+00:00"
+    sent = body(application=None, job_facets={}, inputs=["/a"], outputs=["/b"])
+    sent["run"] = {"runId": text}
+    for place in post(found.storage, packed(sent)):
+        settle(found.storage, place)
+    publish(found.storage, found.catalog, found.worker.publishing)
+    said = found.run("run", text).output
+    assert "sent as" in said
+    assert text in said
+    shown = json.loads(found.run("run", text, "--json").stdout)
+    assert (shown["run_id"], shown["run_text"], shown["state"]) == (run_id_of(text), text, "contributed")
+    assert found.run("events", "--run", text).output.count("COMPLETE") == 1
+    assert "no event of a run another is stored" in found.run("run", "another").output
+
+
 def test_a_failed_run_says_why_it_is_skipped(parts: Parts) -> None:
     said = parts.run("run", run_id("bad")).output
     assert "skipped: the run failed" in said
@@ -68,7 +86,7 @@ def test_a_run_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: 
     for command in (["run", wrong], ["events", "--run", wrong], ["replay", "--run", wrong]):
         said = parts.run(*command)
         assert (said.exit_code, f"Did you mean {run_id('good')}?" in said.output) == (1, True), said.output
-    assert parts.run("run", "mine").exit_code == 2
+    assert parts.run("run", "mine").exit_code == 1
 
 
 def test_events_by_job_and_time(parts: Parts) -> None:
@@ -211,6 +229,57 @@ def test_a_run_with_sparks_own_plan_says_that_its_columns_are_exact() -> None:
         if event["eventType"] == "COMPLETE" and event["job"]["name"].endswith("merge_into_command")
     }
     assert "exact, from Spark's own plan" in parts.run("run", merge).output
+
+
+def _planned(run: str, *, listener: str = "x", known: bool = True, plan: bool = True) -> list[bytes]:
+    """A run that copies column x of /a to /o, as the listener says from column `listener`, with its plan."""
+    plans = PlanBuilder()
+    table = plans.table("file:/a", column(1, "x"))
+    child = plans.project(table, column(1, "x")) if known else plans.add("ShuffleEdge", child=table)
+    facet_of = to_builtins(facet(plans.writing(child, f"file:/{run}")))
+    columns = lineage({"x": [source("/a", listener, IDENTITY)]})
+    told: dict[str, Any] = {"run": run, "job": f"adaptive_spark_plan.{run}"}
+    sent = [packed(body(inputs=["/a"], outputs=[dataset(f"/{run}", columnLineage=columns)], **told))]
+    return [*sent, packed(body(run_facets={"throughline_plan": facet_of}, **told))] if plan else sent
+
+
+def test_status_and_details_say_who_gave_the_columns() -> None:
+    parts = Parts()
+    bodies = [
+        *_planned("same"),
+        *_planned("differs", listener="y"),
+        *_planned("gaps", known=False),
+        *_planned("alone", plan=False),
+        *_planned("another", plan=False),
+    ]
+    for place in post(parts.storage, *bodies):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    said = " ".join(parts.run("status").output.split())
+    assert (
+        "columns of 5 runs: 2 exact by plan (1 unlike the listener's events), 1 by listener and plan, "
+        "2 by listener only" in said
+    )
+    found = json.loads(parts.run("status", "--json").stdout)
+    assert found["columns"] == {"exact": 2, "differ": 1, "both": 1, "listener": 2}
+    shown = json.loads(parts.run("details", "--json").stdout)["processes"]
+    by = {
+        each["outputs"][0]["name"]: [(edge["input"]["column"], edge["by"]) for edge in each["columns"]]
+        for each in shown
+    }
+    assert by == {
+        "/same": [("x", ["plan"])],
+        "/differs": [("x", ["plan"])],
+        "/gaps": [("x", ["listener or plan"])],
+        "/alone": [("x", ["listener"])],
+        "/another": [("x", ["listener"])],
+    }
+    assert "by plan" in parts.run("details", "same").output
+    assert "by listener" in parts.run("details", "alone").output
+
+
+def test_without_runs_of_spark_nothing_is_said_of_plans() -> None:
+    assert "by listener only" not in Parts().run("status").output
 
 
 def test_a_run_names_what_no_rule_knows_of_its_plan() -> None:

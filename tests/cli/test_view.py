@@ -1,13 +1,33 @@
 """`throughline view`: files without a browser, and errors that lead on."""
 
+import base64
+import gzip
+import os
+import re
+import signal
+import threading
+import urllib.request
+import webbrowser
+from collections.abc import Iterator
+from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
 
 from shared.catalog.memory import MemoryCatalog
+from shared.lineage.document import LineageDocument, decoded
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+
+
+def document_in(html: bytes) -> LineageDocument:
+    """The document that a page holds."""
+    found = re.search(rb'<script type="text/plain" id="data"[^>]*>([^<]*)<', html)
+    assert found
+    return decoded(gzip.decompress(base64.b64decode(found.group(1))))
+
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 
@@ -32,6 +52,23 @@ def test_every_form_is_written(parts: Parts, tmp_path: Path) -> None:
     for form in ("svg", "mermaid", "dot", "csv"):
         assert "first_name" in texts[form]
         assert "email" not in texts[form], "only what is on the column's way"
+
+
+def test_sql_is_in_the_page_only_when_asked_for_and_without_literals(tmp_path: Path) -> None:
+    made = Parts()
+    statement = "INSERT INTO clean SELECT * FROM raw WHERE city = 'planted-secret' AND age > 4711"
+    columns = lineage({"id": [source("raw", "id", IDENTITY)]})
+    event = body(inputs=["raw"], outputs=[dataset("clean", columnLineage=columns)])
+    event["job"]["facets"]["sql"] = {"query": statement}
+    for place in post(made.storage, packed(event)):
+        settle(made.storage, place)
+    publish(made.storage, MemoryCatalog(), made.worker.publishing)
+    texts = []
+    for options in ((), ("--sql",)):
+        assert made.run("view", "--html", str(tmp_path / "page.html"), *options).exit_code == 0
+        (process,) = document_in((tmp_path / "page.html").read_bytes()).processes
+        texts.append(process.statement)
+    assert texts == ["", "INSERT INTO clean SELECT * FROM raw WHERE city = ? AND age > ?"]
 
 
 @pytest.mark.parametrize(
@@ -65,3 +102,45 @@ def test_a_file_that_cannot_be_written_is_named(parts: Parts, tmp_path: Path) ->
     done = parts.run("view", "--csv", str(tmp_path))
     assert done.exit_code == 1
     assert "cannot write" in done.stderr
+
+
+def test_the_picture_of_the_readme(parts: Parts, tmp_path: Path, rewrite_golden: bool) -> None:
+    """`docs/lineage.svg` is what the command draws of the demo's first job."""
+    kept = Path(__file__).parents[2] / "docs" / "lineage.svg"
+    drawn = tmp_path / "lineage.svg"
+    assert parts.run("view", "customer_master", "--svg", str(drawn)).exit_code == 0
+    if rewrite_golden:
+        kept.write_bytes(drawn.read_bytes())
+    assert kept.read_text() == drawn.read_text()
+
+
+@pytest.fixture
+def default_interrupt() -> Iterator[None]:
+    """Ctrl-C as in a terminal, also where the tests run with the signal ignored (a job in the background)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_interrupt")
+def test_the_page_is_served_until_ctrl_c(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    pages: list[bytes] = []
+
+    def visit(address: str) -> bool:
+        opened.append(address)
+        threading.Thread(target=read, args=(address,)).start()
+        return True
+
+    def read(address: str) -> None:
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        try:
+            pages.append(opener.open(address, timeout=10).read())
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(webbrowser, "open", visit)
+    done = parts.run("view", "customer_master")
+    assert done.exit_code == 0, done.output
+    assert opened[0] in done.output.replace("\n", "")
+    assert b'data-start="asset=' in pages[0]

@@ -24,6 +24,8 @@ import requests
 
 from cli.platforms.table import DATABRICKS_LISTENER
 from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob
+from local.spark.plan_jar import JAR as PLAN_JAR
+from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.toolchain.versions import SPARK_3
 from local.world import World
 from shared.publishing.planning.planner import recorded
@@ -92,6 +94,11 @@ class Platform:
     steps: str
     properties: Mapping[str, str]
     data: Path
+
+    @property
+    def plan_jar(self) -> Path:
+        """The plan listener's jar, which was written beside the properties."""
+        return self.files / PLAN_JAR
 
     @property
     def log(self) -> str:
@@ -233,12 +240,12 @@ def listener_that_does_nothing(name: str) -> bytes:
 def test_a_file_of_properties_with_the_key_added_by_the_step(
     world: World, front: Front, configure: Configure, jar: Path, platform: str
 ) -> None:
-    """The jar is what the pool or the Environment was given; all else is the file."""
+    """The jars are what the pool or the Environment was given; all else is the file."""
     pool = configure(platform, *RUNTIME.get(platform, ()))
     assert jar.name in pool.steps
     own = {"spark.synapse.workspace.name": "sales", "spark.synapse.context.notebookname": "Load"}
     more = own if platform == "synapse" else {}
-    assert pool.run(more={"spark.driver.extraClassPath": str(jar), **more}) == 0
+    assert pool.run(more={"spark.driver.extraClassPath": f"{jar}:{pool.plan_jar}", **more}) == 0
     arrived(world, front, pool)
     if platform == "synapse":
         assert at_home(world, pool) == {"platform": "Synapse", "workspace": "sales", "job": "notebook Load"}
@@ -250,6 +257,7 @@ def test_an_init_script_and_a_secret(
 ) -> None:
     """The driver's folders lie here, the secret is put in as a cluster does, and the listener takes it for one."""
     cluster = configure(platform, "--folder", str(jar.parent))
+    shutil.copy(cluster.plan_jar, jar.parent)
     driver = cluster.files / "driver"
     script = (cluster.files / "throughline-init.sh").read_text()
     for folder in ("/mnt/driver-daemon/jars/", "/databricks/driver/conf/"):
@@ -269,7 +277,7 @@ def test_an_init_script_and_a_secret(
     }
     assert cluster.run(more=more, variables={"DATABRICKS_RUNTIME_VERSION": "14.3"}) == 0
     assert len(secret) == 1
-    for listener in (DATABRICKS_LISTENER, LISTENER_CLASS):
+    for listener in (DATABRICKS_LISTENER, LISTENER_CLASS, PLAN_LISTENER):
         assert f"Registered listener {listener}" in cluster.log
     arrived(world, front, cluster)
     home = at_home(world, cluster)
@@ -281,7 +289,7 @@ def test_files_that_a_notebook_picks_up(world: World, front: Front, configure: C
     lakehouse = jar.parent.parent / "Files"
     lakehouse.mkdir()
     fabric = configure("fabric", *RUNTIME["fabric"], "--transport", "file", "--folder", str(lakehouse))
-    assert fabric.run(more={"spark.driver.extraClassPath": str(jar)}) == 0
+    assert fabric.run(more={"spark.driver.extraClassPath": f"{jar}:{fabric.plan_jar}"}) == 0
     namespace = fabric.properties["spark.openlineage.namespace"]
     assert namespace not in front.namespaces
     (fabric.files / "notebookutils.py").write_text(NOTEBOOKUTILS)

@@ -3,12 +3,13 @@
 import json
 import re
 from collections import defaultdict
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from shared.announcing.local_channels import TelemetryChannel
 from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
@@ -19,8 +20,10 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import SWEEP
+from shared.watching.messages import messages
 from tests.support.events import event, write
 from tests.support.publishing import publish
+from tests.support.states import state
 
 if TYPE_CHECKING:
     from shared.telemetry.port import Act
@@ -48,6 +51,9 @@ def facts() -> dict[str, set[str]]:
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
+    before, after = (state({"load": ["raw.id > orders.id"]}, {"raw": f"id:{kind}"}) for kind in ("int", "string"))
+    for message in messages(before, after, comparison="one", now=datetime.now(UTC)):
+        TelemetryChannel(telemetry=telemetry).send(message)
     found: dict[str, set[str]] = defaultdict(set)
     for each in acts:
         found[each.kind.name] |= set(each.facts)

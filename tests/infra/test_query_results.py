@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shared.announcing.local_channels import TelemetryChannel
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
@@ -22,9 +23,11 @@ from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import SWEEP
 from shared.telemetry.lines import line_of
 from shared.telemetry.port import Act
+from shared.watching.messages import messages
 from tests.infra.kusto.evaluator import Row, run
 from tests.support.events import event, run_id, write
 from tests.support.publishing import publish
+from tests.support.states import name_of, state
 
 ROOT = Path(__file__).parents[2]
 QUERIES = {path.stem: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))}
@@ -99,9 +102,9 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
     calls = [call("receiver_function", ago(minutes=30), ResultCode="201"), call("sweeper_function", ago(minutes=20))]
     quiet = set(QUERIES) & {
         *("dead-letters", "receiver-errors", "receiver-slow", "worker-failures", "sweeper-silent", "undelivered"),
-        *("oldest-waiting", "backlog", "catalog-away", "daily-cap"),
+        *("oldest-waiting", "backlog", "catalog-away", "daily-cap", "announcements"),
     }
-    assert len(quiet) == 10
+    assert len(quiet) == 11
     found = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
     assert {name: rows for name, rows in found.items() if rows} == {}
 
@@ -184,6 +187,17 @@ def test_a_dead_letter_is_found() -> None:
     RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), b"no gzip at all")
     (row,) = answer("dead-letters", AppTraces=lines(*map(line_of, acts)))
     assert run_id("a") in row["Message"]
+
+
+def test_an_announced_change_is_found_with_its_owners() -> None:
+    written = list[Act]()
+    before = state({"load": ["raw.id > orders.id"]}, {"raw": "id:int"})
+    after = state({"load": ["raw.id > orders.id"]}, {"raw": "id:string"})
+    (message,) = messages(before, after, comparison="one", now=datetime.now(UTC))
+    TelemetryChannel(telemetry=Acts(written.append)).send(message)
+    (row,) = answer("announcements", AppTraces=lines(*map(line_of, written)))
+    assert (row["Severity"], row["Topic"], row["Subject"]) == ("breaking", "schema", name_of("raw"))
+    assert "column id has another type: int → string" in row["Text"]
 
 
 class Failing(MemoryCatalog):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from local.package import NAMES, PACKAGES, Package, PackageError, build
+from local.package import NAMES, PACKAGES, WATCH, Package, PackageError, build
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
 
@@ -69,7 +69,7 @@ def test_it_holds_what_azure_runs_and_nothing_else(package: Package) -> None:
     sources = {name for name in own if "__pycache__" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("shared/**/*.py")}
     expected |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("*_function/*") if path.is_file()}
-    assert sources - {NAMES} == expected | {"host.json"}
+    assert sources - {NAMES, WATCH} == expected | {"host.json"}
     installed = {name.removeprefix(f"{PACKAGES}/").partition("/")[0] for name in names(package) - own}
     assert {"azure", "pyapacheatlas", "msgspec", "sqlglot", "cryptography"} <= installed
     assert not {"pyspark", "pytest", "typer", "rich", "bin"} & installed
@@ -196,6 +196,10 @@ def test_the_file_of_names_comes_along_where_there_is_one_and_only_if_it_is_righ
     file.write_text("[databrick]\n")
     with pytest.raises(PackageError, match="unknown key 'databrick'"):
         build(folder=tmp_path / "wrong", names=file)
+    rules = tmp_path / "watch.toml"
+    rules.write_text("[channel.team]\n", encoding="utf-8")
+    with pytest.raises(PackageError, match="line 1: unknown key 'channel'; did you mean 'channels'"):
+        build(folder=tmp_path / "wrong", watch=rules)
 
 
 def test_the_parser_is_called_by_event_grid_unless_polling_is_asked_for(package: Package, tmp_path: Path) -> None:

@@ -37,6 +37,14 @@ def run(spark: SparkSession, folder: str, *, whole: bool) -> None:
     clear = rows.select("id", "name").localCheckpoint()
     clear.write.mode("overwrite").parquet(f"{folder}/clear")
     clear.where("id > 1").localCheckpoint().write.mode("overwrite").parquet(f"{folder}/unclear")
+    named = rows.selectExpr("id", "'planted-name'", "name = 'planted-name'")  # Spark names columns by these values
+    named.where("`planted-name` > ''").select("id").write.mode("overwrite").parquet(f"{folder}/named")
+    pivoted = rows.groupBy("id").pivot("name", ["planted-pivot"]).count()
+    pivoted.selectExpr("id", "`planted-pivot` AS c").write.mode("overwrite").parquet(f"{folder}/pivoted")
+    query = "SELECT tablename FROM sys.systables WHERE tablename <> 'planted-query' AND 987654321 > 1"
+    database = rows.sparkSession.read.format("jdbc").option("query", query)
+    database = database.option("url", "jdbc:derby:memory:db;create=true;user=app;password=planted-password")
+    database.load().write.mode("overwrite").parquet(f"{folder}/queried")
     try:
         address = "jdbc:planted://user:planted-password@127.0.0.1/db?token=planted-token"
         rows.write.format("jdbc").options(url=address, dbtable="t", password="planted-password").save()  # noqa: S106 - planted

@@ -118,7 +118,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 def test_each_write_is_sent_under_the_listeners_own_run_id(ran: Ran) -> None:
     ended = [each for each in ran.events if each["eventType"] != "START"]
     writes = [each for each in ended if "insert_into_hadoop_fs_relation" in each["job"]["name"]]
-    assert len(writes) == 7
+    assert len(writes) == 10
     assert {each["run"]["runId"] for each in writes} <= {each["run"]["runId"] for each in ran.listener}
     assert {each["run"]["facets"]["throughline_plan"]["joined"] for each in writes} == {True}
     begun = {each["run"]["runId"] for each in ran.events if each["eventType"] == "START"}
@@ -136,6 +136,7 @@ def test_no_planted_value_leaves_the_driver(ran: Ran) -> None:
     sent = [body.decode() for _, _, body in ran.requests]
     plans = [document(facet) for facet in ran.facets if "plan" in facet]
     assert any('"CaseWhen"' in plan for plan in plans)
+    assert any("sys.systables WHERE tablename <> ?" in plan for plan in plans)
     leaks = [word for text in (*sent, *plans) for word in re.findall("planted-[a-z]+|987654321", text)]
     assert leaks == []
 

@@ -13,6 +13,7 @@ from spark_pipeline.bronze.ingestion import ingest
 from spark_pipeline.engine.session import prepare
 from spark_pipeline.gold.current_lineage import add_all_up
 from spark_pipeline.gold.lineage_document import document_of_lake
+from spark_pipeline.gold.lineage_history import write_history
 from spark_pipeline.pipeline import DONE, Order, run
 from spark_pipeline.silver.refinement import Meaning, refine
 from spark_pipeline.synth.histories import synthesize
@@ -49,6 +50,7 @@ def test_the_lake_says_what_the_functions_say(
             ingest(lake, [str(source)], batch=1)
             refine(lake, Meaning(), batch=1, since=0)
             add_all_up(lake, Meaning(), batch=1, since=0)
+            write_history(lake, Meaning(), batch=1, since=0)
             lake.note(DONE, 1)
     run(lake, Order(sources=(str(source),)))
     wanted = history(usable(source))

@@ -94,3 +94,18 @@ def _interval(draw: random.Random, name: str, ends: tuple[str, str], kind: str, 
         valid_from=NOON + since * HOUR,
         valid_to=None if until is None else NOON + until * HOUR,
     )
+
+
+def searched() -> LineageDocument:
+    """The document of `tests/shared/lineage/search_cases.json`."""
+    return document(
+        process(
+            "a",
+            "raw/orders",
+            "clean/orders",
+            edge("raw/orders.amount", "clean/orders.amount"),
+            edge("raw/orders.amount", "clean/orders.amount_eur"),
+        ),
+        process("b", "raw/orders", "clean/sales_orders", edge("raw/orders.amount", "clean/sales_orders.amount")),
+        process("c", "raw/orders", "clean/customers", edge("raw/orders.order_id", "clean/customers.id")),
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from local.spark.plan_jar import plan_jar
 from local.toolchain.stamp import ROOT
 from local.wheel import MOUNTED, rewritten
 
@@ -51,7 +52,14 @@ def test_nothing_else_stands_at_the_top_of_site_packages(wheel: Path) -> None:
     assert {"throughline/py.typed", "throughline/shared/model.py", "throughline/spark_pipeline/pipeline.py"} <= set(
         names
     )
-    assert not [name for name in names if name.endswith((".pyc", "local/wheel.py"))]
+    assert not [name for name in names if name.endswith((".pyc", ".java", "local/wheel.py"))]
+
+
+def test_the_jar_of_plans_is_in_it(installed: Path, tmp_path: Path) -> None:
+    """Where there is neither a compiler nor Spark."""
+    command = [str(installed / "throughline"), "config", "synapse", "--url", "https://x.example", "--output", "out"]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path, env={"PATH": ""})
+    assert (tmp_path / "out" / "throughline-plan.jar").read_bytes() == plan_jar().read_bytes()
 
 
 def test_it_is_the_same_bytes_every_time(wheel: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`throughline config`: the settings with which a Spark platform reports to a receiver."""
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,9 @@ from cli.platforms.table import PLATFORMS
 from cli.ui.console import fail, note, out, print_json
 from cli.ui.options import AsJson, Key
 from cli.ui.suggestion import suggestion
+from local.spark.plan_jar import JAR, PlanJarError, plan_jar
+from local.toolchain.interpreter import InterpreterError
+from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION
 from local.world import running_world
 
@@ -35,6 +39,9 @@ def config(
         str, typer.Option(metavar="FOLDER", help="Databricks: of jar and script. Fabric: of events")
     ] = "",
     key: Key = "",
+    plan: Annotated[
+        bool, typer.Option("--plan/--no-plan", help="With throughline-plan.jar, which sends Spark's plans")
+    ] = True,
     output: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the files into this folder")] = None,
     as_json: AsJson = False,
     home: Home = HOME,
@@ -43,6 +50,9 @@ def config(
 
     These are Spark properties, steps, and properties that must not be set. No key is printed: where a platform can look
     it up it gets the key's name, elsewhere a step adds it from Key Vault.
+
+    OpenLineage's listener comes first, then the listener of Spark's plans, whose jar is written beside the properties;
+    --no-plan leaves that one out.
 
         throughline config databricks-uc --url https://NAME.azurewebsites.net --namespace my-workspace
         throughline config synapse --url https://NAME.azurewebsites.net --vault my-vault --output build/synapse
@@ -62,6 +72,7 @@ def config(
         folder=folder,
         key=key,
         output=str(output or ""),
+        plan_jar=str(_jar(output)) if plan else "",
     )
     try:
         found = configuration(platform, wanted, today=datetime.now(UTC).date())
@@ -69,10 +80,21 @@ def config(
         fail(str(problem), code=2)
     if output:
         _write(found, output)
+        if plan:
+            shutil.copyfile(plan_jar(), output / JAR)
     if as_json:
         print_json(found)
     else:
         _show(found, output)
+
+
+def _jar(output: Path | None) -> Path:
+    """Where the jar of plans lies, once the files are written."""
+    try:
+        here = plan_jar()
+    except (PlanJarError, NoJavaError, InterpreterError) as error:
+        fail(f"{error} Or go on without Spark's plans: --no-plan.", code=2)
+    return (output / JAR if output else here).resolve()
 
 
 def _here(platform: str, home: Path) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Root, opened_lake
 from cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
-from cli.context.names_file import NamesFile
+from cli.context.names_file import TextFile
 from cli.context.target import HOME, Home, target
 from cli.ui.console import fail, note, out, print_json, progress_bar
 from cli.ui.options import AsJson, Key, Plan, Wide
@@ -38,7 +38,7 @@ def run(
     as_of: Annotated[
         str, typer.Option(metavar="TIME", help="The time that counts as now; `never`: no run times out")
     ] = "now",
-    names: NamesFile = None,
+    names: TextFile = None,
     cores: Cores = 2,
     memory: Memory = "2g",
     engine: EngineOption = EngineName.auto,
@@ -167,17 +167,28 @@ def coverage(
 ) -> None:
     """Show how much of what runs has lineage, worst first.
 
-    throughline lake coverage --level owner
+    By job and owner: how many runs of Spark are exact by plan, and how many have the listener's columns alone, because
+    their job runs without throughline-plan.jar.
+
+        throughline lake coverage --level store
+        throughline lake coverage --level job
     """
     if level not in _LEVELS:
         fail(f"--level {level} is none: {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
     with opened_lake(root, engine=engine) as lake:
-        from spark_pipeline.tables.schemas import COVERAGE  # noqa: PLC0415 - see opened_lake
+        from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
 
-        rows = lake.read(COVERAGE).where(f"level = '{level}'").orderBy("score", "name").drop("batch", "level")
-        _show(rows, ("name", "assets", "linked", "columns", "traced", "failed", "score"), wide=wide, as_json=as_json)
+        from spark_pipeline.tables.schemas import COVERAGE  # noqa: PLC0415 - the same
+
+        rows = lake.read(COVERAGE).where(f"level = '{level}'").drop("batch", "level")
+        order = [f.desc("by_listener"), f.desc("runs")] if level in _OF_RUNS else [f.asc("score")]
+        _show(rows.orderBy(*order, "name"), _NARROW.get(level, _DATA_SETS), wide=wide, as_json=as_json)
 
 
+_OF_RUNS = ("owner", "job")
+_DATA_SETS = ("name", "assets", "linked", "columns", "traced", "score")
+_RUNS = ("name", "runs", "failed", "exact", "by_listener")
+_NARROW = {**dict.fromkeys(_OF_RUNS, _RUNS), "all": (*_DATA_SETS, *_RUNS[1:])}
 _LEVELS = ("asset", "store", "owner", "job", "all")
 
 

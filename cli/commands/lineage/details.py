@@ -12,6 +12,7 @@ from cli.ui.suggestion import suggestion
 from shared.model import Process
 from shared.publishing.planning.planner import recorded
 from shared.records.asset_lifecycle import states as lifecycle_states
+from shared.reporting.column_sources import edge_sources
 
 
 def details(
@@ -23,8 +24,9 @@ def details(
 ) -> None:
     """Show all that is on record of processes, including what the catalog cannot hold.
 
-    That is: how each column is made, which are masked or have no source, the conditions of joins and filters, and
-    inputs that only a SQL statement names. Below it: the data sets that were dropped, renamed or emptied.
+    That is: how each column is made, and whether the listener or Spark's plan gave it; which are masked or have no
+    source, the conditions of joins and filters, and inputs that only a SQL statement names. Below it: the data sets
+    that were dropped, renamed or emptied.
 
         throughline details customer_master
         throughline details --json | jq '.processes[].sourceless'
@@ -37,10 +39,12 @@ def details(
         (process for process in known if any(text.lower() in name.lower() for name in _names(process))),
         key=lambda each: each.qualified_name,
     )
+    with reported():
+        sources = {process.qualified_name: edge_sources(parts.storage, process) for process in found}
     if as_json:
         print_json(
             {
-                "processes": [detailed_document(process) for process in found],
+                "processes": [detailed_document(process, sources[process.qualified_name]) for process in found],
                 "states": [
                     {
                         "qualified_name": state.asset.qualified_name,
@@ -57,7 +61,7 @@ def details(
         nearest = suggestion(text, (name for process in known for name in _names(process)))
         fail(f"no process on record has {text!r} in its name or in those of its data sets.{nearest}")
     for process in found:
-        print_tree(process_tree(process))
+        print_tree(process_tree(process, sources[process.qualified_name]))
     for state in states:
         if state.sentence:
             out.print(f"[cyan]{plain(state.asset.name)}[/]: {plain(state.sentence)}")

@@ -12,7 +12,7 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, print_json, tracked
 from cli.ui.dead_letters import visible
 from cli.ui.options import AsJson, Most, Wide
-from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, run_id_of
+from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from cli.ui.tables import print_table, text_column
 from shared.events.stored_runs import Wanted
 from shared.reporting.ignored_events import find_ignored
@@ -47,13 +47,13 @@ def events(
         throughline events --run 0192a3b4-5c6d-7e8f-9012-3456789abcde
         throughline events --ignored --from 2026-11-21 --job 'nightly*'
     """
-    wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=run_id_of(run))
+    wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
     storage = parts_of(context, home).storage
     with reported():
         found = find_ignored(storage, wanted) if ignored else find_events(storage, wanted, content=save is not None)
         first = next(found, None)
         if first is None and run and not ignored:
-            known_run(storage, wanted.run_id)
+            known_run(storage, run)
         if first is None and job and not (since or before or ignored):
             refuse_unknown_job(storage, job)
         found = chain([first] if first else [], found)

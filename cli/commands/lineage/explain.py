@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.commands.lineage.catalog_matches import looked, looked_document, show_candidates
-from cli.context.names_file import NamesFile, names_in
+from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home, parts_of
 from cli.ui.console import fail, note, print_json
 from cli.ui.facts import print_fact
@@ -28,7 +28,7 @@ def explain_command(
     symlink: Annotated[
         list[str] | None, typer.Option(help="A symlink of the data set", metavar="NAMESPACE=NAME")
     ] = None,
-    names: NamesFile = None,
+    names: TextFile = None,
     look: Annotated[bool, typer.Option("--look", help="Look the names up in the catalog")] = False,
     as_json: AsJson = False,
     home: Home = HOME,

@@ -13,7 +13,7 @@ from cli.ui.console import counted, out, plain, print_json
 from cli.ui.dead_letters import ID_LENGTH, visible
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson, Wide
-from cli.ui.runs import known_run, run_id_of
+from cli.ui.runs import known_run, wanted_run
 from cli.ui.tables import print_table, text_column
 from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import HELD, NOT_PROCESSED, RunReport, run_report
@@ -22,7 +22,7 @@ from shared.translation.run.facts import BY_PLAN
 
 def run(
     context: typer.Context,
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, a UUID: `throughline events` lists them")],
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, as its events have it")],
     *,
     wide: Wide = False,
     as_json: AsJson = False,
@@ -33,12 +33,12 @@ def run(
     throughline run 0192a3b4-5c6d-7e8f-9012-3456789abcde
     throughline run 0192a3b4-5c6d-7e8f-9012-3456789abcde --json | jq .processes
     """
-    wanted = run_id_of(run_id)
+    wanted = wanted_run(run_id)
     storage = parts_of(context, home).storage
     with reported():
         found = run_report(storage, wanted)
         if found is None:
-            known_run(storage, wanted)
+            known_run(storage, run_id)
             raise typer.Exit(1)  # its events have been deleted meanwhile
     if as_json:
         events = [
@@ -52,6 +52,8 @@ def run(
 
 def _show(found: RunReport, *, wide: bool) -> None:
     print_fact("run", found.run_id)
+    if found.run_text:
+        print_fact("sent as", visible(found.run_text))
     print_fact("job", *(visible(job) for job in found.jobs))
     print_fact("application", *found.application_runs)
     print_fact("state", f"{found.state}: {found.reason}" if found.reason else found.state)

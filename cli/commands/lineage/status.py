@@ -16,6 +16,7 @@ from shared.events.dead_letters import DISCARDED
 from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
 from shared.records.format_version import mismatch, stored_versions
+from shared.reporting.column_sources import ColumnSources
 from shared.reporting.status import By, Group, Status, Waiting
 from shared.reporting.status import status as read_status
 from shared.translation.run.translate import RUN_FAILED
@@ -125,6 +126,14 @@ def shadow_in_words(shadow: Shadow) -> str:
     return f"{words}, describe {shadow.describes:,}" if shadow.describes else words
 
 
+def columns_in_words(columns: ColumnSources) -> str:
+    """Who gave the columns of Spark's runs, in one line."""
+    differ = f" ({columns.differ:,} unlike the listener's events)" if columns.differ else ""
+    both = f", {columns.both:,} by listener and plan" if columns.both else ""
+    exact = f"{columns.exact:,} exact by plan{differ}"
+    return f"columns of {counted(columns.runs, 'run')}: {exact}{both}, {columns.listener:,} by listener only"
+
+
 def show(found: Status, *, wide: bool = False) -> None:
     """Print the counts as a table, what needs attention below it; `wide` lists every reason."""
     width = len(f"= {found.received:,}")
@@ -135,6 +144,8 @@ def show(found: Status, *, wide: bool = False) -> None:
             out.print(f"{'':{width}}  [dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
     out.print(f"[bold]{'=' if found.reconciles else '≠'} {found.received:,}  received[/]")
     out.print(f"{counted(found.processes, 'process')} in the catalog, {found.dirty:,} in the publish queue")
+    if found.columns.runs:
+        out.print(columns_in_words(found.columns))
     if any(asdict(found.shadow).values()):
         out.print(f"[yellow]shadow mode:[/] {shadow_in_words(found.shadow)}; `throughline shadow` lists it")
     if found.unsure:

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import typer
 
-from cli.commands.lake.lake_session import opened_lake
-from cli.context.target import HOME, Home, parts_of, reported
+from cli.commands.lineage.document_source import lineage_document
+from cli.context.target import HOME, Home
 from cli.ui.console import fail, out, plain
 from cli.ui.suggestion import suggestion
 from cli.viewer.page import page
@@ -28,8 +28,6 @@ from shared.lineage.graph import (
 )
 from shared.lineage.selection import Question, Selection, select
 from shared.lineage.svg import as_svg
-from shared.query.recorded_document import document_of_record
-from spark_pipeline.engine_choice import EngineName
 
 _File = Path | None
 MAX_PICTURE = 400
@@ -85,6 +83,7 @@ def view(
     mermaid: Annotated[_File, typer.Option(metavar="FILE", help="Write a Mermaid diagram")] = None,
     dot: Annotated[_File, typer.Option(metavar="FILE", help="Write a Graphviz diagram")] = None,
     csv: Annotated[_File, typer.Option(metavar="FILE", help="Write a row for each edge")] = None,
+    sql: Annotated[bool, typer.Option("--sql", help="Add the SQL of last runs, without literals")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Serve on this port; 0: a free one")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser")] = True,
     home: Home = HOME,
@@ -111,7 +110,7 @@ def view(
         if path
     }
     moments = tuple(_moment(option, text) for option, text in (("--as-of", as_of), ("--compare", compare)))
-    document = _document(context, home, lake)
+    document = lineage_document(context, home, lake, sql=sql)
     with _asked():
         shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
         for path, write in writers.items():
@@ -131,24 +130,6 @@ def _asked() -> Iterator[None]:
         fail(str(error))
     except OSError as error:
         fail(f"cannot write {error.filename}: {error.strerror}")
-
-
-def _document(context: typer.Context, home: Path, lake: str) -> LineageDocument:
-    if lake:
-        with opened_lake(lake, engine=EngineName.auto) as opened:
-            from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
-
-            document = document_of_lake(opened)
-    else:
-        parts = parts_of(context, home)
-        with reported():
-            document = document_of_record(parts.storage, parts.publishing)
-    if not document.datasets:
-        fail(
-            "there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived, and"
-            " `throughline demo` sends an example"
-        )
-    return document
 
 
 def _moment(option: str, text: str) -> datetime | None:

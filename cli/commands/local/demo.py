@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 import typer
 from rich.live import Live
@@ -14,7 +15,8 @@ from rich.live import Live
 from cli.commands.lineage import show, status
 from cli.commands.local.up import FreePorts, WithFunc, started_world, typed
 from cli.context.target import HOME, Home
-from cli.ui.console import err, fail, out, plain, print_tree, save_picture
+from cli.ui.console import err, fail, out, plain, print_tree
+from cli.viewer.page import page
 from local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
 from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
 from local.spark.plan_jar import PlanJarError, plan_configuration, plan_jar
@@ -29,6 +31,7 @@ from shared.catalog.applying import apply_types
 from shared.catalog.port import Node
 from shared.publishing.planning.planner import recorded
 from shared.query.processes import InCatalog
+from shared.query.recorded_document import document_of_record
 from shared.query.traversal import lineage
 from shared.reporting.status import Status
 from shared.reporting.status import status as reporting_status
@@ -53,9 +56,6 @@ def demo(
         Literal["local", "atlas"], typer.Option(help="Write to the local catalog, or to a real Apache Atlas")
     ] = "local",
     stay: Annotated[bool, typer.Option(help="With a real Atlas: keep it running until Ctrl-C")] = True,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also save the printed results, as an SVG picture")
-    ] = None,
 ) -> None:
     """Run the example jobs on real Spark with the real listener, and show their lineage.
 
@@ -78,7 +78,6 @@ def demo(
             "without one by --home",
             code=2,
         )
-    out.record = picture is not None
     platform = PLATFORMS[spark]
     try:
         java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), _interpreter(platform)
@@ -100,16 +99,26 @@ def demo(
             _count(before, world.catalog.calls())
         _check(parts, world, platform, found)
         out.print("[green]✓[/] table by table and column by column, the lineage is what examples/*.truth.json say")
-        if picture:
-            save_picture(picture, title="make demo")
+        seen = _save_page(parts, world)
         if atlas:
             _links(parts, atlas, _data(world.home), stay=stay)
             return
+    out.print("\nSee it as a page: search, follow a column to its sources, click on what happens to it:\n")
+    out.print(f"  python3 -m webbrowser -t {plain(seen.resolve().as_uri())}", soft_wrap=True)
     out.print("\nNext: keep the world running; it prints the Spark settings with which your own jobs report to it:\n")
     out.print(f"  {typed('up', home)}")
     out.print("\nThen, in another terminal:\n")
-    for words in ("show delta/customer_master --columns", "status --wide"):
+    for words in ("view", "show delta/customer_master --columns", "status --wide"):
         out.print(f"  {typed(words, home)}")
+
+
+def _save_page(parts: Worker, world: World) -> Path:
+    """Save the lineage of the record as a page, opened at a column that is made of two others."""
+    document = document_of_record(parts.storage, parts.publishing)
+    path = world.home / "lineage.html"
+    start = urlencode({"asset": next(_ends(parts, _data(world.home))).qualified_name, "column": _COLUMN})
+    path.write_bytes(page(document, start))
+    return path
 
 
 def _check(parts: Worker, world: World, platform: Platform, found: Status) -> None:

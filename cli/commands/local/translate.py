@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.context.names_file import NamesFile, names_in
+from cli.context.names_file import TextFile, names_in
 from cli.ui.console import counted, fail, note, out, print_json, print_tree
 from cli.ui.event_files import UnreadableFileError, events_in
 from cli.ui.options import AsJson
@@ -23,7 +23,7 @@ EventFiles = Annotated[
 ]
 
 
-def translate(files: EventFiles, *, names: NamesFile = None, as_json: AsJson = False) -> None:
+def translate(files: EventFiles, *, names: TextFile = None, as_json: AsJson = False) -> None:
     """Show the lineage that events give, without any server.
 
     The processes are those that the catalog would hold after all the events, in whatever order they come. No time

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli.context.names_file import NamesFile, names_in
+from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home
 from cli.ui.console import err, fail, out
 from local.atlas import AtlasError, AtlasServer
@@ -83,7 +83,7 @@ def _check_layout(storage: Storage, home: Path) -> None:
         raise Misconfigured(f"{problem}: delete {home}, or name another folder by --home") from problem
 
 
-def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: NamesFile = None, home: Home = HOME) -> None:
+def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile = None, home: Home = HOME) -> None:
     """Run the local world until Ctrl-C, and print how a Spark session reports to it.
 
     Data is kept between runs, in build/world or the folder of --home; delete that folder to start empty.

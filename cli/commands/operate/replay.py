@@ -13,7 +13,7 @@ from cli.ui.dead_letters import replayed_line
 from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import Plan, Resume
 from cli.ui.published import publish_and_report
-from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, run_id_of
+from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from shared.bootstrap import Worker
 from shared.events.stored_runs import Wanted, stored_runs
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter, ReplayOutcome, ReplayPosition, last_position
@@ -49,7 +49,7 @@ def replay(
     """
     if resume and (since or before or job or run):
         fail("--resume goes on with the options of the stopped replay: leave the others out", code=2)
-    wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=run_id_of(run))
+    wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
     quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported("Nothing is lost: once storage answers, `throughline replay --resume` goes on"):
@@ -57,7 +57,7 @@ def replay(
         if begin is None:
             fail("no replay was stopped: there is nothing to resume", code=2)
         if run:
-            known_run(parts.storage, wanted.run_id)
+            known_run(parts.storage, run)
         if plan:
             _show_plan(parts, begin)
             return

@@ -24,10 +24,12 @@ def last_run(storage: Storage, options: PublishOptions, plan: Plan) -> str:
     facts = RunState.of(found, storage).facts if found else None
     if facts is None or plan.process is None:
         return ""
-    return describe_run(facts, plan.process, _statement(storage, plan.last_supporter) if options.with_statement else "")
+    return describe_run(
+        facts, plan.process, statement_of(storage, plan.last_supporter) if options.with_statement else ""
+    )
 
 
-def _statement(storage: Storage, run_id: str) -> str:
+def statement_of(storage: Storage, run_id: str) -> str:
     """The SQL of a run, from its events; empty where these were purged."""
     try:
         events = gather(storage, run_id, {}, SILENT).events

@@ -24,6 +24,7 @@ from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import ContributionRecord
 from shared.records.states import LedgerState
+from shared.records.versioned_entry import contents
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
     CONTRIBUTIONS,
@@ -196,13 +197,15 @@ def _contributions_by(storage: Storage, process: str, application_run: str, read
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedProcess:
     """A recorded process as it should be now. `key`: its key in the ledger; `seen`: when runs contributed to it;
-    `last_supporter`: the last run that supports it, empty where staging elimination left only parts of it.
+    `last_supporter`: the last run that supports it, empty where staging elimination left only parts of it; `starts`:
+    when each run that is still on record began to contribute, sorted.
     """
 
     key: str
     process: Process
     seen: Span | None
     last_supporter: str
+    starts: tuple[datetime, ...] = ()
 
 
 def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[RecordedProcess]:
@@ -225,6 +228,7 @@ def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[Re
             process=process,
             seen=reduce(operator.or_, spans) if spans else None,
             last_supporter=_last_supporter(rows[key]),
+            starts=_starts(rows[key]),
         )
 
 
@@ -251,6 +255,12 @@ def _last_supporter(rows: Iterable[Row]) -> str:
     records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
     words = [(word.at, run) for record in records for run, word in record.supporters.items() if not word.retracted]
     return max(words)[1] if words else ""
+
+
+def _starts(rows: Iterable[Row]) -> tuple[datetime, ...]:
+    """When each run began to support a process that it has not retracted."""
+    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
+    return tuple(sorted({span.first for record in records for span in contents(record.supporters)}))
 
 
 def _last_runs(rows: Iterable[Row]) -> tuple[str, ...]:

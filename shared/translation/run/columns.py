@@ -12,7 +12,8 @@ from functools import cached_property
 
 from shared.model import DIRECT, INDIRECT, Asset, Column, ColumnEdge, EdgeKind
 from shared.openlineage.run import MergedDataset
-from shared.openlineage.wire import InputField, OutputField, Transformation
+from shared.openlineage.shapes.explicit import Transformation
+from shared.openlineage.wire import InputField, OutputField
 from shared.translation.process.union import ALL_ROWS, union_edges
 
 Resolve = Callable[[str, str], Asset | None]

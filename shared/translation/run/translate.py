@@ -16,7 +16,7 @@ from shared.translation.process.union import union
 from shared.translation.run.columns import column_edges, sourceless
 from shared.translation.run.datasets import STREAMING, Datasets
 from shared.translation.run.schemas import seen_schemas
-from shared.translation.run.sql_recovery import Recovered, recover
+from shared.translation.run.sql_recovery import NOTHING, Recovered, recover
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -160,11 +160,14 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return name_process(namespace, identity, sink, version=self.context.names.version)
 
     def _process(self, output: MergedDataset, sink: Identity, recovered: Recovered) -> Process:
-        """The process that writes `output`. Its inputs are those of the run, of its column lineage, and of its SQL."""
+        """The process that writes `output`. Its inputs are those of the run, of its column lineage, and of its SQL; or
+        those of its explicit lineage.
+        """
         target = self.datasets.outputs.get(sink) or recovered.asset
         if target is None:
             raise LookupError(f"an output without an asset: {output.key}")
-        named: dict[str, Asset] = {asset.qualified_name: asset for asset in self.datasets.inputs.values()}
+        known = self.datasets.inputs.values() if output.sources is None else ()
+        named: dict[str, Asset] = {asset.qualified_name: asset for asset in known}
 
         def resolve(namespace: str, name: str) -> Asset | None:
             asset = self.datasets.resolve(namespace, name)
@@ -172,6 +175,10 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                 named.setdefault(asset.qualified_name, asset)
             return asset
 
+        if output.sources is not None:
+            recovered = NOTHING
+            for source in output.sources:
+                resolve(*source)
         columns = column_edges(output, target, resolve, self.schemas) if output.fields or output.rows else ()
         parsed = {each.qualified_name: each for each in recovered.inputs if each.qualified_name not in named}
         named |= parsed
@@ -187,9 +194,9 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             end_not_seen=self.run.ended is None,
             sourceless=sourceless(output, target, columns),
             parsed=tuple(sorted(parsed)),
-            unresolved_tables=recovered.unresolved_tables,
+            unresolved_tables=() if self.run.exact_by_plan else recovered.unresolved_tables,
             generic_identity=self.identity.is_generic,
-            batch_inputs=_read_by(self.context.batches) if self_only else (),
+            batch_inputs=_read_by(self.context.batches) if self_only and output.sources is None else (),
             schemas=seen_schemas(self.datasets, {*named, target.qualified_name}),
             origin=self.origin,
             exact=self.run.exact_by_plan,

@@ -27,7 +27,7 @@ from shared.maintenance.replay import publish_all
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planning.options import PublishOptions
-from shared.records.checkpoint import SWEEP
+from shared.records.checkpoint import SWEEP, SweepPosition
 from shared.records.settings_record import record_settings
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -184,7 +184,7 @@ def damaged(storage: MemoryStorage) -> MemoryStorage:
 def unparsed(storage: MemoryStorage) -> MemoryStorage:
     """A run that has ended, and that nobody has settled."""
     post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"]))
-    SWEEP.save(storage, LONG_AGO)
+    SWEEP.save(storage, SweepPosition(decided_until=LONG_AGO, full_sweep_due=LONG_AGO))
     return storage
 
 

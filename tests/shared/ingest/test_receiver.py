@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from shared.errors import Refused, StorageUnavailable
-from shared.ingest.receiver import note_refusal, receive, receive_batch
+from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
+from shared.openlineage.decoding import decode, run_id_of
+from shared.redaction import redacted
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
@@ -28,6 +30,25 @@ def test_an_event_is_a_row_and_a_compressed_blob_named_by_its_bytes_and_time() -
     assert gzip.decompress(packed) == START
     (row,) = storage.partition("runs", run_id("a"))
     assert row.key == f"event|20261121T100000500000Z|START|{receipt.digest}"
+
+
+@pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
+def test_a_run_id_that_is_no_uuid_names_the_blob_by_a_uuid_and_stays_in_the_row(redact: Redact | None) -> None:
+    storage = MemoryStorage()
+    receipt = receive(storage, START.replace(run_id("a").encode(), b"run 7"), most_bytes=MOST, redact=redact)
+    (fact,) = storage.blobs(EVENTS)
+    assert receipt.run_id == run_id_of("run 7") == fact.name.split("/")[4]
+    (row,) = storage.partition("runs", run_id_of("run 7"))
+    assert row.values["run_text"] == "run 7"
+    stored = gzip.decompress(storage.get(EVENTS, fact.name) or b"")
+    assert decode(stored).run_id == receipt.run_id
+
+
+def test_a_password_in_a_run_id_is_not_in_the_row() -> None:
+    storage = MemoryStorage()
+    receive(storage, START.replace(run_id("a").encode(), b"password=hunter2"), most_bytes=MOST)
+    (row,) = storage.scan("runs")
+    assert "hunter2" not in str(row.values)
 
 
 def test_times_are_filed_in_utc_whatever_offset_they_came_with() -> None:
@@ -90,7 +111,7 @@ REFUSED = {
         "run.runId",
         "runId",
     ),
-    "run id": (START.replace(run_id("a").encode(), b"1"), "", 400, "run.runId", "UUID"),
+    "run id": (START.replace(run_id("a").encode(), b" "), "", 400, "run.runId", "empty"),
     "time": (START.replace(b"2026-11-21T", b"yesterday "), "", 400, "eventTime", "RFC 3339"),
     "type of a field": (START.replace(b'"START"', b"1"), "", 400, "eventType", "str"),
     "event type": (START.replace(b'"START"', b'"BEGIN"'), "", 400, "eventType", "BEGIN"),

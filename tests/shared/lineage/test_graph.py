@@ -1,6 +1,6 @@
 """Following the document of lineage, held to a naive walk; names; what is not known."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -28,39 +28,8 @@ from shared.lineage.graph import (
     unknown_columns,
     unresolved_datasets,
 )
-from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Process, UnresolvedTable
-
-NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-
-
-def asset(name: str) -> Asset:
-    return Asset(type="fs_path", qualified_name=f"file:///lake/{name}", namespace="file", name=f"/lake/{name}")
-
-
-def edge(read: str, written: str, *how: str, kind: EdgeKind = EdgeKind.DIRECT, masked: bool = False) -> ColumnEdge:
-    """From `table.column` to `table.column`."""
-    (one, from_column), (other, to_column) = read.split("."), written.split(".")
-    return ColumnEdge(
-        input=Column(qualified_name=asset(one).qualified_name, column=from_column),
-        output=Column(qualified_name=asset(other).qualified_name, column=to_column),
-        kind=kind,
-        masked=masked,
-        how=how or ("IDENTITY",),
-    )
-
-
-def process(name: str, reads: str, writes: str, *edges: ColumnEdge, **more: object) -> Process:
-    return Process(
-        qualified_name=f"throughline:{name}",
-        name=name,
-        operations=("insert",),
-        inputs=tuple(map(asset, reads.split())),
-        outputs=(asset(writes),),
-        columns=tuple(sorted(edges)),
-        **more,  # type: ignore[arg-type] # the caller's names and types
-    )
-
+from shared.model import AssetSchema, Column, EdgeKind, UnresolvedTable
+from tests.support.lineage import HOUR, NOON, asset, edge, process
 
 CLEAN = process(
     "clean",

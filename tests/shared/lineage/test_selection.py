@@ -10,7 +10,7 @@ import pytest
 
 from shared.lineage.exports import CSV_COLUMNS, as_csv, as_dot, as_mermaid
 from shared.lineage.graph import find_column, find_dataset
-from shared.lineage.layout import CARD_GAP, CARD_WIDTH, layout
+from shared.lineage.layout import CARD_GAP, CARD_WIDTH, LAYER_GAP, layout
 from shared.lineage.selection import Question, Selection, select
 from shared.lineage.svg import as_svg
 from shared.model import EdgeKind
@@ -79,7 +79,7 @@ def test_a_layout_has_no_overlap_and_its_edges_point_right(seed: int) -> None:
             if one < other and first.x == second.x:
                 upper, lower = sorted((first, second), key=lambda box: box.y)
                 assert upper.y + upper.height + CARD_GAP <= lower.y + 0.001
-    assert all(box.x % (CARD_WIDTH + 110) == 0 for box in boxes.values())
+    assert all(box.x % (CARD_WIDTH + LAYER_GAP) == 0 for box in boxes.values())
     right = sum(boxes[one].x < boxes[other].x for one, other in arrows)
     assert right >= len(arrows) * 0.5
     assert all(boxes[one].x != boxes[other].x for one, other in arrows if one != other)

@@ -11,8 +11,8 @@ import pytest
 from shared.errors import Refused, TooLarge, Unreadable
 from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
 from shared.ingest.receiver import receive, receive_batch
-from shared.openlineage.bounds import BOUNDS, DATASETS, Bound
 from shared.openlineage.decoding import decode
+from shared.openlineage.shapes.bounds import BOUNDS, DATASETS, Bound
 from shared.processing.processor import RunProcessor
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -23,7 +23,8 @@ from tests.support.building import Json, body, dataset, lineage, packed, source
 ROOT = Path(__file__).parents[3]
 MOST = 64 * 1024 * 1024
 BOUND = {bound.what: bound for bound in BOUNDS}
-NAME, COLUMN_NAME, _, COLUMNS, SOURCES, OTHER_NAMES, STEPS, PROPERTIES, VALUES = BOUNDS
+(NAME, COLUMN_NAME, _, COLUMNS, SOURCES, OTHER_NAMES, STEPS, PROPERTIES, *DECLARED, VALUES) = BOUNDS
+TAGS, OWNERS, DESCRIPTION, ASSERTIONS, ENTRIES = DECLARED
 
 
 def _with_facet(name: str, value: Any) -> Json:
@@ -78,6 +79,27 @@ def _values(count: int) -> Json:
     )
 
 
+def _tags(count: int) -> Json:
+    return _with_facet("tags", {"tags": [{"key": "k", "value": "v"}] * count})
+
+
+def _owners(count: int) -> Json:
+    return _with_facet("ownership", {"owners": [{"name": "team:data"}] * count})
+
+
+def _description(length: int) -> Json:
+    return _with_facet("documentation", {"description": "x" * length})
+
+
+def _assertions(count: int) -> Json:
+    return _with_facet("dataQualityAssertions", {"assertions": [{"assertion": "unique", "success": True}] * count})
+
+
+def _entries(count: int) -> Json:
+    entry = {"namespace": "n", "name": "t", "type": "DATASET"}
+    return body(inputs=["/a"], job_facets={"lineage": {"entries": [entry] * count}})
+
+
 LEFT_OUT: dict[str, tuple[Any, Bound, str]] = {
     "a data set's name": (_named, NAME, "inputs[0]"),
     "a data set's namespace": (_in_namespace, NAME, "inputs[0]"),
@@ -88,6 +110,11 @@ LEFT_OUT: dict[str, tuple[Any, Bound, str]] = {
     "transformations": (_steps, STEPS, "inputs[0].facets.columnLineage"),
     "other names": (_other_names, OTHER_NAMES, "inputs[0].facets.symlinks"),
     "properties": (_properties, PROPERTIES, "run.facets.environment-properties"),
+    "tags": (_tags, TAGS, "inputs[0].facets.tags"),
+    "owners": (_owners, OWNERS, "inputs[0].facets.ownership"),
+    "a description": (_description, DESCRIPTION, "inputs[0].facets.documentation"),
+    "tests": (_assertions, ASSERTIONS, "inputs[0].facets.dataQualityAssertions"),
+    "entries of explicit lineage": (_entries, ENTRIES, "job.facets.lineage"),
     "values": (_values, VALUES, "run.facets.environment-properties"),
 }
 

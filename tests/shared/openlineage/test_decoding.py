@@ -7,12 +7,13 @@ import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
 
 from shared.errors import Unreadable
-from shared.openlineage.decoding import decode
+from shared.openlineage.decoding import decode, run_id_of
 from tests.support.building import Json, body, dataset, lineage, packed, source
 from tests.support.events import run_id
 
@@ -45,7 +46,9 @@ REFUSED_FIELDS: dict[str, tuple[Change, str]] = {
     "run is text": (_with("x", "run"), "run"),
     "no run id": (_without("run", "runId"), "run.runId"),
     "run id is a number": (_with(7, "run", "runId"), "run.runId"),
-    "run id is no uuid": (_with("7", "run", "runId"), "run.runId"),
+    "run id is empty": (_with("", "run", "runId"), "run.runId"),
+    "run id is blank": (_with("  ", "run", "runId"), "run.runId"),
+    "run id is too long": (_with("x" * 8_193, "run", "runId"), "run.runId"),
     "run id has a line break": (_with(run_id("run") + "\n", "run", "runId"), "run.runId"),
     "no job": (_without("job"), "job"),
     "job is a list": (_with([], "job"), "job"),
@@ -147,6 +150,42 @@ def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
     assert event.omitted == ()
 
 
+RUN_TEXTS: dict[str, tuple[str, str, str]] = {
+    "a uuid": (run_id("run"), run_id("run"), ""),
+    "a uuid in capitals": (run_id("run").upper(), run_id("run"), ""),
+    "a word": ("run_id", "0a68e49e-00d6-53ad-92dd-0b660167023b", "run_id"),
+    "a number": ("7", "", "7"),
+    "Airflow's": ("manual__2026-11-21T10:00:00+00:00", "", "manual__2026-11-21T10:00:00+00:00"),
+    "a uuid without dashes": (run_id("run").replace("-", ""), "", run_id("run").replace("-", "")),
+    "36 other characters": ("x" * 36, "", "x" * 36),
+    "beyond ASCII": ("Lauf ü 7", "", "Lauf ü 7"),
+    "as long as may be": ("x" * 8_192, "", "x" * 8_192),
+}
+
+
+@pytest.mark.parametrize(("sent", "expected", "text"), RUN_TEXTS.values(), ids=RUN_TEXTS)
+def test_a_run_id_that_is_no_uuid_becomes_one(sent: str, expected: str, text: str) -> None:
+    document = body(inputs=["/in"])
+    _with(sent, "run", "runId")(document)
+    event = decode(packed(document))
+    assert event.body
+    assert event.run_text == text
+    assert event.run_id == event.body.run.run_id.lower() == run_id_of(sent)
+    assert UUID(event.run_id).version == 5
+    assert not expected or event.run_id == expected
+
+
+def test_a_run_names_its_parent_by_the_text_under_which_that_is_stored() -> None:
+    child, parent = body(), body(application=None)
+    _with("nightly 7", "run", "facets", "parent", "run", "runId")(child)
+    _with("nightly 7", "run", "runId")(parent)
+    event = decode(packed(child))
+    assert event.body
+    assert event.body.run.facets
+    assert event.body.run.facets.parent
+    assert event.body.run.facets.parent.run.run_id == decode(packed(parent)).run_id
+
+
 GOOD = dataset("/in")
 OMITTED: dict[str, tuple[Change, tuple[str, ...]]] = {
     "an input without a name": (_with({"namespace": "file"}, "inputs", 0), ("inputs[0]",)),
@@ -168,8 +207,8 @@ OMITTED: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("outputs[0].facets.schema", "outputs[0].facets.symlinks"),
     ),
     "a parent without a run": (_with({"job": {}}, "run", "facets", "parent"), ("run.facets.parent",)),
-    "a parent whose run is no uuid": (
-        _with({"run": {"runId": "1"}, "job": {"namespace": "n", "name": "m"}}, "run", "facets", "parent"),
+    "a parent whose run has no id": (
+        _with({"run": {"runId": " "}, "job": {"namespace": "n", "name": "m"}}, "run", "facets", "parent"),
         ("run.facets.parent",),
     ),
     "facets of the run that are text": (_with("x", "run", "facets"), ("run.facets",)),

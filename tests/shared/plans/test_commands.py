@@ -133,3 +133,16 @@ def test_commands_that_move_no_data_write_nothing() -> None:
     plans.plans[0] = {"k": "DropTable", "ifExists": True}
     found = read_plan(facet(plans.document()))
     assert (found.outputs, found.exact, found.unknown) == ((), False, ())
+
+
+def test_a_clone_copies_every_column_of_its_source() -> None:
+    """Delta keeps the source outside of the tree: the jar writes its place and the names of its columns."""
+    plans = PlanBuilder()
+    source = {"k": "CloneDeltaSource", "path": "file:/source", "columnNames": ["x", "y"]}
+    clone = plans.add("CloneTableCommand", sourceTable=source, targetIdent={"k": "TableIdentifier", "table": "t"})
+    made = {"k": "CatalogTable", "storage": {"k": "CatalogStorageFormat", "locationUri": "file:/target"}}
+    plans.plans[0] = {"k": "CreateDeltaTableCommand", "table": made, "query": clone}
+    found = read_plan(facet(plans.document()))
+    assert found.exact
+    assert [each.key for each in found.inputs] == [("file", "/source")]
+    assert edges_of(found.outputs[0]) == {"x>x", "y>y"}

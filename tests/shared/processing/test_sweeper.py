@@ -2,7 +2,8 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
 from shared.processing.sweeper import SweepOptions, SweepResult, sweep
+from shared.records.run_state import change_run_state
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
@@ -99,7 +101,23 @@ def test_runs_that_were_decided_are_not_looked_at_again() -> None:
     sweep(storage, LATER)
     storage.calls.clear()
     sweep(storage, LATER)
-    assert storage.calls["read"] <= 3, "the watermark, and whoever came last"
+    assert storage.calls["read"] <= 3, "the checkpoint, and the run that came last"
+
+
+def test_once_a_day_all_runs_are_looked_at() -> None:
+    """A worker that processes a decided run again may die, and the host stops to deliver its event."""
+    minutes = count()
+    began = datetime.now(UTC) - timedelta(hours=1)
+    storage = MemoryStorage(now=lambda: began + timedelta(minutes=next(minutes)))
+    for number in range(3):
+        for place in post(storage, *write(f"r{number}", "app", "10:00", f"/s{number}")):
+            settle(storage, place)
+    sweep(storage, LATER)
+    change_run_state(storage, run_id("r0"), lambda state: state and replace(state, settled=False))
+    assert sweep(storage, LATER) == SweepResult(), "the checkpoint has passed this run"
+    tomorrow = replace(LATER, now=lambda: datetime.now(UTC) + timedelta(days=1))
+    assert sweep(storage, tomorrow) == SweepResult(undelivered=1)
+    assert state_of(storage, "r0").settled
 
 
 def test_a_waiting_run_keeps_those_behind_it_in_sight() -> None:

@@ -1,11 +1,13 @@
 """The document of lineage made of the record: on the catalog's assets, with the state of each job."""
 
+from datetime import datetime, timedelta
+
 from shared.catalog.memory import MemoryCatalog
 from shared.lineage.document import Health, Kind, LineageDocument
 from shared.lineage.graph import unknown_columns
 from shared.query.recorded_document import document_of_record
 from shared.storage.memory import MemoryStorage
-from tests.support.building import IDENTITY, body, dataset, packed, source, step
+from tests.support.building import IDENTITY, START, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, how, publish
@@ -42,12 +44,12 @@ def written_by(run: str, minute: float, *, end: str = "COMPLETE", masked: bool =
     return packed(body(end, run=run, application=run, minute=minute, inputs=["raw"], outputs=outputs))
 
 
-def of(*bodies: bytes) -> LineageDocument:
+def of(*bodies: bytes, now: datetime | None = None) -> LineageDocument:
     storage = MemoryStorage()
     for place in post(storage, *bodies):
         settle(storage, place)
     publish(storage, MemoryCatalog(), how(Clock()))
-    return document_of_record(storage, how(Clock()))
+    return document_of_record(storage, how(Clock(now) if now else Clock()))
 
 
 def test_a_process_whose_last_run_failed_is_marked() -> None:
@@ -55,6 +57,12 @@ def test_a_process_whose_last_run_failed_is_marked() -> None:
     assert [each.health for each in of(good).processes] == [Health.GOOD]
     assert [each.health for each in of(good, bad).processes] == [Health.FAILED]
     assert [each.health for each in of(good, bad, written_by("three", 9)).processes] == [Health.GOOD]
+
+
+def test_a_process_whose_job_did_not_start_as_usual_is_overdue() -> None:
+    runs = [written_by(f"run{number}", number * 60) for number in range(8)]
+    assert [each.health for each in of(*runs).processes] == [Health.OVERDUE], "a day later"
+    assert [each.health for each in of(*runs, now=START + timedelta(minutes=7 * 60 + 30)).processes] == [Health.GOOD]
 
 
 def test_a_process_has_the_times_and_the_last_of_its_runs() -> None:

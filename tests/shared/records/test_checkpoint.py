@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import pytest
 
-from shared.records.checkpoint import ARCHIVE, SWEEP, Checkpoint
+from shared.records.checkpoint import ARCHIVE, RECONCILE, SWEEP, Checkpoint, SweepPosition
 from shared.storage.memory import MemoryStorage
 
 
@@ -31,11 +31,12 @@ AT = datetime(2026, 11, 21, 10, 0, 0, 123456, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("checkpoint", "position"),
     [
-        (SWEEP, AT),
+        (RECONCILE, AT),
+        (SWEEP, SweepPosition(decided_until=AT, full_sweep_due=AT.replace(hour=11))),
         (Checkpoint(name="backfill", position=str), ""),
         (Checkpoint(name="rebuild", position=Position), Position(began=AT, after="2026/11/21/ä|\u2028")),
     ],
-    ids=["a time", "an empty text", "a record"],
+    ids=["a time", "two times", "an empty text", "a record"],
 )
 def test_a_position_is_loaded_as_it_was_saved(checkpoint: Checkpoint[object], position: object) -> None:
     storage = MemoryStorage()
@@ -49,7 +50,7 @@ def test_a_position_is_loaded_as_it_was_saved(checkpoint: Checkpoint[object], po
 
 def test_the_checkpoint_of_work_that_began_later_stays() -> None:
     storage = MemoryStorage()
-    first = SWEEP.save(storage, AT)
-    SWEEP.save(storage, AT.replace(hour=11))
-    SWEEP.clear(storage, first)
-    assert SWEEP.load(storage) == AT.replace(hour=11)
+    first = ARCHIVE.save(storage, AT)
+    ARCHIVE.save(storage, AT.replace(hour=11))
+    ARCHIVE.clear(storage, first)
+    assert ARCHIVE.load(storage) == AT.replace(hour=11)

@@ -63,7 +63,8 @@ final class Frames {
     return only instanceof LogicalPlan ? (LogicalPlan) only : null;
   }
 
-  private static Set<Object> ids(LogicalPlan plan) {
+  /** The expression ids of a plan's columns. */
+  static Set<Object> ids(LogicalPlan plan) {
     Object output = Reflection.call(plan, "output");
     Set<Object> found = new HashSet<>();
     for (Object column : output instanceof scala.collection.Iterable

@@ -28,6 +28,7 @@ final class Places {
       "org.apache.spark.sql.sources.DataSourceRegister",
       "org.apache.spark.sql.util.CaseInsensitiveStringMap",
       "org.apache.spark.sql.delta.DeltaLog",
+      "org.apache.spark.sql.delta.commands.CloneSource",
       "org.apache.iceberg.Table"));
   /** Method or field, and what it is called in the record. */
   private static final String[][] FACTS = {
@@ -86,6 +87,10 @@ final class Places {
       if (value != null && value != place) {
         found.putIfAbsent(fact[1], value instanceof java.util.Map ? null : value);
       }
+    }
+    if (PlanWriter.kind(place).startsWith("Clone")) { // its columns are in no plan
+      Object schema = Reflection.call(place, "schema");
+      found.put("columnNames", schema == null ? null : Reflection.call(schema, "fieldNames"));
     }
     return found;
   }

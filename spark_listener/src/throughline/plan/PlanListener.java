@@ -59,6 +59,7 @@ public final class PlanListener extends SparkListener {
   private final BlockingQueue<Runnable> queue;
   private final AtomicInteger waiting = new AtomicInteger();
   private volatile boolean warned;
+  private volatile boolean closed;
 
   /** Spark makes it with its configuration. */
   public PlanListener(SparkConf conf) {
@@ -78,7 +79,7 @@ public final class PlanListener extends SparkListener {
 
   @Override
   public void onOtherEvent(SparkListenerEvent event) {
-    if (!enabled) {
+    if (!isOn()) {
       return;
     }
     try {
@@ -94,6 +95,16 @@ public final class PlanListener extends SparkListener {
 
   @Override
   public void onApplicationEnd(SparkListenerApplicationEnd event) {
+    close();
+  }
+
+  /** Whether plans are sent: it is enabled, and neither the application has ended nor `close` been called. */
+  public boolean isOn() {
+    return enabled && !closed;
+  }
+
+  /** Waits a while until what is queued is sent; the thread ends after the last of it. */
+  public void close() {
     long until = System.nanoTime() + flushNanos;
     try {
       while (waiting.get() > 0 && System.nanoTime() < until) {
@@ -102,6 +113,8 @@ public final class PlanListener extends SparkListener {
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
     }
+    closed = true;
+    queue.offer(() -> {}); // wakes the thread; where the queue is full it is awake
   }
 
   private void started(SparkListenerSQLExecutionStart event) {
@@ -269,13 +282,13 @@ public final class PlanListener extends SparkListener {
   }
 
   private void work() {
-    while (true) {
+    while (!closed || !queue.isEmpty()) {
       try {
         Runnable next = queue.take();
         try {
           next.run();
         } finally {
-          waiting.decrementAndGet();
+          waiting.decrementAndGet(); // below zero by what wakes the thread at its end
         }
       } catch (Throwable problem) {
         warn(problem);

@@ -44,6 +44,8 @@ final class PlanWriter {
   private static final Set<String> OPTIONS = set(
       "path url dbtable query table subscribe subscribepattern assign topic kafka.bootstrap.servers basepath branch "
           + "versionasof timestampasof readchangefeed");
+  /** Fields with options; other maps, as those of partitions, have values of data. */
+  private static final Set<String> MAPS = set("options extraOptions parameters");
   private static final int MAX_TEXT = 2_000;
   private static final int MAX_TYPE = 200;
   private static final int MAX_DEPTH = 20_000;
@@ -57,7 +59,9 @@ final class PlanWriter {
   private final int maxBytes;
   private final long deadline;
   private final CreatedTables created;
+  private final AutoNames auto = new AutoNames();
   private Object root;
+  private String database = "";
   private int depth;
 
   PlanWriter(int maxBytes, long deadline, CreatedTables created) {
@@ -75,6 +79,19 @@ final class PlanWriter {
 
   /** The document: the plan, and the plans of earlier executions to which it refers. Throws TooMuch. */
   String write(LogicalPlan root, UnaryOperator<LogicalPlan> frames) {
+    String document = once(root, frames);
+    if (!auto.found()) {
+      return document;
+    }
+    out.setLength(0); // only now it is known which names hold values
+    plans.clear();
+    jvms.clear();
+    order.clear();
+    read.clear();
+    return once(root, frames);
+  }
+
+  private String once(LogicalPlan root, UnaryOperator<LogicalPlan> frames) {
     this.root = root;
     out.append("{\"root\":");
     value("root", root);
@@ -157,9 +174,9 @@ final class PlanWriter {
     } else if (value instanceof Number) {
       return NUMBERS.contains(field) && raw(value.toString());
     } else if (value instanceof CharSequence || value instanceof URI || value instanceof UUID || Places.isPath(value)) {
-      return TEXTS.contains(field) && text(Redaction.text(field, Places.qualified(field, value.toString())));
+      return TEXTS.contains(field) && text(Redaction.text(field, Places.qualified(field, value.toString()), database));
     } else if (value instanceof scala.collection.Map) {
-      return map((scala.collection.Map<?, ?>) value);
+      return MAPS.contains(field) && map((scala.collection.Map<?, ?>) value);
     } else if (value instanceof scala.collection.Iterable) {
       return items(field, Reflection.list((scala.collection.Iterable<?>) value));
     } else if (value instanceof Object[]) {
@@ -180,6 +197,7 @@ final class PlanWriter {
     if (kind(node).equals("LogicalRDD")) {
       read.add((LogicalPlan) node);
     }
+    auto.met(node);
     if (node instanceof NamedExpression) {
       Object id = Reflection.call(node, "exprId");
       if (id instanceof ExprId) {
@@ -227,8 +245,9 @@ final class PlanWriter {
       String name = at < names.length ? names[at] : "_" + at;
       if (!LEFT_OUT.contains(name)) {
         Object value = product.productElement(at);
-        key(name, value);
+        key(name, expression && name.equals("name") && auto.hides(product, value) ? "?" : value);
         if (name.equals("query") && value instanceof LogicalPlan) {
+          auto.keep((LogicalPlan) value);
           key("queryOutput", Reflection.call(value, "output"));
         }
       }
@@ -248,7 +267,9 @@ final class PlanWriter {
   private boolean place(Object place) {
     out.append("{\"k\":");
     text(kind(place));
-    for (Map.Entry<String, Object> fact : Places.facts(place).entrySet()) {
+    Map<String, Object> facts = Places.facts(place);
+    database = facts.get("url") instanceof String ? (String) facts.get("url") : "";
+    for (Map.Entry<String, Object> fact : facts.entrySet()) {
       key(fact.getKey(), fact.getValue());
     }
     return raw("}");
@@ -275,6 +296,11 @@ final class PlanWriter {
 
   private boolean map(scala.collection.Map<?, ?> map) {
     int before = out.length();
+    String url = "";
+    for (scala.collection.Iterator<?> entries = map.iterator(); entries.hasNext(); ) {
+      Tuple2<?, ?> entry = (Tuple2<?, ?>) entries.next();
+      url = "url".equalsIgnoreCase(String.valueOf(entry._1())) ? String.valueOf(entry._2()) : url;
+    }
     out.append('{');
     String comma = "";
     for (scala.collection.Iterator<?> entries = map.iterator(); entries.hasNext(); ) {
@@ -284,7 +310,7 @@ final class PlanWriter {
         out.append(comma);
         text(name.toLowerCase());
         out.append(':');
-        text(Redaction.text(name.toLowerCase(), Places.qualified(name.toLowerCase(), (String) entry._2())));
+        text(Redaction.text(name.toLowerCase(), Places.qualified(name.toLowerCase(), (String) entry._2()), url));
         comma = ",";
       }
     }

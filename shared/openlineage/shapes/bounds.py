@@ -32,10 +32,30 @@ SOURCES = Bound(what="source columns of a column", most=50_000, beyond=LEFT_OUT)
 OTHER_NAMES = Bound(what="other names of a data set", most=1_000, beyond=LEFT_OUT)
 STEPS = Bound(what="transformations of a source column", most=100, beyond=LEFT_OUT)
 PROPERTIES = Bound(what="environment properties", most=1_000, beyond=LEFT_OUT)
+TAGS = Bound(what="tags of a run, a job or a data set", most=50_000, beyond=LEFT_OUT)
+OWNERS = Bound(what="owners of a job or a data set", most=1_000, beyond=LEFT_OUT)
+DESCRIPTION = Bound(what="characters of a description", most=32_768, beyond=LEFT_OUT)
+ASSERTIONS = Bound(what="tests of a data set, and quantiles of a column", most=10_000, beyond=LEFT_OUT)
+ENTRIES = Bound(what="entries of explicit lineage", most=10_000, beyond=LEFT_OUT)
 VALUES = Bound(what="values in a part that is looked at", most=1_000_000, beyond=LEFT_OUT)
 """Counted by their commas, before anything is built: two bytes of JSON may become seventy of memory."""
 
-BOUNDS = (NAME, COLUMN_NAME, DATASETS, COLUMNS, SOURCES, OTHER_NAMES, STEPS, PROPERTIES, VALUES)
+BOUNDS = (
+    NAME,
+    COLUMN_NAME,
+    DATASETS,
+    COLUMNS,
+    SOURCES,
+    OTHER_NAMES,
+    STEPS,
+    PROPERTIES,
+    TAGS,
+    OWNERS,
+    DESCRIPTION,
+    ASSERTIONS,
+    ENTRIES,
+    VALUES,
+)
 """A job name longer than `NAME` refuses its event: nothing else identifies the job."""
 
 Name = Annotated[str, Meta(max_length=NAME.most)]
@@ -44,11 +64,19 @@ Name = Annotated[str, Meta(max_length=NAME.most)]
 ColumnName = Annotated[str, Meta(max_length=COLUMN_NAME.most)]
 """A column's name."""
 
+Description = Annotated[str, Meta(max_length=DESCRIPTION.most)]
+"""A text for people."""
+
 Columns = Meta(max_length=COLUMNS.most)
 Sources = Meta(max_length=SOURCES.most)
 OtherNames = Meta(max_length=OTHER_NAMES.most)
 Steps = Meta(max_length=STEPS.most)
 Properties = Meta(max_length=PROPERTIES.most)
+TagsOf = Meta(max_length=TAGS.most)
+OwnersOf = Meta(max_length=OWNERS.most)
+AssertionsOf = Meta(max_length=ASSERTIONS.most)
+Quantiles = Meta(max_length=ASSERTIONS.most)
+Entries = Meta(max_length=ENTRIES.most)
 
 
 _SLICE = 1 << 16

@@ -1,0 +1,161 @@
+"""The lineage page over a large estate: making it, opening it, searching, following, panning, in a real browser.
+
+The goals are those of a page that people like to use (milliseconds, megabytes), so the figures are not ratios of two
+sides: each is set against its goal. Chromium draws in software here.
+"""
+
+import random
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from urllib.parse import urlencode
+
+from bench.figures import Figure
+from bench.sizes import Sizes, Steps
+from cli.viewer.page import page
+from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.document import LineageDocument
+from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Origin, Process
+from tests.viewer.browser.driver import Browser
+
+NAME = "view"
+_COLUMNS = 9
+_ROUNDS = 9
+_SEARCHES = ("table_09", "customer_id_3", "amount", "orders.am", "stomerid")
+_HALF_SECOND_OF_PANNING = """() => new Promise((done) => {
+  const stage = document.querySelector("#stage");
+  const began = performance.now();
+  let frames = 0;
+  const fire = (name, x) => stage.dispatchEvent(
+    new PointerEvent(name, { clientX: x, clientY: 300, button: 0, bubbles: true }));
+  fire("pointerdown", 300);
+  const step = () => {
+    fire("pointermove", 300 + 5 * (frames % 40));
+    frames += 1;
+    if (performance.now() - began < 1000) requestAnimationFrame(step);
+    else { fire("pointerup", 300); done(frames / ((performance.now() - began) / 1000)); }
+  };
+  requestAnimationFrame(step);
+})"""
+_GO = """(state) => {
+  const began = performance.now();
+  history.pushState(null, "", `#${state}`);
+  dispatchEvent(new PopStateEvent("popstate"));
+  document.querySelector("#layer").getBoundingClientRect();
+  return performance.now() - began;
+}"""
+_SEARCH = """(text) => {
+  const input = document.querySelector("#search");
+  const began = performance.now();
+  input.value = text;
+  input.dispatchEvent(new Event("input"));
+  return performance.now() - began;
+}"""
+
+
+def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
+    """Each figure against its goal, which is for an estate of the default size."""
+    steps.begin("the page: the estate", 3)
+    document = _estate(sizes.view_datasets)
+    steps.done()
+    began = time.perf_counter()
+    content = page(document)
+    made = time.perf_counter() - began
+    steps.done()
+    with tempfile.TemporaryDirectory() as folder, Browser() as browser:
+        path = Path(folder) / "page.html"
+        path.write_bytes(content)
+        usable = median(browser.open(path) for _ in range(3))
+        steps.done()
+        found = _in_browser(browser, document)
+    rows = [
+        ("file", len(content) / 1e6, "MB", 2.5),
+        ("making the file", made, "s", 10),
+        ("usable after opening", usable, "ms", 1_500),
+        *found,
+    ]
+    counts = {"datasets": len(document.datasets), "columns": len(document.columns), "edges": len(document.edges)}
+    return [
+        Figure(
+            benchmark=NAME,
+            name=name,
+            value=value,
+            unit=unit,
+            compared_with="its goal",
+            other=goal,
+            ratio=value / goal,
+            goal=">= 1" if unit == "frames/s" else "<= 1",
+            sizes=counts,
+        )
+        for name, value, unit, goal in rows
+    ]
+
+
+def _in_browser(browser: Browser, document: LineageDocument) -> list[tuple[str, float, str, float]]:
+    draw = random.Random(1)
+    searches = [browser.run(_SEARCH, text) for _ in range(3) for text in _SEARCHES]
+    written = {flow.output for flow in document.flows}
+    deep = [number for number, each in enumerate(document.columns) if each.name and each.dataset in written]
+    ways, hops = [], []
+    for _ in range(_ROUNDS):
+        column = document.columns[draw.choice(deep)]
+        asset = document.datasets[column.dataset].qualified_name
+        ways.append(browser.run(_GO, urlencode({"asset": asset, "column": column.name})))
+        browser.run(_GO, urlencode({"asset": asset}))
+        hops.append(browser.run(_GO, urlencode({"asset": asset, "more": f"<{_input(document, column.dataset)}"})))
+    browser.run(_GO, urlencode({"asset": asset, "up": "3", "down": "3"}))
+    frames = browser.run(_HALF_SECOND_OF_PANNING)
+    memory = browser.ask("metrics")["JSHeapUsedSize"] / 1e6
+    return [
+        ("search, slowest", max(searches), "ms", 50),
+        ("a column's whole way, slowest", max(ways), "ms", 300),
+        ("expanding, slowest", max(hops), "ms", 150),
+        ("panning", frames, "frames/s", 20),
+        ("memory", memory, "MB", 300),
+    ]
+
+
+def _input(document: LineageDocument, dataset: int) -> str:
+    flow = next(each for each in document.flows if each.output == dataset)
+    return document.datasets[flow.input].qualified_name
+
+
+def _estate(size: int) -> LineageDocument:
+    """So many data sets of nine columns: each reads up to three of those before it, in values and conditions."""
+    draw = random.Random(7)
+    words = ("customer", "order", "amount", "price", "city", "country", "created", "updated", "status", "email")
+    ends = ("id", "at", "key", "code", "name", "eur", "flag")
+    names = [f"https://acct{n % 7}.dfs.core.windows.net/zone{n % 13}/t{n % 97}/table_{n:05d}" for n in range(size)]
+    columns = [[f"{draw.choice(words)}_{draw.choice(ends)}_{place}" for place in range(_COLUMNS)] for _ in range(size)]
+    assets = [Asset(type="azure_datalake_gen2_path", qualified_name=n, namespace="abfss", name=n) for n in names]
+    how = (("IDENTITY",), ("IDENTITY",), ("TRANSFORMATION",), ("AGGREGATION",))
+    processes = []
+    for number in range(size // 10, size):
+        types = tuple((name, "string") for name in columns[number])
+        inputs = sorted({draw.randrange(max(0, number - size * 3 // 10), number) for _ in range(draw.randint(1, 3))})
+        edges: list[ColumnEdge] = []
+        for place in range(_COLUMNS + 3):
+            read, is_value = draw.choice(inputs), place < _COLUMNS
+            edges.append(
+                ColumnEdge(
+                    input=Column(qualified_name=names[read], column=columns[read][place % _COLUMNS]),
+                    output=Column(qualified_name=names[number], column=columns[number][place] if is_value else ""),
+                    kind=EdgeKind.DIRECT if is_value else EdgeKind.INDIRECT,
+                    how=draw.choice(how) if is_value else ("FILTER",),
+                    masked=is_value and draw.random() < 0.05,  # noqa: PLR2004 - one in twenty
+                )
+            )
+        processes.append(
+            Process(
+                qualified_name=f"throughline:v1://default/job_{number}/out",
+                name=f"job_{number} → table_{number}",
+                operations=("insert",),
+                inputs=tuple(assets[each] for each in inputs),
+                outputs=(assets[number],),
+                columns=tuple(sorted(set(edges))),
+                schemas=(AssetSchema(qualified_name=names[number], columns=types),),
+                origin=Origin(platform="Azure Synapse", workspace="prod", job=f"job_{number}"),
+            )
+        )
+    return document_of("record", [KnownProcess(process=each) for each in processes])

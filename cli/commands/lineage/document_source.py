@@ -1,0 +1,33 @@
+"""Where a command takes the document of lineage from: the record, or a lake."""
+
+from pathlib import Path
+
+import typer
+
+from cli.commands.lake.lake_session import opened_lake
+from cli.context.target import parts_of, reported
+from cli.ui.console import fail
+from shared.lineage.document import LineageDocument
+from shared.query.recorded_document import document_of_record
+from spark_pipeline.engine_choice import EngineName
+
+
+def lineage_document(context: typer.Context, home: Path, lake: str, *, sql: bool = False) -> LineageDocument:
+    """The document of the lake in this folder, where one is named, else of the record; ends the command where there is
+    no lineage yet. `sql`: with the SQL of last runs, without literals.
+    """
+    if lake:
+        with opened_lake(lake, engine=EngineName.auto) as opened:
+            from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+
+            document = document_of_lake(opened, statements=sql)
+    else:
+        parts = parts_of(context, home)
+        with reported():
+            document = document_of_record(parts.storage, parts.publishing, statements=sql)
+    if not document.datasets:
+        fail(
+            "there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived, and"
+            " `throughline demo` sends an example"
+        )
+    return document

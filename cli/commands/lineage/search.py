@@ -1,0 +1,142 @@
+"""`throughline search`: find data sets and columns by their names, and by what is known of them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from cli.commands.lineage.document_source import lineage_document
+from cli.context.target import HOME, Home
+from cli.ui.console import fail, note, print_json
+from cli.ui.options import AsJson, Most, Wide
+from cli.ui.suggestion import suggestion
+from cli.ui.tables import print_table, text_column
+from shared.lineage.document import LineageDocument
+from shared.lineage.graph import unknown_columns
+from shared.lineage.search_index import Found, SearchIndex
+
+_MOST = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """What the filters ask of the document, by numbers of data sets and columns."""
+
+    document: LineageDocument
+    tags: dict[int, tuple[str, ...]]
+    dataset_tags: dict[int, tuple[str, ...]]
+    untraced: frozenset[int]
+    linked: frozenset[int]
+    unknown: frozenset[int]
+    writers: dict[int, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, document: LineageDocument) -> "_Facts":
+        tags: dict[int, tuple[str, ...]] = {}
+        by_dataset: dict[int, set[str]] = {}
+        for tag in document.tags:
+            tags[tag.column] = (*tags.get(tag.column, ()), tag.name)
+            by_dataset.setdefault(document.columns[tag.column].dataset, set()).add(tag.name)
+        unknown = unknown_columns(document)
+        writers: dict[int, set[str]] = {}
+        for flow in document.flows:
+            process = document.processes[flow.process]
+            writers.setdefault(flow.output, set()).add(process.job or process.name)
+        return cls(
+            document=document,
+            tags=tags,
+            dataset_tags={number: tuple(sorted(names)) for number, names in by_dataset.items()},
+            untraced=frozenset(document.columns[number].dataset for number in unknown),
+            linked=frozenset(end for flow in document.flows for end in (flow.input, flow.output)),
+            unknown=unknown,
+            writers={number: tuple(sorted(names)) for number, names in writers.items()},
+        )
+
+    def tags_of(self, found: Found) -> tuple[str, ...]:
+        """The tags of a column, or of any column of a data set."""
+        if found.column is not None:
+            return self.tags.get(found.column, ())
+        return self.dataset_tags.get(found.dataset, ())
+
+    def is_untraced(self, found: Found) -> bool:
+        """Whether no source is known for a column, or for some column of a data set."""
+        return found.dataset in self.untraced if found.column is None else found.column in self.unknown
+
+
+def search(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="Parts of names; `table.column` for columns of tables")],
+    *,
+    tag: Annotated[str, typer.Option(metavar="TAG", help="Only what has this tag")] = "",
+    owner: Annotated[str, typer.Option(metavar="NAME", help="Only data sets whose owner has this in the name")] = "",
+    store: Annotated[str, typer.Option(metavar="NAME", help="Only in stores with this in the name")] = "",
+    orphan: Annotated[bool, typer.Option("--orphan", help="Only data sets without lineage")] = False,
+    untraced: Annotated[bool, typer.Option("--untraced", help="Only where no source is known for a column")] = False,
+    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Search the lake instead of the record")] = "",
+    most: Most = _MOST,
+    wide: Wide = False,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Find data sets and columns, the best first: as the search of `throughline view` does.
+
+    throughline search customer
+    throughline search raw orders.amount
+    throughline search email --untraced --json
+    throughline search id --lake build/lake --tag PII
+    """
+    document = lineage_document(context, home, lake)
+    facts = _Facts.of(document)
+    filters: list[Callable[[Found], bool]] = []
+    if tag:
+        filters.append(lambda found: tag in facts.tags_of(found))
+    if owner:
+        filters.append(lambda found: owner.lower() in document.datasets[found.dataset].owner.lower())
+    if store:
+        filters.append(lambda found: store.lower() in document.datasets[found.dataset].store.lower())
+    if orphan:
+        filters.append(lambda found: found.column is None and found.dataset not in facts.linked)
+    if untraced:
+        filters.append(facts.is_untraced)
+    every = [each for each in SearchIndex(document).find(text, most=None) if all(fits(each) for fits in filters)]
+    shown = every[:most] if most else every
+    if as_json:
+        print_json([_plain(facts, each) for each in shown])
+        return
+    if not every:
+        names = (*(each.name for each in document.datasets), *(each.name for each in document.columns if each.name))
+        fail(f"nothing fits {text!r}{_with(tag, owner, store, orphan, untraced)}.{suggestion(text, names)}")
+    columns = (text_column("data set"), text_column("column"), text_column("tags"), text_column("written by"))
+    print_table(columns, list(_rows(facts, shown)), wide=wide)
+    if len(shown) < len(every):
+        note("more", f"{len(every) - len(shown)} results are not shown; --most 0 lists all")
+
+
+def _rows(facts: _Facts, found: Iterable[Found]) -> Iterable[list[str]]:
+    for each in found:
+        column = "" if each.column is None else facts.document.columns[each.column].name
+        mark = " (no known source)" if each.column in facts.unknown else ""
+        yield [
+            facts.document.datasets[each.dataset].qualified_name,
+            column + mark,
+            ", ".join(facts.tags_of(each)),
+            ", ".join(facts.writers.get(each.dataset, ())),
+        ]
+
+
+def _plain(facts: _Facts, found: Found) -> dict[str, object]:
+    dataset = facts.document.datasets[found.dataset]
+    return {
+        "dataset": dataset.qualified_name,
+        "type": dataset.type,
+        "column": None if found.column is None else facts.document.columns[found.column].name,
+        "tags": list(facts.tags_of(found)),
+        "owner": dataset.owner,
+        "untraced": facts.is_untraced(found),
+        "written_by": list(facts.writers.get(found.dataset, ())),
+    }
+
+
+def _with(*filters: str | bool) -> str:
+    return " with these filters" if any(filters) else ""

@@ -1,0 +1,142 @@
+"""`throughline watch`: announce changes of lineage, each once, with who is hit."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from cli.commands.lake.lake_session import opened_lake
+from cli.context.target import HOME, Home, parts_of, reported
+from cli.ui.console import counted, fail, note, out, plain, print_json, quiet
+from cli.ui.interrupt import stopping
+from cli.ui.options import AsJson, Plan
+from shared.announcing.local_channels import TelemetryChannel
+from shared.announcing.recorded_state import no_gates, recorded_snapshot
+from shared.announcing.rounds import Watched, WatchOptions, pending_messages
+from shared.announcing.rounds import watch as watch_round
+from shared.bootstrap import Worker, watch_rules, watching
+from shared.errors import Misconfigured
+from shared.settings.kinds import file
+from shared.watching.comparing.snapshot import Snapshot, snapshot_of
+from shared.watching.messages import Message
+from shared.watching.rendering import lines
+from spark_pipeline.engine_choice import EngineName
+
+_PAUSE = 60.0
+"""Seconds between two rounds; the sweeper has the same."""
+
+
+def watch(
+    context: typer.Context,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="One round, looking at lineage now; then end")] = False,
+    plan: Plan = False,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The rules; by default those of THROUGHLINE_WATCH")
+    ] = None,
+    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Look at the lake, not at the record")] = "",
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Announce changes of lineage: schemas, sources, lost masks, overdue jobs. Each change once, with who is hit.
+
+    A file of rules says what goes to which channel: a webhook, Slack, Teams, a file, or telemetry for an alert. The
+    first look at lineage only remembers it. The sweeper does the same where THROUGHLINE_WATCH names the rules; a change
+    is announced once, by whichever sees it first. Without --once it goes on until Ctrl-C, a round each minute.
+
+        throughline watch --plan
+        throughline watch --once --rules watch.toml
+    """
+    quiet()
+    parts = parts_of(context, home, writes=not plan)
+    source = "lake" if lake else "record"
+
+    def look() -> Snapshot:
+        gates = parts.watching.gates if parts.watching else no_gates
+        return _lake(lake) if lake else recorded_snapshot(parts.storage, parts.publishing, gates)
+
+    if plan:
+        with reported():
+            _show(pending_messages(parts.storage, source, look(), datetime.now(UTC)), as_json=as_json)
+        return
+    options = replace(_options(parts, rules), source=source)
+    if once:
+        with reported():
+            done = watch_round(parts.storage, options, look, at_once=True)
+        _report(done, as_json=as_json)
+        return
+    _go_on(parts, options, look, as_json=as_json)
+
+
+def _options(parts: Worker, rules: Path | None) -> WatchOptions:
+    """How to watch, by the rules given or those of the settings; ends the command where they are missing or wrong."""
+    options = parts.watching
+    if rules:
+        try:
+            found = file(str(rules))
+            if found:
+                options = watching(watch_rules(found), parts.watch_settings, parts.telemetry)
+        except (Misconfigured, ValueError) as error:
+            fail(str(error), code=2)
+    if options is None:
+        fail("no rules: give --rules FILE, or set THROUGHLINE_WATCH. docs/operate/watch.md has an example", code=2)
+    local = {name: each for name, each in options.senders.items() if not isinstance(each, TelemetryChannel)}
+    if len(local) < len(options.senders):
+        note("telemetry", "messages for channels of the kind telemetry are left to the sweeper, which writes its lines")
+    return replace(options, senders=local)
+
+
+def _lake(root: str) -> Snapshot:
+    with opened_lake(root, engine=EngineName.auto) as opened:
+        from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+
+        return snapshot_of(document_of_lake(opened))
+
+
+def _go_on(parts: Worker, options: WatchOptions, look: Callable[[], Snapshot], *, as_json: bool) -> None:
+    """A round each minute until Ctrl-C."""
+    with stopping() as stop, reported("What was decided is kept: start it again"):
+        while not stop.is_set():
+            done = watch_round(parts.storage, options, look)
+            if done and (done.decided or done.sent or done.refused or done.failed):
+                _print(done, as_json=as_json)
+            stop.wait(_PAUSE)
+
+
+def _show(found: Sequence[Message], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"messages": msgspec.to_builtins(found)})
+        return
+    for message in found:
+        first, *others = lines(message)
+        out.print(f"[bold]{plain(first)}[/]")
+        for line in others:
+            out.print(f"  {plain(line)}", soft_wrap=True)
+    out.print(f"{counted(len(found), 'message')} would be decided")
+
+
+def _report(done: Watched | None, *, as_json: bool) -> None:
+    """Print what a round did; the exit code is 1 where a channel did not take a message."""
+    if done is None:
+        fail("another watch is at work, most likely the sweeper: try again in a minute")
+    _print(done, as_json=as_json)
+    if done.failed or done.refused:
+        raise typer.Exit(1)
+
+
+def _print(done: Watched, *, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(done))
+        return
+    parts = (
+        f"{counted(done.decided, 'message')} decided",
+        f"{done.sent:,} sent",
+        f"{done.refused:,} refused by their channels" if done.refused else "",
+        f"{counted(done.failed, 'channel')} failed and will be tried again" if done.failed else "",
+        f"{done.quiet:,} kept for quiet hours" if done.quiet else "",
+    )
+    out.print(", ".join(filter(None, parts)))

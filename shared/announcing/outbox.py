@@ -1,0 +1,128 @@
+"""The outbox: messages that were decided, and which channels have not taken them yet.
+
+The row of a message stays for ever, so that no message is decided twice. It names the channels that are still to take
+it; a row for each of these lists it. The list is written after the message and cleared after it, and whoever repeats a
+decision lists the message again as long as a channel is open: an interruption at any call loses nothing.
+"""
+
+import gzip
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shared.errors import ContentLost
+from shared.storage.compare_and_swap import Place, compare_and_swap
+from shared.storage.port import Row, Storage, Value
+from shared.storage_layout import SNAPSHOTS, WATCH, stamp
+from shared.watching.messages import Message, decoded, encoded
+
+_DECIDED = "decided"
+_MAX_INLINE = 48 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A message in the list of a channel: its id, and when it was decided."""
+
+    channel: str
+    message: str
+    key: str
+    decided: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A message on record: the channels that it is still to go to, and those that refused it, each with the reason."""
+
+    message: Message
+    open: tuple[str, ...]
+    refused: tuple[str, ...] = ()
+    etag: str = ""
+
+
+def decide(storage: Storage, message: Message, channels: Sequence[str]) -> bool:
+    """Put a message on record and list it for its channels, unless that was done. Whether it is new."""
+    row = _row(storage, message, tuple(channels))
+    new = storage.insert(WATCH, row) is not None
+    found = row if new else storage.read(WATCH, _DECIDED, message.id)
+    for channel in _names(found, "open") if found else ():
+        when = datetime.fromisoformat(str(found.values["decided"])) if found else message.decided
+        storage.insert(WATCH, Row(partition=_list(channel), key=f"{stamp(when)}|{message.id}"))
+    return new
+
+
+def listed(storage: Storage, channel: str) -> Iterator[Entry]:
+    """The messages that a channel has not taken, the oldest first."""
+    for row in storage.partition(WATCH, _list(channel)):
+        time, _, message = row.key.partition("|")
+        decided = datetime.strptime(time, "%Y%m%dT%H%M%S%f%z")
+        yield Entry(channel=channel, message=message, key=row.key, decided=decided)
+
+
+def decided(storage: Storage, message: str) -> Decided | None:
+    """A message on record, by its id. Raises ContentLost where its content is gone."""
+    row = storage.read(WATCH, _DECIDED, message)
+    return _decided(storage, row) if row else None
+
+
+def all_decided(storage: Storage) -> Iterator[Decided]:
+    """All messages on record."""
+    for row in storage.partition(WATCH, _DECIDED):
+        yield _decided(storage, row)
+
+
+def close(storage: Storage, entry: Entry, *, refused: str = "") -> None:
+    """Record that a channel has taken a message, or why it never will; then take it off the channel's list."""
+
+    def change(row: Row | None) -> Row | None:
+        if row is None or entry.channel not in (names := _names(row, "open")):
+            return row
+        left = ",".join(each for each in names if each != entry.channel)
+        reasons = "\n".join(
+            filter(None, (str(row.values["refused"]), f"{entry.channel}: {refused}" if refused else ""))
+        )
+        return replace(row, values={**row.values, "open": left, "refused": reasons})
+
+    place = Place(WATCH, _DECIDED, entry.message)
+    compare_and_swap(storage, place, change, decode=lambda row: row, encode=lambda row: row)
+    storage.delete(WATCH, _list(entry.channel), entry.key)
+
+
+def _list(channel: str) -> str:
+    return f"open|{channel}"
+
+
+def _names(row: Row, cell: str) -> tuple[str, ...]:
+    return tuple(filter(None, str(row.values[cell]).split(",")))
+
+
+def _row(storage: Storage, message: Message, channels: tuple[str, ...]) -> Row:
+    """The row of a message; a long message becomes a blob first."""
+    packed = gzip.compress(encoded(message), mtime=0)
+    if len(packed) > _MAX_INLINE:
+        storage.put_new(SNAPSHOTS, _blob(message.id), packed)
+        packed = b"-"
+    values: dict[str, Value] = {
+        "decided": message.decided.isoformat(),
+        "open": ",".join(channels),
+        "refused": "",
+        "message": packed,
+    }
+    return Row(partition=_DECIDED, key=message.id, values=values)
+
+
+def _blob(message: str) -> str:
+    return f"message/{message}.json.gz"
+
+
+def _decided(storage: Storage, row: Row) -> Decided:
+    packed = row.values["message"]
+    content = storage.get(SNAPSHOTS, _blob(row.key)) if packed == b"-" else packed
+    if not isinstance(content, bytes):
+        raise ContentLost(f"the content of message {row.key} of `watch` is gone, so it cannot be sent", after=60)
+    return Decided(
+        message=decoded(gzip.decompress(content)),
+        open=_names(row, "open"),
+        refused=tuple(filter(None, str(row.values["refused"]).split("\n"))),
+        etag=row.etag,
+    )

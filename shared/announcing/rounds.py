@@ -1,0 +1,162 @@
+"""A round of the watch: look at lineage when that is due, decide the messages, deliver what is open.
+
+One worker at a time works, under a lease; that it does is no condition of being right (`standing.py`, `outbox.py`).
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from shared.announcing.delivery import Round
+from shared.announcing.outbox import decide
+from shared.announcing.port import Sender
+from shared.announcing.recorded_state import Gates, no_gates, recorded_snapshot
+from shared.announcing.standing import Standing, begin, end, note_look, standing
+from shared.concurrency.parallel_map import ParallelMap
+from shared.errors import Retry
+from shared.publishing.planning.options import PublishOptions
+from shared.storage.lease_session import LeaseSession, start_session
+from shared.storage.port import Storage
+from shared.storage_layout import SNAPSHOTS
+from shared.telemetry.port import Fact
+from shared.watching.comparing.snapshot import Snapshot, UnreadableSnapshotError, packed, unpacked
+from shared.watching.messages import Message, messages
+from shared.watching.rules import Rules
+
+_LOG = logging.getLogger("throughline.watch")
+_LEASE = "watch"
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """How to watch. `rules`: which message goes where; `senders`: the open channels by name; `every`: how long after
+    one look at lineage the next is due; `source`: whose state is compared, `record` or `lake`; `gates`: the policies;
+    `now`: the clock; `seconds`: a monotonic clock; `parallel`: channels at a time.
+    """
+
+    rules: Rules
+    senders: Mapping[str, Sender]
+    every: timedelta = timedelta(minutes=15)
+    source: str = "record"
+    gates: Gates = no_gates
+    now: Callable[[], datetime] = _utc_now
+    seconds: Callable[[], float] = time.monotonic
+    parallel: ParallelMap = field(default_factory=ParallelMap)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What a round did: whether it looked at lineage; messages decided, sent, refused, kept for a failed channel, kept
+    for quiet hours.
+    """
+
+    looked: bool = False
+    decided: int = 0
+    sent: int = 0
+    refused: int = 0
+    failed: int = 0
+    quiet: int = 0
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """As facts of telemetry."""
+        return {f"watch_{name}": value for name, value in asdict(self).items()}
+
+
+def watch(
+    storage: Storage, options: WatchOptions, look: Callable[[], Snapshot], *, at_once: bool = False
+) -> Watched | None:
+    """One round; None where another worker is at it. `look` gives the state of lineage; `at_once`: look
+    now, due or not.
+
+    Raises StorageUnavailable; the next round goes on.
+    """
+    session = start_session(storage, _LEASE, options.seconds)
+    if session is None:
+        return None
+    try:
+        return _watch(storage, options, look, session, at_once=at_once)
+    finally:
+        session.lease.release()
+
+
+def watch_due(storage: Storage, options: WatchOptions | None, publishing: PublishOptions) -> dict[str, Fact]:
+    """A round over the record, for the sweeper: what it did, as facts of telemetry. Off without options. What fails is
+    logged, and tried again by the next sweep, which it must not fail.
+    """
+    if options is None:
+        return {}
+    try:
+        done = watch(storage, options, lambda: recorded_snapshot(storage, publishing, options.gates))
+    except Retry as error:
+        _LOG.warning("the watch was put off error=%s", type(error).__name__)
+        return {}
+    return done.facts if done else {}
+
+
+def pending_messages(storage: Storage, source: str, now: Snapshot, at: datetime) -> tuple[Message, ...]:
+    """The messages that a look at this state would decide. Writes nothing; empty where there is no state before."""
+    found = standing(storage, source)
+    before = _snapshot(storage, found.announced)
+    return messages(before, now, comparison="plan", now=at) if before else ()
+
+
+def _watch(
+    storage: Storage, options: WatchOptions, look: Callable[[], Snapshot], session: LeaseSession, *, at_once: bool
+) -> Watched:
+    now = options.now()
+    found = standing(storage, options.source)
+    number, looked = 0, False
+    current: Standing | None = found
+    if found.pending:
+        number, current = _finish(storage, found, options, session)
+    if current and (at_once or current.looked is None or now - current.looked >= options.every):
+        data = packed(look())
+        looked = True
+        if current.same(data):
+            note_look(storage, current, now)
+        elif begun := begin(storage, current, data, now):
+            more, _ = _finish(storage, begun, options, session)
+            number += more
+    delivery = Round(
+        storage=storage,
+        senders=options.senders,
+        rules=options.rules,
+        now=options.now(),
+        may_continue=session.may_continue,
+    )
+    done = delivery.deliver(options.parallel)
+    return Watched(
+        looked=looked, decided=number, sent=done.sent, refused=done.refused, failed=done.failed, quiet=done.quiet
+    )
+
+
+def _finish(
+    storage: Storage, begun: Standing, options: WatchOptions, session: LeaseSession
+) -> tuple[int, Standing | None]:
+    """Decide the messages of a comparison that was begun, and close it: how many were new, and the standing then (None
+    where another worker closed it).
+    """
+    before, after = _snapshot(storage, begun.announced), _snapshot(storage, begun.pending)
+    number = 0
+    if before and after:
+        for message in messages(before, after, comparison=begun.pending, now=options.now()):
+            session.may_continue()  # renews the lease; a comparison that was begun is finished
+            number += decide(storage, message, options.rules.channels_for(message))
+    return number, end(storage, begun)
+
+
+def _snapshot(storage: Storage, name: str) -> Snapshot | None:
+    """A state on record; None where there is none, where another worker removed it, or another version wrote it."""
+    data = storage.get(SNAPSHOTS, name) if name else None
+    try:
+        return unpacked(data) if data else None
+    except UnreadableSnapshotError as error:
+        _LOG.warning("the state before is not comparable, so nothing is announced about it: %s", error)
+        return None

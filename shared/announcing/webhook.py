@@ -1,0 +1,70 @@
+"""Webhooks: a message as a POST request. One attempt for each call; the outbox keeps what is not taken.
+
+Answers: Slack, "Sending messages using incoming webhooks" (200 `ok`; 400 and 413 for a wrong body; 403, 404 and 410 for
+a webhook or channel that is gone); workflows of Teams answer 202. Both throttle by 429 with `Retry-After`.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import requests
+
+from shared.announcing.port import TAKEN, Answer, Never, NotNow
+from shared.errors import retry_after
+from shared.watching.messages import Message
+from shared.watching.rendering import Form, body
+from shared.watching.signing import MESSAGE, SIGNATURE, signature
+
+CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 10.0
+_REFUSALS = frozenset({400, 413, 415, 422})
+"""The request is wrong: it is as wrong the next time. All else may be mended, or mends itself."""
+_MAX_WHY = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """A webhook: its address, kept out of any print as it lets in; the form of its body; the secret that signs, if any;
+    `connect`, `answer`: seconds to wait for a connection and for an answer; `clock`: seconds since 1970.
+    """
+
+    url: str = field(repr=False)
+    form: Form
+    secret: str = field(default="", repr=False)
+    connect: float = CONNECT_SECONDS
+    answer: float = ANSWER_SECONDS
+    clock: Callable[[], float] = time.time
+
+    @property
+    def waits(self) -> bool:
+        """As the port says."""
+        return True
+
+    def send(self, message: Message) -> Answer:
+        """As the port says. Redirects are not followed: the body is for this address alone."""
+        data = body(message, self.form)
+        headers = {"Content-Type": "application/json", "User-Agent": "throughline", MESSAGE: message.id}
+        if self.secret:
+            headers[SIGNATURE] = signature(self.secret, data, int(self.clock()))
+        try:
+            with requests.post(
+                self.url,
+                data=data,
+                headers=headers,
+                timeout=(self.connect, self.answer),
+                allow_redirects=False,
+                stream=True,  # the answer's body says nothing that is needed
+            ) as response:
+                return _answer(response)
+        except requests.RequestException as error:
+            return NotNow(why=type(error).__name__)  # its text holds the address
+
+
+def _answer(response: requests.Response) -> Answer:
+    status = response.status_code
+    if 200 <= status < 300:  # noqa: PLR2004 - the class of success
+        return TAKEN
+    why = f"HTTP {status} {response.reason or ''}".strip()[:_MAX_WHY]
+    if status in _REFUSALS:
+        return Never(why=why)
+    return NotNow(why=why, after=retry_after(response.headers.get("Retry-After", "")))

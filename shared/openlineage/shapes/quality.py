@@ -1,0 +1,53 @@
+"""Facets of data quality: what was tested and measured of a data set.
+
+DataQualityAssertionsDatasetFacet 1-1-0, DataQualityMetricsDatasetFacet 1-0-0 and DataQualityMetricsInputDatasetFacet
+1-0-3. Producers send them among an input's facets, and among a data set's own. Lineage does not need them; the lake has
+them in `silver/quality`.
+"""
+
+from typing import Annotated
+
+from shared.openlineage.shapes.base import Wire
+from shared.openlineage.shapes.bounds import AssertionsOf, ColumnName, Columns, Name, Quantiles
+
+
+class Assertion(Wire, frozen=True):
+    """A test and its result. Without `column` it is of the whole data set. `severity`: error or warn; `expected` and
+    `actual`: values as text.
+    """
+
+    assertion: Name
+    success: bool
+    column: ColumnName | None = None
+    severity: Name | None = None
+    name: Name | None = None
+    expected: Name | None = None
+    actual: Name | None = None
+
+
+class Assertions(Wire, frozen=True):
+    """The tests of a data set."""
+
+    assertions: Annotated[tuple[Assertion, ...], AssertionsOf] | None = None
+
+
+class ColumnMetrics(Wire, frozen=True):
+    """What was measured of a column; quantiles by their number, as `0.25`."""
+
+    null_count: float | None = None
+    distinct_count: float | None = None
+    sum: float | None = None
+    count: float | None = None
+    min: float | None = None
+    max: float | None = None
+    quantiles: Annotated[dict[Name, float | None], Quantiles] | None = None
+
+
+class Metrics(Wire, frozen=True):
+    """What was measured of a data set, and of its columns."""
+
+    row_count: int | None = None
+    bytes: int | None = None
+    file_count: int | None = None
+    last_updated: Name | None = None
+    column_metrics: Annotated[dict[ColumnName, ColumnMetrics], Columns] | None = None

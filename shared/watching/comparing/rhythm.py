@@ -1,0 +1,56 @@
+"""A job's own rhythm, from the times at which it has started: when the next start is due."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import median
+
+MIN_STARTS = 5
+"""So many starts it takes to know a rhythm."""
+MAX_STARTS = 200
+"""The last so many count: for a week's rhythm."""
+_RECENT = 21
+"""The last so many count for a steady rhythm, which may have changed."""
+_WEEK = timedelta(days=7)
+_LEAST_PATIENCE = timedelta(minutes=15)
+_SAME_TIME = timedelta(hours=1)
+"""So far two starts may lie apart that count as one of the week's."""
+
+
+_MIN_OF_WEEK = 2
+
+
+def due(starts: Sequence[datetime]) -> datetime | None:
+    """When the next start should have been seen at the latest; None where the starts have no rhythm.
+
+    A job is steady when its gaps are at most one and a half times the usual one (the median), but for one in ten: then
+    it is late after as much. Else it may follow the week: each start of its last week has one a week before it, and at
+    least two weeks are known. Then the next of these times counts, and a quarter of the usual gap is granted.
+    """
+    times = sorted(set(starts))[-MAX_STARTS:]
+    if len(times) < MIN_STARTS:
+        return None
+    gaps = sorted(later - earlier for earlier, later in pairwise(times[-_RECENT:]))
+    usual = timedelta(seconds=median(gap.total_seconds() for gap in gaps))
+    if gaps[-1 - len(gaps) // 10] <= usual * 1.5:
+        return times[-1] + usual + max(usual / 2, _LEAST_PATIENCE)
+    following = _following_of_week(times)
+    return following + max(usual / 4, _LEAST_PATIENCE) if following else None
+
+
+def _following_of_week(times: Sequence[datetime]) -> datetime | None:
+    """When the next start is to be expected of a job that follows the week."""
+    last = times[-1]
+    week = [each for each in times if each > last - _WEEK]
+    earlier = [each for each in times if each <= last - _WEEK + _SAME_TIME]
+    if last - times[0] < _WEEK * 2 - _SAME_TIME or len(week) < _MIN_OF_WEEK:
+        return None
+    if not all(_has_partner(each - _WEEK, times) for each in week):
+        return None
+    if not all(_has_partner(each + _WEEK, times) for each in earlier):
+        return None
+    return min(each + _WEEK for each in week if each + _WEEK > last)
+
+
+def _has_partner(time: datetime, times: Sequence[datetime]) -> bool:
+    return any(abs(each - time) <= _SAME_TIME for each in times)

@@ -1,0 +1,151 @@
+"""A document of lineage by names, so that two documents with other numbers can be compared."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+import msgspec
+
+from shared.lineage.document import Dataset, Edge, Kind, LineageDocument, Process
+
+DatasetKey = tuple[str, str]
+"""Type and qualified name."""
+ColumnKey = tuple[str, str, str]
+"""Type and qualified name of the data set, and the column; an empty column stands for all rows."""
+
+
+class Reached(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies downstream, nearest first: columns, and the qualified names of the processes on the ways there."""
+
+    columns: tuple[ColumnKey, ...] = ()
+    processes: tuple[str, ...] = ()
+
+
+class Fed(msgspec.Struct, frozen=True, kw_only=True):
+    """The data sets made of one, directly or not, nearest first, and the processes (qualified names) that do it."""
+
+    datasets: tuple[DatasetKey, ...] = ()
+    processes: tuple[str, ...] = ()
+
+
+class View:
+    """Questions to one document, whose answers are names."""
+
+    def __init__(self, document: LineageDocument) -> None:
+        self.document = document
+        self._keys: tuple[DatasetKey, ...] = tuple((each.type, each.qualified_name) for each in document.datasets)
+
+    def key(self, column: int) -> ColumnKey:
+        """The name of a column."""
+        found = self.document.columns[column]
+        return *self._keys[found.dataset], found.name
+
+    @cached_property
+    def datasets(self) -> dict[DatasetKey, Dataset]:
+        """The data sets by their keys."""
+        return dict(zip(self._keys, self.document.datasets, strict=True))
+
+    @cached_property
+    def processes(self) -> dict[str, Process]:
+        """The processes by their qualified names."""
+        return {each.qualified_name: each for each in self.document.processes}
+
+    @cached_property
+    def schemas(self) -> dict[DatasetKey, dict[str, str]]:
+        """The types by columns of each data set whose schema is known. A column that only an edge names has no type."""
+        found: dict[DatasetKey, dict[str, str]] = {}
+        for each in self.document.columns:
+            if each.name and each.type:
+                found.setdefault(self._keys[each.dataset], {})[each.name] = each.type
+        return found
+
+    @cached_property
+    def columns(self) -> dict[ColumnKey, int]:
+        """The numbers of columns by their names."""
+        return {self.key(number): number for number in range(len(self.document.columns))}
+
+    @cached_property
+    def sources(self) -> dict[DatasetKey, dict[DatasetKey, set[str]]]:
+        """By data set that is written: the data sets that it is made of, each with the processes between them."""
+        found: dict[DatasetKey, dict[DatasetKey, set[str]]] = {}
+        for each in self.document.flows:
+            made_of = found.setdefault(self._keys[each.output], {})
+            made_of.setdefault(self._keys[each.input], set()).add(self.document.processes[each.process].qualified_name)
+        return found
+
+    @cached_property
+    def origins(self) -> dict[ColumnKey, set[ColumnKey]]:
+        """By column: the columns whose values reach it in one step."""
+        found: dict[ColumnKey, set[ColumnKey]] = {}
+        for each in self.document.edges:
+            if each.kind is not Kind.CONDITION:
+                found.setdefault(self.key(each.output), set()).add(self.key(each.input))
+        return found
+
+    @cached_property
+    def _out(self) -> dict[int, list[Edge]]:
+        found: dict[int, list[Edge]] = {}
+        for each in self.document.edges:
+            found.setdefault(each.input, []).append(each)
+        return found
+
+    def edges_from(self, column: int) -> list[Edge]:
+        """The edges out of a column, by its number."""
+        return self._out.get(column, [])
+
+    def is_read(self, column: ColumnKey) -> bool:
+        """Whether something is made of a column, or decided by it."""
+        number = self.columns.get(column)
+        return number is not None and bool(self.edges_from(number))
+
+    def consumers(self, column: ColumnKey) -> frozenset[ColumnKey]:
+        """The columns that a column reaches in one step, conditions included."""
+        number = self.columns.get(column)
+        return frozenset() if number is None else frozenset(self.key(each.output) for each in self.edges_from(number))
+
+    def process_of(self, edge: Edge) -> str:
+        """The qualified name of the process of an edge."""
+        return self.document.processes[edge.process].qualified_name
+
+    def downstream(self, starts: Iterable[ColumnKey], follows: Callable[[Edge], bool] = lambda _edge: True) -> Reached:
+        """What lies downstream of these columns along edges that `follows` accepts, without the columns themselves.
+
+        A condition decides about all rows of a data set: those are named, and not followed further, since everything
+        made of that data set would come along.
+        """
+        begun = [number for start in starts if (number := self.columns.get(start)) is not None]
+        seen, queue = set(begun), deque(begun)
+        columns: dict[ColumnKey, None] = {}
+        processes: dict[str, None] = {}
+        while queue:
+            for edge in self.edges_from(queue.popleft()):
+                if not follows(edge):
+                    continue
+                processes.setdefault(self.process_of(edge))
+                if edge.output not in seen:
+                    seen.add(edge.output)
+                    columns.setdefault(self.key(edge.output))
+                    if edge.kind is not Kind.CONDITION and self.document.columns[edge.output].name:
+                        queue.append(edge.output)
+        return Reached(columns=tuple(columns), processes=tuple(processes))
+
+    @cached_property
+    def _feeds(self) -> dict[DatasetKey, dict[DatasetKey, set[str]]]:
+        found: dict[DatasetKey, dict[DatasetKey, set[str]]] = {}
+        for output, sources in self.sources.items():
+            for source, processes in sources.items():
+                found.setdefault(source, {})[output] = processes
+        return found
+
+    def fed(self, dataset: DatasetKey) -> Fed:
+        """What is made of a data set, by its tables alone."""
+        seen: dict[DatasetKey, None] = {dataset: None}
+        processes: dict[str, None] = {}
+        queue = deque((dataset,))
+        while queue:
+            for output, between in sorted(self._feeds.get(queue.popleft(), {}).items()):
+                processes |= dict.fromkeys(sorted(between))
+                if output not in seen:
+                    seen[output] = None
+                    queue.append(output)
+        return Fed(datasets=tuple(seen)[1:], processes=tuple(processes))

@@ -1,0 +1,211 @@
+"""Messages: the changes of one subject, topic and severity between two snapshots, with who is hit.
+
+A message's id is made of the comparison's number and of what the message is about, so that a comparison that is
+repeated after an interruption gives the same ids.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby, islice
+from typing import TypeVar
+
+import msgspec
+
+from shared.watching.comparing.changes import Change, Severity, Topic
+from shared.watching.comparing.comparison import changes, views
+from shared.watching.comparing.snapshot import Snapshot
+from shared.watching.comparing.view import ColumnKey, DatasetKey, View
+from shared.watching.sentences import headline, sentence
+
+T = TypeVar("T")
+
+FORMAT = 1
+MAX_NAMED = 100
+"""So many changes, columns, data sets and processes a message names; the counts are those of all."""
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a message is about: a data set, a process (`type` is then `process`) or a policy (`policy`)."""
+
+    type: str
+    qualified_name: str
+    name: str
+    owner: str = ""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A change, as a message has it: its kind, a sentence, and what a program may want to know."""
+
+    kind: str
+    text: str
+    column: str = ""
+    before: str = ""
+    after: str = ""
+
+
+class ColumnHit(msgspec.Struct, frozen=True, kw_only=True):
+    """A column downstream."""
+
+    type: str
+    qualified_name: str
+    column: str
+
+
+class DatasetHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A data set downstream, and its owner where one is known."""
+
+    type: str
+    qualified_name: str
+    name: str
+    owner: str = ""
+
+
+class ProcessHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A process downstream, and where it is at home."""
+
+    qualified_name: str
+    name: str
+    platform: str = ""
+    job: str = ""
+    link: str = ""
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is downstream, nearest first, at most MAX_NAMED of each; the counts are those of all."""
+
+    columns: tuple[ColumnHit, ...] = ()
+    datasets: tuple[DatasetHit, ...] = ()
+    processes: tuple[ProcessHit, ...] = ()
+    column_count: int = 0
+    dataset_count: int = 0
+    process_count: int = 0
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A message. `decided`: when the change was seen (UTC); `count`: of all its changes."""
+
+    format: int = FORMAT
+    id: str
+    decided: datetime
+    topic: Topic
+    severity: Severity
+    subject: Subject
+    title: str
+    changes: tuple[Told, ...]
+    count: int
+    hit: Hit
+    owners: tuple[str, ...] = ()
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_DECODER = msgspec.json.Decoder(Message)
+
+
+def encoded(message: Message) -> bytes:
+    """The message as JSON: what the channel `webhook` sends and the channel `file` writes."""
+    return _ENCODER.encode(message)
+
+
+def decoded(data: bytes) -> Message:
+    """The message in these bytes. Raises msgspec.DecodeError."""
+    return _DECODER.decode(data)
+
+
+def messages(before: Snapshot, after: Snapshot, *, comparison: str, now: datetime) -> tuple[Message, ...]:
+    """The messages about all changes from one snapshot to the next. `comparison` names this pair of snapshots: no
+    other pair has that name.
+    """
+    was, is_now = views(before, after)
+    found = sorted(changes(before, after), key=_group)
+    return tuple(_message(was, is_now, tuple(group), comparison, now) for _, group in groupby(found, key=_group))
+
+
+def _group(change: Change) -> tuple[str, int, tuple[str, str]]:
+    return str(change.topic), -change.severity.rank, change.subject
+
+
+def _message(was: View, now: View, found: Sequence[Change], comparison: str, decided: datetime) -> Message:
+    first = found[0]
+    told = found[:MAX_NAMED]
+    subject = _subject(was, now, first)
+    hit = _hit(was, now, found)
+    owners = dict.fromkeys(each for each in (subject.owner, *(one.owner for one in hit.datasets)) if each)
+    return Message(
+        id=_id(comparison, str(first.topic), str(first.severity), *first.subject),
+        decided=decided,
+        topic=first.topic,
+        severity=first.severity,
+        subject=subject,
+        title=headline(found, subject.name),
+        changes=tuple(
+            Told(kind=str(each.kind), text=sentence(each), column=each.column, before=each.before, after=each.after)
+            for each in told
+        ),
+        count=len(found),
+        hit=hit,
+        owners=tuple(owners),
+    )
+
+
+def _id(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _subject(was: View, now: View, change: Change) -> Subject:
+    kind, name = change.subject
+    if change.policy:
+        return Subject(type=kind, qualified_name=name, name=name)
+    if change.process:
+        process = now.processes[name]
+        return Subject(type=kind, qualified_name=name, name=process.name)
+    dataset = now.datasets.get(change.dataset) or was.datasets[change.dataset]
+    return Subject(type=kind, qualified_name=name, name=dataset.name, owner=dataset.owner)
+
+
+def _hit(was: View, now: View, found: Iterable[Change]) -> Hit:
+    """What is downstream of these changes: by columns, and by tables where a whole source or job is concerned."""
+    columns: dict[ColumnKey, None] = {}
+    datasets: dict[DatasetKey, None] = {}
+    processes: dict[str, None] = {}
+    for change in found:
+        view = was if change.was else now
+        reached = view.downstream(change.starts)
+        columns |= dict.fromkeys(reached.columns)
+        datasets |= dict.fromkeys(each[:2] for each in reached.columns)
+        processes |= dict.fromkeys(reached.processes)
+        if not change.column:
+            for dataset in _whole(now, change):
+                fed = view.fed(dataset)
+                datasets |= dict.fromkeys(fed.datasets)
+                processes |= dict.fromkeys(fed.processes)
+    return Hit(
+        columns=tuple(ColumnHit(type=each[0], qualified_name=each[1], column=each[2]) for each in _most(columns)),
+        datasets=tuple(_dataset_hit(was, now, each) for each in _most(datasets)),
+        processes=tuple(_process_hit(was, now, each) for each in _most(processes)),
+        column_count=len(columns),
+        dataset_count=len(datasets),
+        process_count=len(processes),
+    )
+
+
+def _whole(now: View, change: Change) -> tuple[DatasetKey, ...]:
+    """The data sets that a change concerns as a whole."""
+    if change.process:
+        keys = tuple(now.datasets)
+        return tuple(keys[number] for number in now.processes[change.process].outputs)
+    return (change.dataset,) if change.dataset[1] else tuple(each[:2] for each in change.others)
+
+
+def _most(found: Iterable[T]) -> Iterator[T]:
+    return islice(found, MAX_NAMED)
+
+
+def _dataset_hit(was: View, now: View, key: DatasetKey) -> DatasetHit:
+    found = now.datasets.get(key) or was.datasets[key]
+    return DatasetHit(type=key[0], qualified_name=key[1], name=found.name, owner=found.owner)
+
+
+def _process_hit(was: View, now: View, name: str) -> ProcessHit:
+    found = now.processes.get(name) or was.processes[name]
+    return ProcessHit(qualified_name=name, name=found.name, platform=found.platform, job=found.job, link=found.link)

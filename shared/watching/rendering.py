@@ -1,0 +1,141 @@
+"""A message in the form that each receiver takes, within its limits.
+
+Slack: "Block Kit" (header: 150 characters of plain text; section: 3,000 characters of mrkdwn; `&`, `<` and `>` are
+escaped) in the body of an incoming webhook. Teams: an Adaptive Card as the attachment of a message, as a workflow with
+the trigger "When a Teams webhook request is received" takes it; 28 KB in all.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from shared.watching.comparing.changes import Severity
+from shared.watching.messages import Message, encoded
+from shared.watching.sentences import column_name
+
+_MAX_HEADER = 150
+_MAX_SECTION = 2900
+_MAX_LINES = 20
+_MAX_LINE = 300
+_MAX_TEAMS_BYTES = 28_000
+_MARKS = {Severity.BREAKING: "🔴", Severity.RISKY: "🟠", Severity.HARMLESS: "⚪"}
+_STYLES = {Severity.BREAKING: "attention", Severity.RISKY: "warning", Severity.HARMLESS: "default"}
+
+
+class Form(StrEnum):
+    """The form of a webhook's body."""
+
+    JSON = "webhook"
+    SLACK = "slack"
+    TEAMS = "teams"
+
+
+def body(message: Message, form: Form) -> bytes:
+    """The body of a request."""
+    return _BODIES[form](message)
+
+
+def lines(message: Message, most: int = _MAX_LINES) -> list[str]:
+    """The message as lines of text, the title first; at most so many changes and names of a kind."""
+    owners = [f"Owner: {', '.join(message.owners)}"] if message.owners else []
+    return [f"{message.title} ({message.severity})", *_changes(message, most), *_hit(message, most), *owners]
+
+
+def _changes(message: Message, most: int) -> list[str]:
+    return _bounded([each.text for each in message.changes], message.count, most)
+
+
+def _hit(message: Message, most: int) -> list[str]:
+    hit = message.hit
+    columns = [column_name((each.type, each.qualified_name, each.column)) for each in hit.columns]
+    parts = (
+        ("columns", columns, hit.column_count),
+        ("data sets", [each.name for each in hit.datasets], hit.dataset_count),
+        ("processes", [each.name for each in hit.processes], hit.process_count),
+    )
+    return [
+        f"Downstream {what} ({count:,}): {', '.join(_bounded(names, count, most))}"
+        for what, names, count in parts
+        if count
+    ]
+
+
+def _bounded(found: Sequence[str], count: int, most: int) -> list[str]:
+    shown = [_cut(each, _MAX_LINE) for each in found[:most]]
+    return [*shown, f"and {count - len(shown):,} more"] if count > len(shown) else shown
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _slack(message: Message) -> bytes:
+    title = f"{_MARKS[message.severity]} {message.title}"
+    sections = ([f"• {each}" for each in _changes(message, _MAX_LINES)], _hit(message, _MAX_LINES))
+    context = " · ".join(filter(None, (message.severity, message.subject.qualified_name, ", ".join(message.owners))))
+    return msgspec.json.encode(
+        {
+            "text": _mrkdwn([_cut(title, _MAX_HEADER)]),
+            "blocks": [
+                {"type": "header", "text": {"type": "plain_text", "text": _cut(title, _MAX_HEADER)}},
+                *({"type": "section", "text": {"type": "mrkdwn", "text": _mrkdwn(each)}} for each in sections if each),
+                {"type": "context", "elements": [{"type": "mrkdwn", "text": _mrkdwn([_cut(context, _MAX_LINE)])}]},
+            ],
+        }
+    )
+
+
+def _mrkdwn(texts: Iterable[str]) -> str:
+    """The lines that fit into a section, escaped: a name must not become a mention or a link."""
+    shown: list[str] = []
+    left = _MAX_SECTION
+    for text in texts:
+        escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        if len(escaped) >= left:
+            shown.append("…")
+            break
+        shown.append(escaped)
+        left -= len(escaped) + 1
+    return "\n".join(shown)
+
+
+def _teams(message: Message) -> bytes:
+    most = _MAX_LINES
+    while len(found := _card(message, most)) > _MAX_TEAMS_BYTES and most > 1:
+        most //= 2
+    return found
+
+
+def _card(message: Message, most: int) -> bytes:
+    facts = [
+        {"title": "Severity", "value": str(message.severity)},
+        {"title": "Subject", "value": _plain(_cut(message.subject.qualified_name, _MAX_LINE))},
+        *({"title": "Owner", "value": _plain(_cut(", ".join(message.owners), _MAX_LINE))} for _ in message.owners[:1]),
+    ]
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [
+            _block(_cut(message.title, _MAX_LINE), size="medium", weight="bolder", color=_STYLES[message.severity]),
+            *(_block(f"• {each}") for each in _changes(message, most)),
+            *(_block(each) for each in _hit(message, most)),
+            {"type": "FactSet", "facts": facts},
+        ],
+    }
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
+    return msgspec.json.encode({"type": "message", "attachments": [attachment]})
+
+
+def _block(text: str, **style: str) -> dict[str, Any]:
+    return {"type": "TextBlock", "text": _plain(text), "wrap": True, **style}
+
+
+def _plain(text: str) -> str:
+    """Text whose names are no links in a card's Markdown."""
+    return text.replace("](", "] (")
+
+
+_BODIES: dict[Form, Callable[[Message], bytes]] = {Form.JSON: encoded, Form.SLACK: _slack, Form.TEAMS: _teams}

@@ -1,0 +1,70 @@
+package throughline.plan;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * Names that Spark makes of values: `SELECT 'x'` gives a column `x`, a pivot one for each value. A column that is
+ * written, or read from a table, keeps its name, which is the table's; between them a name that shows a value is hidden.
+ */
+final class AutoNames {
+  private static final int MAX_TEXTS = 10_000;
+  private static final Set<String> NO_TABLES = new HashSet<>(Arrays.asList("CTERelationRef", "UnionLoopRef", "LogicalRDD", "LocalRelation"));
+  private final Set<String> texts = new HashSet<>();
+  private final Set<String> aliases = new HashSet<>();
+  private final Set<Object> kept = new HashSet<>();
+  private final Set<String> hidden = new HashSet<>();
+
+  /** Learns a node of the plan. */
+  void met(Object node) {
+    if (node instanceof Literal) {
+      Object value = ((Literal) node).value();
+      add(value == null ? "" : value.toString());
+    } else if (node instanceof Alias) {
+      aliases.add(((Alias) node).name());
+    } else if (node instanceof LogicalPlan) {
+      String kind = PlanWriter.kind(node);
+      Object children = Reflection.call(node, "children");
+      if (children instanceof scala.collection.Iterable && ((scala.collection.Iterable<?>) children).isEmpty() && !NO_TABLES.contains(kind)) {
+        keep((LogicalPlan) node);
+      }
+    } else if (PlanWriter.kind(node).equals("PivotFirst")) {
+      Object values = Reflection.call(node, "pivotColumnValues");
+      if (values instanceof scala.collection.Iterable) {
+        Reflection.list((scala.collection.Iterable<?>) values).forEach(value -> add(String.valueOf(value)));
+      }
+    }
+  }
+
+  private void add(String text) {
+    if (!text.isEmpty() && texts.size() < MAX_TEXTS) {
+      texts.add(text);
+    }
+  }
+
+  /** Keeps the names of a plan's columns: they are those of a table. */
+  void keep(LogicalPlan plan) {
+    kept.addAll(Frames.ids(plan));
+  }
+
+  /** Whether names are to be hidden, of all that was met. */
+  boolean found() {
+    for (String name : aliases) {
+      boolean made = !name.matches("\\w+"); // `(c = x)`; a plain name hides only what is the whole of it
+      if (texts.contains(name) || made && texts.stream().anyMatch(name::contains)) {
+        hidden.add(name);
+      }
+    }
+    return !hidden.isEmpty();
+  }
+
+  /** Whether this is such a name, of a column that is none of a table. */
+  boolean hides(Object node, Object name) {
+    return node instanceof NamedExpression && hidden.contains(name) && !kept.contains(((NamedExpression) node).exprId());
+  }
+}

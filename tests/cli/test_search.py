@@ -1,0 +1,58 @@
+"""`throughline search`: the best first, filters, and the nearest name where nothing fits."""
+
+import json
+
+import pytest
+
+from shared.catalog.memory import MemoryCatalog
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+
+SCHEMA = {"fields": [{"name": "id", "type": "int"}, {"name": "score", "type": "double"}]}
+
+
+@pytest.fixture
+def parts() -> Parts:
+    made = Parts()
+    columns = lineage({"id": [source("/raw/orders", "order_id", IDENTITY)]})
+    event = body(inputs=["/raw/orders"], outputs=[dataset("/clean/orders", schema=SCHEMA, columnLineage=columns)])
+    for place in post(made.storage, packed(event)):
+        settle(made.storage, place)
+    publish(made.storage, MemoryCatalog(), made.worker.publishing)
+    return made
+
+
+def found(parts: Parts, *words: str) -> list[tuple[str, str | None]]:
+    done = parts.run("search", *words, "--json")
+    assert done.exit_code == 0, done.output
+    return [(each["dataset"].removeprefix("file://"), each["column"]) for each in json.loads(done.stdout)]
+
+
+def test_names_are_found_best_first(parts: Parts) -> None:
+    assert found(parts, "orders") == [("/clean/orders", None), ("/raw/orders", None)]
+    assert found(parts, "id") == [("/clean/orders", "id"), ("/raw/orders", "order_id")]
+    assert found(parts, "orders", "--most", "1") == [("/clean/orders", None)]
+
+
+def test_filters_narrow_the_results(parts: Parts) -> None:
+    assert found(parts, "score", "--untraced") == [("/clean/orders", "score")]
+    assert found(parts, "orders", "--untraced") == [("/clean/orders", None)]
+    assert found(parts, "orders", "--store", "file:") == found(parts, "orders")
+    for words in (("--store", "s3"), ("--tag", "PII"), ("--owner", "me"), ("--orphan",)):
+        assert parts.run("search", "orders", *words).exit_code == 1
+
+
+def test_people_read_a_table(parts: Parts) -> None:
+    done = parts.run("search", "score", "--wide")
+    assert "(no known source)" in done.output
+    assert "app" in done.output
+    more = parts.run("search", "orders", "--most", "1")
+    assert "1 results are not shown" in more.stderr
+
+
+def test_nothing_found_suggests_the_nearest_name(parts: Parts) -> None:
+    done = parts.run("search", "ordersx")
+    assert done.exit_code == 1
+    assert "Did you mean orders or" in done.stderr.replace("\n", " ")

@@ -1,0 +1,131 @@
+"""`throughline watch`: over the record and by rules; what it says, and that it announces each change once."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.bootstrap import watching
+from shared.errors import Misconfigured
+from shared.settings.values import WatchSettings
+from shared.watching.rules import Channel, ChannelKind, Rules
+from tests.support.building import IDENTITY, body, dataset, packed, source, step
+from tests.support.building import lineage as columns_of
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+from tests.support.webhook_server import webhook_server
+
+MASKED = step("DIRECT", "TRANSFORMATION", masking=True)
+
+
+def write(parts: Parts, run: str, minute: float, how: dict[str, Any], *columns: str) -> None:
+    """A run of one job that writes `clean` from `raw`."""
+    schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
+    edges = columns_of({name: [source("raw", name, how)] for name in columns})
+    written = dataset("clean", schema=schema, columnLineage=edges)
+    read = dataset("raw", schema=schema)
+    event = body(run=run, application=run, minute=minute, inputs=[read], outputs=[written])
+    for place in post(parts.storage, packed(event)):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+
+
+@pytest.fixture
+def parts() -> Parts:
+    """A record with one job, which masks."""
+    found = Parts()
+    write(found, "one", 0, MASKED, "mail", "id")
+    return found
+
+
+def rules(folder: Path, text: str = "") -> str:
+    file = folder / "watch.toml"
+    log = (folder / "messages.jsonl").as_posix()
+    file.write_text(text or f'[channels.log]\nkind = "file"\npath = "{log}"\n[[rules]]\nto = ["log"]\n')
+    return str(file)
+
+
+def test_a_change_is_announced_once(parts: Parts, tmp_path: Path) -> None:
+    file = rules(tmp_path)
+    first = parts.run("watch", "--once", "--rules", file)
+    assert (first.exit_code, first.output.strip()) == (0, "0 messages decided, 0 sent")
+    write(parts, "two", 9, IDENTITY, "email", "id")
+    plan = parts.run("watch", "--plan")
+    assert plan.exit_code == 0
+    assert "3 messages would be decided" in plan.output
+    assert "Mask lost: raw" in plan.output
+    done = parts.run("watch", "--once", "--rules", file, "--json")
+    assert json.loads(done.output) == {"looked": True, "decided": 3, "sent": 3, "refused": 0, "failed": 0, "quiet": 0}
+    lines = [json.loads(line) for line in (tmp_path / "messages.jsonl").read_text().splitlines()]
+    assert sorted((each["topic"], each["subject"]["name"]) for each in lines) == [
+        ("mask", "raw"),
+        ("schema", "clean"),
+        ("schema", "raw"),
+    ]
+    (schema,) = (each for each in lines if (each["topic"], each["subject"]["name"]) == ("schema", "raw"))
+    assert [each["text"] for each in schema["changes"]] == ["column mail was renamed to email"]
+    assert schema["severity"] == "breaking"
+    assert [each["column"] for each in schema["hit"]["columns"]] == ["mail"], "as it was called when it was hit"
+    assert [each["name"] for each in schema["hit"]["datasets"]] == ["clean"]
+    assert schema["hit"]["process_count"] == 1
+    for _ in range(3):
+        assert "0 messages decided, 0 sent" in parts.run("watch", "--once", "--rules", file).output
+    assert "0 messages would be decided" in parts.run("watch", "--plan").output
+
+
+def test_the_messages_of_a_plan_are_json_too(parts: Parts, tmp_path: Path) -> None:
+    parts.run("watch", "--once", "--rules", rules(tmp_path))
+    write(parts, "two", 9, IDENTITY, "mail", "id")
+    (message, *_) = json.loads(parts.run("watch", "--plan", "--json").output)["messages"]
+    assert message["subject"]["name"] == "raw"
+    assert message["severity"] == "breaking"
+
+
+def test_a_channel_that_fails_is_an_exit_code(parts: Parts, tmp_path: Path) -> None:
+    text = '[channels.team]\nkind = "slack"\n[[rules]]\nto = ["team"]\n'
+    with webhook_server() as server:
+        settings = WatchSettings(webhooks=(("team", server.url("slack")),))
+        parts.worker = replace(parts.worker, watch_settings=settings)
+        file = rules(tmp_path, text)
+        assert parts.run("watch", "--once", "--rules", file).exit_code == 0
+    write(parts, "two", 9, IDENTITY, "mail", "id")
+    failed = parts.run("watch", "--once", "--rules", file)
+    assert failed.exit_code == 1
+    assert "1 channel failed and will be tried again" in failed.output
+
+
+def test_wrong_rules_are_told_all_at_once(parts: Parts, tmp_path: Path) -> None:
+    text = '[channels.log]\nkind = "fil"\npath = "x"\n\n[[rules]]\ntopics = ["shema"]\nto = ["lo"]\n'
+    said = parts.run("watch", "--once", "--rules", rules(tmp_path, text))
+    assert said.exit_code == 2
+    words = " ".join(said.output.split())
+    assert "did you mean 'file'?" in words
+    assert "line 6: topic is 'shema'" in words
+    assert "there is no channel 'lo'; did you mean 'log'?" in words
+
+
+def test_without_rules_the_command_says_where_they_come_from(parts: Parts, tmp_path: Path) -> None:
+    said = parts.run("watch", "--once")
+    assert said.exit_code == 2
+    assert "THROUGHLINE_WATCH" in said.output
+    missing = parts.run("watch", "--once", "--rules", str(tmp_path / "none.toml"))
+    assert missing.exit_code == 2
+    assert "can't be read" in missing.output
+
+
+def test_a_webhook_without_an_address_is_refused() -> None:
+    channels = (Channel(name="team", kind=ChannelKind.TEAMS),)
+    with pytest.raises(Misconfigured, match="THROUGHLINE_WATCH_WEBHOOKS to team="):
+        watching(Rules(channels=channels), WatchSettings())
+
+
+def test_telemetry_is_left_to_the_sweeper(parts: Parts, tmp_path: Path) -> None:
+    file = rules(tmp_path, '[channels.mail]\nkind = "telemetry"\n[[rules]]\nto = ["mail"]\n')
+    parts.run("watch", "--once", "--rules", file)
+    write(parts, "two", 9, IDENTITY, "mail", "id")
+    said = parts.run("watch", "--once", "--rules", file)
+    assert "left to the sweeper" in " ".join(said.output.split())
+    assert "1 message decided, 0 sent" in said.output

@@ -1,0 +1,1 @@
+"""OpenLineage's consumer scenarios, sent to Throughline."""

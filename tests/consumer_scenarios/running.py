@@ -1,0 +1,89 @@
+"""Read the consumer scenarios of OpenLineage's compatibility-tests, and send one to a receiver with its catalog."""
+
+import io
+import subprocess
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from shared.atlas.column_mapping import column_pairs
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.ingest.receiver import receive
+from shared.reporting.run_report import run_report
+from shared.storage.memory import MemoryStorage
+from tests.support.placeholder_columns import run
+
+SCENARIOS = "consumer/scenarios"
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+def scenarios_in(folder: Path) -> dict[str, tuple[bytes, ...]]:
+    """The events of each scenario in a copy of the repository: a work tree, or a git directory without one."""
+    found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+    for path, content in _files(folder):
+        parts = PurePosixPath(path).parts
+        if len(parts) == len(("consumer", "scenarios", "NAME", "events", "FILE")) and parts[3] == "events":
+            found[parts[2]][parts[4]] = content
+    return {name: tuple(events[file] for file in sorted(events)) for name, events in sorted(found.items())}
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    if (folder / SCENARIOS).is_dir():
+        for path in sorted((folder / SCENARIOS).rglob("*.json")):
+            yield path.relative_to(folder).as_posix(), path.read_bytes()
+        return
+    command = ["git", "-C", str(folder), "archive", "HEAD", SCENARIOS]
+    packed = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            if content and member.name.endswith(".json"):
+                yield member.name, content.read()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerState:
+    """What a scenario leaves: the state of each run by its stored id, the parts of events that were left out, and the
+    processes of the catalog.
+    """
+
+    runs: Mapping[str, str]
+    omitted: tuple[str, ...]
+    processes: tuple[ProcessEntity, ...]
+
+    @property
+    def document(self) -> list[dict[str, Any]]:
+        """The processes for comparison: names, inputs and outputs, and pairs of columns."""
+        return [
+            {
+                "qualified_name": each.qualified_name,
+                "name": dict(each.attributes)["name"],
+                "inputs": [name for _, name in each.inputs],
+                "outputs": [name for _, name in each.outputs],
+                "columns": sorted(
+                    f"{read}#{column} -> {written}#{made}"
+                    for (read, column), (written, made) in column_pairs(dict(each.attributes)["columnMapping"])
+                ),
+            }
+            for each in self.processes
+        ]
+
+
+def consume(events: Iterable[bytes]) -> ConsumerState:
+    """Receive, process and publish these events. Raises Refused for one that the receiver does not accept."""
+    bodies = tuple(events)
+    probe = MemoryStorage()
+    receipts = [receive(probe, each, most_bytes=_MOST_BYTES) for each in bodies]
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    run(storage, catalog, *bodies)
+    runs = sorted({each.run_id for each in receipts if each.run_id})
+    reports = {each: run_report(storage, each) for each in runs}
+    return ConsumerState(
+        runs={each: report.state if report else "ignored" for each, report in reports.items()},
+        omitted=tuple(part for each in receipts for part in each.omitted),
+        processes=tuple(catalog.processes[name] for name in sorted(catalog.processes)),
+    )

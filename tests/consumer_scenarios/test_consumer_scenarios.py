@@ -1,0 +1,255 @@
+"""The shapes of OpenLineage's six consumer scenarios, with events of our own; the scenarios themselves are read by
+`python -m tests.consumer_scenarios FOLDER`.
+"""
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.consumer_scenarios.__main__ import ENTRY, main
+from tests.consumer_scenarios.running import consume, scenarios_in
+from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source, step
+from tests.support.events import run_id
+
+AGGREGATION = step("DIRECT", "AGGREGATION")
+HDFS = "hdfs://cluster"
+WAREHOUSE = "/user/hive/warehouse"
+
+
+def _table(name: str, columns: Sequence[str] = (), **facets: Any) -> Json:
+    """A Hive table as Spark names it: by its folder, with the catalog's name beside it."""
+    links = {"identifiers": [{"namespace": "hive://metastore:9083", "name": f"default.{name}", "type": "TABLE"}]}
+    schema = {"fields": [{"name": each, "type": "int"} for each in columns]}
+    more: Json = {"symlinks": links, **({"schema": schema} if columns else {}), **facets}
+    return dataset(f"{WAREHOUSE}/{name}", HDFS, **more)
+
+
+def _copied(name: str, columns: Sequence[str]) -> Json:
+    fields = {each: [source(f"{WAREHOUSE}/{name}", each, IDENTITY, namespace=HDFS)] for each in columns}
+    return lineage(fields)
+
+
+def _simple_run_event() -> list[Json]:
+    """One COMPLETE event without facets, whose run's id is a word."""
+    told = body(application=None, job_facets={}, inputs=[dataset("d.t.in", "bigquery")])
+    told["outputs"] = [dataset("d.t.out", "bigquery")]
+    told["run"] = {"runId": "some run", "facets": {}}
+    told["job"] = {"namespace": "word", "name": "job", "facets": {}}
+    return [told]
+
+
+def _join() -> list[Json]:
+    """Two tables are created, then joined, aggregated and written to a place."""
+    columns = lineage(
+        {
+            "ident": [source("/t/one", "a", IDENTITY)],
+            "total": [source("/t/two", "c", AGGREGATION)],
+        }
+    )
+    out = dataset("/t/out", columnLineage=columns)
+    created = {"lifecycleStateChange": "CREATE"}
+    return [
+        body("START", application=None, run="app", app_name="cll"),
+        *(
+            body(
+                run=name,
+                application="app",
+                app_name="cll",
+                job=f"execute_create_table_command.{name}",
+                minute=1,
+                outputs=[dataset(f"/t/{name}", lifecycleStateChange=created)],
+            )
+            for name in ("one", "two")
+        ),
+        *(
+            body(
+                kind,
+                run="join",
+                application="app",
+                app_name="cll",
+                job="execute_create_hive_table_as_select_command.out",
+                minute=minute,
+                inputs=["/t/one", "/t/two"],
+                outputs=[out],
+            )
+            for minute, kind in enumerate(("START", "RUNNING", "COMPLETE"), start=2)
+        ),
+        body(application=None, run="app", app_name="cll", minute=6),
+    ]
+
+
+def _airflow() -> list[Json]:
+    """Tasks of a DAG: one copies, one deletes, one only reads, one does neither."""
+    kinds = {"jobType": {"integration": "AIRFLOW", "jobType": "TASK", "processingType": "BATCH"}}
+    tasks: dict[str, tuple[list[Json], list[Json]]] = {
+        "copy": ([dataset("a.txt", "gs://bucket")], [dataset("b.txt", "gs://bucket")]),
+        "delete": ([dataset("a.txt", "gs://bucket")], []),
+        "make": ([], [dataset("c.txt", "gs://bucket")]),
+        "wait": ([], []),
+    }
+    return [
+        body("START", application=None, run="dag", app_name="dag", job_facets=kinds),
+        *(
+            body(
+                kind,
+                run=task,
+                application="dag",
+                app_name="dag",
+                job=task,
+                minute=minute,
+                job_facets=kinds,
+                inputs=read if kind == "COMPLETE" else (),
+                outputs=written if kind == "COMPLETE" else (),
+            )
+            for task, (read, written) in tasks.items()
+            for minute, kind in ((1, "START"), (2, "COMPLETE"))
+        ),
+        body(application=None, run="dag", app_name="dag", minute=3, job_facets=kinds),
+    ]
+
+
+def _bigquery() -> list[Json]:
+    """A public table is shown, then counted into files; RUNNING events name less than the others."""
+    table = dataset("public.samples.words", "bigquery")
+    fields = {"sum(n)": [source("public.samples.words", "n", AGGREGATION, namespace="bigquery")]}
+    out = dataset("/tmp/outputs/words", columnLineage=lineage(fields))  # noqa: S108 - a name in an event
+    told: dict[str, Any] = {
+        "application": "app",
+        "app_name": "words",
+        "run": "save",
+        "job": "adaptive_spark_plan.outputs_words",
+    }
+    return [
+        body("START", application=None, run="app", app_name="words"),
+        body("START", application="app", app_name="words", run="show", job="adaptive_spark_plan", inputs=[table]),
+        body(application="app", app_name="words", run="show", job="adaptive_spark_plan", minute=1, inputs=[table]),
+        body("START", minute=2, inputs=[table], outputs=[out], **told),
+        body("RUNNING", minute=3, outputs=[out], **told),
+        body("COMPLETE", minute=4, inputs=[table], outputs=[out], **told),
+        body(application=None, run="app", app_name="words", minute=5),
+    ]
+
+
+def _insert(*, application: bool) -> list[Json]:
+    """A Hive table is copied; the application's own events are there, or are not."""
+    told: dict[str, Any] = {"application": "app", "app_name": "copy", "run": "copy"}
+    copied = [
+        body(
+            kind,
+            minute=minute,
+            job="execute_insert_into_hive_table.warehouse_t2",
+            inputs=[_table("t1", ("a", "b"))],
+            outputs=[_table("t2", ("a", "b"), columnLineage=_copied("t1", ("a", "b")))],
+            **told,
+        )
+        for minute, kind in ((5, "START"), (6, "RUNNING"), (7, "COMPLETE"))
+    ]
+    if not application:
+        return copied
+    dropped = {"lifecycleStateChange": "DROP"}
+    more: dict[str, Any] = {"application": "app", "app_name": "copy"}
+    return [
+        body("START", application=None, run="app", app_name="copy"),
+        body(
+            minute=1,
+            run="drop",
+            job="drop_table.warehouse_t1",
+            outputs=[_table("t1", lifecycleStateChange=dropped)],
+            **more,
+        ),
+        body(minute=2, run="fill", job="execute_insert_into_hive_table.t1", outputs=[_table("t1", ("a", "b"))], **more),
+        *copied,
+        body(
+            minute=8,
+            run="ctas",
+            job="execute_create_hive_table_as_select_command.default_t2",
+            outputs=[_table("t2", ("a", "b"), lifecycleStateChange={"lifecycleStateChange": "CREATE"})],
+            **more,
+        ),
+        body(application=None, run="app", app_name="copy", minute=9),
+    ]
+
+
+T1, T2 = "default.t1@metastore", "default.t2@metastore"
+SHAPES: dict[str, tuple[list[Json], dict[tuple[tuple[str, ...], str], tuple[str, ...]]]] = {
+    "simple_run_event": (_simple_run_event(), {(("bigquery://d/t/in",), "bigquery://d/t/out"): ()}),
+    "CLL": (
+        _join(),
+        {
+            (("file:///t/one", "file:///t/two"), "file:///t/out"): (
+                "file:///t/one#a -> file:///t/out#ident",
+                "file:///t/two#c -> file:///t/out#total",
+            )
+        },
+    ),
+    "airflow": (_airflow(), {(("gs://bucket/a.txt",), "gs://bucket/b.txt"): ()}),
+    "spark_dataproc_bigquery_shakespare": (
+        _bigquery(),
+        {
+            (("bigquery://public/samples/words",), "file:///tmp/outputs/words"): (
+                "bigquery://public/samples/words#n -> file:///tmp/outputs/words#sum(n)",
+            )
+        },
+    ),
+    "spark_dataproc_simple_producer_test": (
+        _insert(application=False),
+        {((T1,), T2): (f"{T1}#a -> {T2}#a", f"{T1}#b -> {T2}#b")},
+    ),
+    "spark_dataproc_simple_producer_test_complete": (
+        _insert(application=True),
+        {((T1,), T2): (f"{T1}#a -> {T2}#a", f"{T1}#b -> {T2}#b")},
+    ),
+}
+
+
+@pytest.mark.parametrize(("events", "expected"), SHAPES.values(), ids=SHAPES)
+def test_a_scenario_gives_its_processes(
+    events: list[Json], expected: dict[tuple[tuple[str, ...], str], tuple[str, ...]]
+) -> None:
+    state = consume(map(packed, events))
+    assert state.omitted == ()
+    assert {(tuple(each["inputs"]), *each["outputs"]): tuple(each["columns"]) for each in state.document} == expected
+    assert set(state.runs.values()) <= {"contributed", "skipped"}
+
+
+def test_the_entry_has_a_scenario_for_each_shape() -> None:
+    assert {path.name for path in (ENTRY / "scenarios").iterdir()} == SHAPES.keys()
+    for name in SHAPES:
+        config = json.loads((ENTRY / f"scenarios/{name}/config.json").read_text())
+        for test in config["tests"]:
+            assert json.loads((ENTRY / f"scenarios/{name}" / test["path"]).read_text())
+
+
+def _copy(folder: Path, events: dict[str, Json]) -> None:
+    for name, event in events.items():
+        path = folder / f"consumer/scenarios/{name}/events/1.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(event))
+
+
+def test_a_work_tree_and_a_git_directory_are_read_alike(tmp_path: Path) -> None:
+    _copy(tmp_path / "tree", {"simple_run_event": _simple_run_event()[0]})
+    git = ["git", "-C", str(tmp_path / "tree"), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *words], check=True, timeout=60)
+    subprocess.run(
+        ["git", "clone", "-q", "--bare", str(tmp_path / "tree"), str(tmp_path / "bare")],
+        check=True,
+        timeout=60,
+    )
+    expected = {"simple_run_event": (json.dumps(_simple_run_event()[0]).encode(),)}
+    assert scenarios_in(tmp_path / "tree") == scenarios_in(tmp_path / "bare") == expected
+
+
+def test_a_scenario_that_gives_something_else_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = {**_simple_run_event()[0], "run": {"runId": ""}}
+    _copy(tmp_path, {"simple_run_event": _simple_run_event()[0], "airflow": refused})
+    assert main([str(tmp_path)]) == 1
+    told = capsys.readouterr().out
+    assert "simple_run_event: 1 events, 1 runs, 1 processes: differs" in told
+    assert "airflow: an event was refused: A run's id must not be empty" in told
+    assert run_id("run") not in told

@@ -1,0 +1,100 @@
+"""The watch loses no message and decides none twice, wherever it is cut off; planted defects are detected."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from shared.announcing.outbox import all_decided
+from shared.storage.port import Row
+from shared.storage_layout import CONTROL, WATCH
+from tests.faults.fault_injection import Rates
+from tests.faults.watching import Plan, RecordingStorage, differences, main, plan_of, simulate
+
+SHARE = 50
+"""Histories that every test run simulates."""
+
+
+def test_every_history_ends_as_if_nothing_had_failed() -> None:
+    met, decided = Counter[str](), 0
+    for seed in range(SHARE):
+        ended = simulate(plan_of(seed))
+        met += ended.met
+        decided += sum(1 for _ in all_decided(ended.storage))
+        assert not (wrong := differences(ended)), f"python -m tests.faults.watching --seeds {seed} {seed + 1}: {wrong}"
+    assert {*(name for name in Rates.__slots__ if name != "refused"), "channel"} <= set(met), "each kind was met"
+    assert decided > 4 * SHARE
+
+
+CALM = Plan(seed=2, states=3, seconds=700.0)
+
+
+def test_without_faults_each_message_is_sent_once() -> None:
+    ended = simulate(CALM)
+    assert differences(ended) == []
+    assert ended.channels["all"].taken
+    assert set(ended.channels["all"].taken.values()) == {1}
+
+
+@pytest.mark.parametrize("kind", ["death before", "death after", "after", "before", "late", "race"])
+def test_struck_at_any_one_call_no_message_is_lost_and_none_decided_twice(kind: str) -> None:
+    """The same history again and again, each time with another of the calls of its first announcement struck."""
+    calls = simulate(CALM).calls
+    met = 0
+    for number in range(1, calls + 1):
+        ended = simulate(replace(CALM, at=(number, kind)))
+        met += ended.met[kind]
+        assert differences(ended) == [], f"call {number}"
+    assert met > calls / 2
+
+
+class AnnouncesFirst(RecordingStorage):
+    """The defect: a comparison is closed before its messages are decided."""
+
+    def replace(self, table: str, row: Row) -> str | None:
+        if table == CONTROL and row.values.get("pending"):
+            row = replace(row, values={**row.values, "announced": row.values["pending"]})
+        return super().replace(table, row)
+
+
+class ForgetsDecisions(RecordingStorage):
+    """The defect: a message is put on record although it is there."""
+
+    def insert(self, table: str, row: Row) -> str | None:
+        if table == WATCH and row.partition == "decided":
+            self.delete(table, row.partition, row.key)
+        return super().insert(table, row)
+
+
+class ListsNothing(RecordingStorage):
+    """The defect: what was decided is listed for a channel at the first attempt only."""
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        self.tried: set[str] = set()
+
+    def insert(self, table: str, row: Row) -> str | None:
+        if table == WATCH and row.partition == "decided":
+            self.tried.add(row.key)
+            if super().read(table, row.partition, row.key):
+                self.tried.discard(row.key)
+        if table == WATCH and row.partition.startswith("open|") and row.key.rpartition("|")[2] not in self.tried:
+            return "etag"
+        return super().insert(table, row)
+
+
+@pytest.mark.parametrize("defect", [AnnouncesFirst, ForgetsDecisions, ListsNothing])
+def test_a_planted_defect_is_detected(defect: type[RecordingStorage]) -> None:
+    wrong = {what for seed in range(SHARE // 2) for what in _wrong(seed, defect)}
+    assert wrong
+
+
+def _wrong(seed: int, defect: type[RecordingStorage]) -> list[str]:
+    plan = plan_of(seed)
+    plan = replace(plan, rates=replace(plan.rates, death=0.03))
+    return differences(simulate(plan, defect))
+
+
+def test_the_command_tells_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seeds", "0", "3"]) == 0
+    assert "3 histories" in capsys.readouterr().out

@@ -1,0 +1,311 @@
+"""`python -m tests.faults.watching`: histories of the watch with failing storage and channels, and how they must end.
+
+Lineage passes through some states while several workers watch it. Storage fails in every way that calls over a network
+fail, workers die at any call, channels fail or die with a message in hand. Then nothing fails any more, and:
+
+- the messages on record are those between each announced state and the next: none lost, none decided twice;
+- the last state is announced;
+- each channel has got each of its messages, more than once only where something failed.
+
+python -m tests.faults.watching --seeds 0 2000
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from datetime import time as dt_time
+from functools import partial
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from shared.announcing.outbox import all_decided, listed
+from shared.announcing.port import TAKEN, Answer, Never, NotNow
+from shared.announcing.rounds import WatchOptions, watch
+from shared.announcing.standing import Standing, standing
+from shared.errors import Retry
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row
+from shared.storage_layout import CONTROL, SNAPSHOTS, WATCH
+from shared.watching.comparing.changes import Severity
+from shared.watching.comparing.snapshot import Snapshot, unpacked
+from shared.watching.messages import Message, messages
+from shared.watching.rules import Channel, ChannelKind, Quiet, Rule, Rules
+from tests.faults.fault_injection import Faults, Faulty, Rates
+from tests.faults.scheduler import Killed, Scheduler
+from tests.support.states import state
+
+EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
+RULES = Rules(
+    channels=tuple(Channel(name=name, kind=ChannelKind.FILE, path=name) for name in ("all", "worst")),
+    rules=(Rule(at_least=Severity.RISKY, to=("worst", "all")), Rule(to=("all",))),
+)
+_CALM_ROUNDS = 400
+_QUIET = Quiet(begins=dt_time(0, 10), ends=dt_time(0, 25), zone=ZoneInfo("UTC"))
+_NO_RATES = Rates()
+
+
+class RecordingStorage(MemoryStorage):
+    """Memory that keeps what was announced, and every state that was ever stored."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.announced: list[str] = []
+        self.states: dict[str, bytes] = {}
+        self.decisions = Counter[str]()
+
+    def put_new(self, container: str, name: str, data: bytes) -> bool:
+        if container == SNAPSHOTS:
+            self.states[name] = data
+        return super().put_new(container, name, data)
+
+    def insert(self, table: str, row: Row) -> str | None:
+        return self._noted(table, row, super().insert(table, row))
+
+    def replace(self, table: str, row: Row) -> str | None:
+        return self._noted(table, row, super().replace(table, row))
+
+    def _noted(self, table: str, row: Row, etag: str | None) -> str | None:
+        if etag and table == WATCH and row.partition == "decided" and row.values["open"] == "worst,all":
+            self.decisions[row.key] += 1
+        if etag and table == CONTROL and row.partition == "watch":
+            announced = str(row.values["announced"])
+            if announced and announced not in self.announced[-1:]:
+                self.announced.append(announced)
+        return etag
+
+
+@dataclass(slots=True, kw_only=True)
+class FaultyChannel:
+    """A channel that fails, or dies with a message before or after it was taken, as chance has it."""
+
+    scheduler: Scheduler
+    chance: random.Random
+    failing: float = 0.0
+    dying: float = 0.0
+    refusing: str = ""
+    taken: Counter[str] = field(default_factory=Counter)
+    refused: set[str] = field(default_factory=set)
+    met: int = 0
+    waits: bool = False
+
+    def send(self, message: Message) -> Answer:
+        self.scheduler.sleep(self.chance.expovariate(2.0))
+        draw = self.chance.random()
+        if draw < self.failing:
+            self.met += 1
+            return NotNow(why="by chance", after=self.chance.choice((0.0, 30.0, 600.0)))
+        if draw < self.failing + self.dying / 2:
+            self.met += 1
+            self.scheduler.kill(whole_process=False)
+        if self.refusing and message.subject.name == self.refusing:
+            self.refused.add(message.id)
+            return Never(why="by name")
+        self.taken[message.id] += 1
+        if draw < self.failing + self.dying:
+            self.met += 1
+            self.scheduler.kill(whole_process=False)
+        return TAKEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a history goes; all of it follows from `seed`. `at` strikes one call to storage, by number; workers watch for
+    `seconds` with faults.
+    """
+
+    seed: int = 0
+    workers: int = 1
+    states: int = 4
+    rates: Rates = _NO_RATES
+    at: tuple[int, str] | None = None
+    failing: float = 0.0
+    dying: float = 0.0
+    quiet: bool = False
+    seconds: float = 3700.0
+
+
+def plan_of(seed: int) -> Plan:
+    """The history of a seed."""
+    draw = random.Random(f"watch {seed}")
+
+    def rate() -> float:
+        return draw.choice((0.0, 0.0, draw.uniform(0, 0.1)))
+
+    return Plan(
+        seed=seed,
+        workers=draw.randint(1, 3),
+        states=draw.randint(2, 6),
+        rates=Rates(
+            before=rate(), after=rate(), late=rate(), race=rate(), slow=rate(), torn=rate(), death=draw.uniform(0, 0.03)
+        ),
+        failing=draw.choice((0.0, 0.3)),
+        dying=draw.choice((0.0, 0.1)),
+        quiet=draw.random() < 0.3,
+    )
+
+
+def random_state(chance: random.Random) -> Snapshot:
+    """A small state of lineage, often like another one."""
+    tables = ("a", "b", "c")
+    schemas = {table: "k:int " + " ".join(f"{name}:int" for name in "xyz" if chance.random() < 0.7) for table in tables}
+    jobs = {
+        "load": ["a.k > b.k", *(["a.x > b.x"] if chance.random() < 0.5 else ["a.x > b.x mask"])],
+        "more": ["b.k > c.k"],
+    }
+    if chance.random() < 0.5:
+        jobs["late"] = ["a.y > c.y"]
+    return state(jobs, schemas)
+
+
+@dataclass(slots=True, kw_only=True)
+class Ended:
+    """How a history ended: storage, channels, the states it went through, what was met, calls before the calm."""
+
+    storage: RecordingStorage
+    channels: dict[str, FaultyChannel]
+    states: list[Snapshot]
+    met: Counter[str]
+    calls: int
+
+
+def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorage) -> Ended:
+    """Live through a history, then go on without faults until nothing is open. `storage_class`: memory, or one with a
+    planted defect.
+    """
+    scheduler = Scheduler()
+    chance = random.Random(f"states {plan.seed}")
+    states = [random_state(chance) for _ in range(plan.states)]
+    changes_at = sorted(chance.random() * (plan.seconds - 100) for _ in states[1:])
+    storage = storage_class(clock=lambda: scheduler.now)
+    faults = Faults(
+        scheduler=scheduler,
+        chance=random.Random(f"faults {plan.seed}"),
+        rates=plan.rates,
+        at=plan.at,
+        later=lambda at, act: scheduler.schedule(at, partial(_land, act)),
+    )
+    reached: Any = Faulty(storage, "storage", faults)
+    channels = {
+        each.name: FaultyChannel(
+            scheduler=scheduler,
+            chance=random.Random(f"{each.name} {plan.seed}"),
+            failing=plan.failing,
+            dying=plan.dying,
+            refusing="c" if plan.seed % 5 == 4 else "",
+        )
+        for each in RULES.channels
+    }
+    options = WatchOptions(
+        rules=Rules(channels=RULES.channels, rules=RULES.rules, quiet=_QUIET if plan.quiet else None),
+        senders=channels,
+        every=timedelta(minutes=3),
+        now=lambda: EPOCH + timedelta(seconds=scheduler.now),
+        seconds=lambda: scheduler.now,
+    )
+
+    def look() -> Snapshot:
+        scheduler.sleep(chance.random())
+        return states[sum(at <= scheduler.now for at in changes_at)]
+
+    def work() -> None:
+        rest = random.Random(f"rest {plan.seed}")
+        while scheduler.now < plan.seconds:
+            try:
+                watch(reached, options, look)
+            except Killed:
+                scheduler.revive()
+                if scheduler.failed:
+                    return
+            except Retry:
+                pass
+            scheduler.sleep(rest.uniform(20, 100))
+
+    scheduler.run([work] * plan.workers, processes=plan.workers)
+    calls = faults.calls
+    faults.rates, faults.at = _NO_RATES, None
+    for channel in channels.values():
+        channel.failing = channel.dying = 0.0
+    for _ in range(_CALM_ROUNDS):
+        scheduler.now += 120.0
+        watch(storage, options, look)
+        if not any(True for name in channels for _ in listed(storage, name)) and _is_announced(storage, states[-1]):
+            break
+    met = faults.met + Counter({"channel": sum(each.met for each in channels.values())})
+    return Ended(storage=storage, channels=channels, states=states, met=met, calls=calls)
+
+
+def _land(act: Any) -> None:
+    act()
+
+
+def _is_announced(storage: RecordingStorage, last: Snapshot) -> bool:
+    now: Standing = standing(storage, "record")
+    return not now.pending and bool(now.announced) and unpacked(storage.states[now.announced]) == last
+
+
+def differences(ended: Ended) -> list[str]:
+    """How the end of a history differs from what it must be."""
+    storage, chain = ended.storage, ended.storage.announced
+    expected: dict[str, Message] = {}
+    for before, after in pairwise(chain):
+        first, second = (unpacked(storage.states[name]) for name in (before, after))
+        expected |= {each.id: each for each in messages(first, second, comparison=after, now=EPOCH)}
+    found = {each.message.id: each for each in all_decided(storage)}
+    due = {name: {key for key, each in expected.items() if name in RULES.channels_for(each)} for name in ended.channels}
+    wrong = {
+        "a message is lost": expected.keys() - found.keys(),
+        "a message is on record that no change explains": found.keys() - expected.keys(),
+        "a message is decided twice": any(count > 1 for count in storage.decisions.values()),
+        "a message says something else": any(
+            _content(found[key].message) != _content(expected[key]) for key in found.keys() & expected.keys()
+        ),
+        "the last state is not announced": not _is_announced(storage, ended.states[-1]),
+        "a message is still open": any(each.open for each in found.values()),
+        "a channel's list is not empty": any(True for name in ended.channels for _ in listed(storage, name)),
+        "a channel lacks a message": any(
+            due[name] != set(each.taken) | each.refused for name, each in ended.channels.items()
+        ),
+        "a message was sent twice though nothing failed": set(ended.met) <= {"well", "channel"}
+        and not ended.met["channel"]
+        and any(count > 1 for each in ended.channels.values() for count in each.taken.values()),
+        "an old state was left": len(list(storage.blobs(SNAPSHOTS, "record/"))) > 1 and set(ended.met) <= {"well"},
+    }
+    return [what for what, is_so in wrong.items() if is_so]
+
+
+def _content(message: Message) -> tuple[object, ...]:
+    return message.title, message.changes, message.hit, message.subject
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line: 0 when all histories ended as they must, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.watching", description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), default=(0, 2000))
+    first, before = parser.parse_args(arguments).seeds
+    began, failed, met, decided = time.monotonic(), 0, Counter[str](), 0
+    for seed in range(first, before):
+        ended = simulate(plan_of(seed))
+        met += ended.met
+        decided += sum(1 for _ in all_decided(ended.storage))
+        if wrong := differences(ended):
+            failed += 1
+            sys.stdout.write(f"seed {seed}: {'; '.join(wrong)}\n")
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in met.most_common())
+    seconds = time.monotonic() - began
+    sys.stdout.write(
+        f"{before - first:,} histories, {decided:,} messages ({kinds}) in {seconds:.0f} s: {failed} ended wrong\n"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    import logging
+
+    logging.disable()
+    sys.exit(main())

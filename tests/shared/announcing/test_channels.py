@@ -1,0 +1,268 @@
+"""Channels: what they send is what Slack's and Teams' documentation shows; trouble of one holds up no other."""
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from datetime import time as clock
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from msgspec import structs
+
+from shared.announcing.delivery import MAX_KEPT, MAX_SENT
+from shared.announcing.local_channels import FileChannel, TelemetryChannel
+from shared.announcing.outbox import all_decided, decide, listed
+from shared.announcing.port import TAKEN, Never, NotNow, Sender
+from shared.announcing.rounds import Watched, WatchOptions, watch
+from shared.announcing.webhook import Webhook
+from shared.concurrency.parallel_map import ParallelMap
+from shared.storage.memory import MemoryStorage
+from shared.telemetry.acts import Acts
+from shared.telemetry.lines import line_of
+from shared.watching.comparing.changes import Severity
+from shared.watching.comparing.snapshot import Snapshot
+from shared.watching.messages import Message, decoded, messages
+from shared.watching.rendering import Form, body
+from shared.watching.rules import Channel, ChannelKind, Quiet, Rule, Rules
+from shared.watching.signing import MAX_AGE, MESSAGE, SIGNATURE, verified
+from tests.support.states import state
+from tests.support.webhook_server import Trouble, WebhookServer, judge_slack, judge_teams, webhook_server
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+SIGNED_BY = "a word of the test"
+JOBS = {"load": ["raw.id > orders.id"], "more": ["orders.id > report.id"]}
+BEFORE = state(JOBS, {"raw": "id:int", "orders": "id:int"})
+AFTER = state(
+    {**JOBS, "late": ["other.id > orders.id"]}, {"raw": "id:string new:int", "orders": "id:int", "other": "id:int"}
+)
+
+
+def found() -> tuple[Message, ...]:
+    return messages(BEFORE, AFTER, comparison="one", now=NOW)
+
+
+def wide(name: str) -> Message:
+    """A message with more changes, and longer names, than any receiver takes."""
+    columns = [f"{name}{number}" for number in range(300)]
+    before = state(
+        {"load": [f"raw.{each} > orders.{each}" for each in columns]},
+        {"raw": " ".join(f"{each}:int" for each in columns)},
+    )
+    after = state({"load": ["raw.k > orders.k"]}, {"raw": "k:int"})
+    (message, *_) = sorted(messages(before, after, comparison="wide", now=NOW), key=lambda each: -each.count)
+    return message
+
+
+@pytest.mark.parametrize("form", [Form.SLACK, Form.TEAMS])
+@pytest.mark.parametrize("name", ["c", "x" * 250, "ü" * 250, "<!channel>&", "[a](//example.com)"])
+def test_each_form_is_within_the_receiver_s_limits(form: Form, name: str) -> None:
+    judge = {Form.SLACK: judge_slack, Form.TEAMS: judge_teams}[form]
+    message = wide(name)
+    raw = body(message, form)
+    assert judge(json.loads(raw), raw) == []
+    assert form is Form.SLACK or "](" not in raw.decode(), "a name is no link"
+    assert any(each in raw.decode() for each in ("more", "…")), "what is left off is told"
+
+
+def test_the_judges_see_what_is_wrong() -> None:
+    raw = body(found()[0], Form.SLACK)
+    document = json.loads(raw)
+    document["blocks"][0]["text"]["text"] = "x" * 151
+    assert judge_slack(document, raw)
+    assert judge_slack({"blocks": []}, raw)
+    card = json.loads(body(found()[0], Form.TEAMS))
+    assert judge_teams(card, b"x" * 29_000)
+    card["attachments"][0]["content"]["body"][0]["color"] = "red"
+    assert judge_teams(card, raw)
+
+
+def test_a_webhook_takes_the_message_and_knows_its_sender() -> None:
+    (first, *_) = found()
+    with webhook_server() as server:
+        for form, path in ((Form.SLACK, "slack"), (Form.TEAMS, "teams"), (Form.JSON, "any")):
+            assert Webhook(url=server.url(path), form=form, secret=SIGNED_BY).send(first) == TAKEN
+        assert server.wrong == []
+        for _, headers, raw in server.came:
+            header = headers[SIGNATURE.lower()]
+            now = int(time.time())
+            assert verified(SIGNED_BY, raw, header, now)
+            assert not verified(SIGNED_BY, raw + b" ", header, now)
+            assert not verified("another", raw, header, now)
+            assert not verified(SIGNED_BY, raw, header, now + MAX_AGE + 10)
+            assert headers[MESSAGE.lower()] == first.id
+        assert decoded(server.came[2][2]) == first
+        assert json.loads(server.came[0][2])["blocks"][0]["text"]["text"].endswith(first.title)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (400, Never),
+        (413, Never),
+        (403, NotNow),
+        (404, NotNow),
+        (410, NotNow),
+        (429, NotNow),
+        (500, NotNow),
+        (302, NotNow),
+    ],
+)
+def test_an_answer_says_whether_to_come_again(status: int, expected: type) -> None:
+    with webhook_server() as server:
+        server.trouble["any"] = Trouble(status=status, headers={"Retry-After": "90", "Location": server.url("slack")})
+        answer = Webhook(url=server.url("any"), form=Form.JSON).send(found()[0])
+    assert isinstance(answer, expected)
+    if isinstance(answer, NotNow):
+        assert answer.after == 90.0
+    assert server.came == [], "a redirect is not followed"
+
+
+def test_a_webhook_that_is_gone_or_slow_gives_no_address_away() -> None:
+    message = found()[0]
+    with webhook_server() as server:
+        server.trouble["slow"] = Trouble(pause=5)
+        slow = Webhook(url=server.url("slow?sig=SECRET"), form=Form.JSON, answer=0.2)
+        server.trouble["slow?sig=SECRET"] = Trouble(pause=5)
+        began = time.monotonic()
+        answer = slow.send(message)
+        assert time.monotonic() - began < 3
+        gone = server.url("gone?sig=SECRET")
+    away = Webhook(url=gone, form=Form.JSON).send(message)
+    for each in (answer, away):
+        assert isinstance(each, NotNow)
+        assert "SECRET" not in str(each)
+    assert "SECRET" not in repr(slow)
+
+
+# --- rounds with real receivers
+
+
+class Life:
+    """A watch over two states, with the channels of a test."""
+
+    def __init__(self, senders: Mapping[str, Sender], *, quiet: Quiet | None = None) -> None:
+        self.storage = MemoryStorage()
+        self.now = NOW
+        self.state: Snapshot = BEFORE
+        channels = tuple(Channel(name=name, kind=ChannelKind.WEBHOOK) for name in senders)
+        self.options = WatchOptions(
+            rules=Rules(channels=channels, rules=(Rule(to=tuple(senders)),), quiet=quiet),
+            senders=senders,
+            now=lambda: self.now,
+            parallel=ParallelMap(at_once=8),
+        )
+        assert self.round(BEFORE) == Watched(looked=True), "the first look only remembers"
+
+    def round(self, seen: Snapshot | None = None, *, after: timedelta = timedelta(hours=1)) -> Watched:
+        self.state = seen or self.state
+        self.now += after
+        done = watch(self.storage, self.options, lambda: self.state)
+        assert done is not None
+        return done
+
+
+def _webhook(server: WebhookServer, path: str, form: Form = Form.JSON) -> Webhook:
+    return Webhook(url=server.url(path), form=form, connect=1.0, answer=0.3)
+
+
+def test_a_channel_in_trouble_holds_up_no_other_and_gets_its_messages_later() -> None:
+    with webhook_server() as server:
+        troubles = {
+            "slow": Trouble(pause=3),
+            "busy": Trouble(status=429, headers={"Retry-After": "3000"}),
+            "broken": Trouble(status=500),
+            "gone": Trouble(status=410),
+        }
+        server.trouble.update(troubles)
+        life = Life(
+            {name: _webhook(server, name) for name in ("good", *troubles)}
+            | {"slack": _webhook(server, "slack", Form.SLACK)}
+        )
+        began = time.monotonic()
+        done = life.round(AFTER)
+        assert time.monotonic() - began < 3
+        number = len(found())
+        assert (done.decided, done.sent, done.failed) == (number, 2 * number, 4)
+        assert len(server.bodies("good")) == len(server.bodies("slack")) == number
+        again = life.round(after=timedelta(minutes=30))
+        assert (again.decided, again.sent, again.failed) == (0, 0, 3), "the busy one is left alone"
+        server.trouble.clear()
+        life.round(after=timedelta(hours=3))
+        for name in troubles:
+            assert [each["id"] for each in server.bodies(name)] == [each["id"] for each in server.bodies("good")]
+        assert life.round() == Watched(looked=True)
+        assert all(not each.open for each in all_decided(life.storage))
+
+
+def test_a_refused_message_is_not_sent_again_and_the_next_one_is() -> None:
+    with webhook_server() as server:
+        server.trouble["picky"] = Trouble(status=400)
+        life = Life({"picky": _webhook(server, "picky")})
+        done = life.round(AFTER)
+        assert (done.sent, done.refused, done.failed) == (0, len(found()), 0)
+        server.trouble.clear()
+        assert life.round(BEFORE).sent > 0
+        refused = [each for each in all_decided(life.storage) if each.refused]
+        assert len(refused) == len(found())
+        assert refused[0].refused == ("picky: HTTP 400 Bad Request",)
+
+
+def test_a_message_is_given_up_after_two_weeks() -> None:
+    with webhook_server() as server:
+        server.trouble["gone"] = Trouble(status=404)
+        life = Life({"gone": _webhook(server, "gone")})
+        life.round(AFTER)
+        assert life.round(after=MAX_KEPT + timedelta(hours=1)).refused == len(found())
+        assert list(listed(life.storage, "gone")) == []
+
+
+def test_a_flood_is_sent_in_portions() -> None:
+    with webhook_server() as server:
+        life = Life({"any": _webhook(server, "any")})
+        (first, *_) = found()
+        for number in range(MAX_SENT + 5):
+            assert decide(life.storage, structs.replace(first, id=f"{number:032}"), ["any"])
+        assert [life.round().sent for _ in range(3)] == [MAX_SENT, 5, 0]
+
+
+def test_quiet_hours_keep_what_is_not_breaking(tmp_path: Path) -> None:
+    quiet = Quiet(
+        begins=clock(22),
+        ends=clock(7),
+        zone=ZoneInfo("Europe/Berlin"),
+        unless=Severity.BREAKING,
+    )
+    life = Life({"file": FileChannel(path=tmp_path / "deep" / "messages.jsonl")}, quiet=quiet)
+    life.now = datetime(2026, 11, 23, 21, 30, tzinfo=UTC)
+    done = life.round(AFTER)
+    severities = [each.severity for each in found()]
+    assert done.sent == severities.count(Severity.BREAKING) == 1
+    assert done.quiet == len(severities) - 1
+    life.now = datetime(2026, 11, 24, 5, 30, tzinfo=UTC)
+    assert life.round(after=timedelta(minutes=20)).sent == 0, "06:50 in Berlin"
+    assert life.round(after=timedelta(minutes=10)).sent == len(severities) - 1
+    lines = (tmp_path / "deep" / "messages.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["severity"] for line in lines) == sorted(severities)
+
+
+def test_a_file_has_a_message_once_and_survives_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "messages.jsonl"
+    path.write_bytes(b'{"id":"cut of')
+    channel = FileChannel(path=path)
+    for message in (*found(), *found()):
+        assert channel.send(message) == TAKEN
+    torn, *lines = path.read_text().splitlines()
+    assert torn == '{"id":"cut of'
+    assert [json.loads(line)["id"] for line in lines] == [each.id for each in found()]
+    assert isinstance(FileChannel(path=tmp_path).send(found()[0]), NotNow)
+
+
+def test_telemetry_writes_a_line_that_an_alert_can_read() -> None:
+    seen: list[str] = []
+    message = next(each for each in found() if each.severity is Severity.BREAKING)
+    TelemetryChannel(telemetry=Acts(lambda act: seen.append(line_of(act)))).send(message)
+    (line,) = seen
+    assert line.startswith(f"announcement state=breaking topic=schema message={message.id} subject=")
+    assert message.title in line

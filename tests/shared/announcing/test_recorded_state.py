@@ -1,0 +1,143 @@
+"""The state of lineage on record: what other runs do not change in it, overdue jobs, gates; and the sweeper's round."""
+
+import random
+from collections.abc import Sequence
+from datetime import timedelta
+
+from shared.announcing.outbox import all_decided
+from shared.announcing.recorded_state import recorded_snapshot
+from shared.announcing.rounds import WatchOptions, watch_due
+from shared.catalog.memory import MemoryCatalog
+from shared.errors import StorageUnavailable
+from shared.lineage.document import LineageDocument
+from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.planner import recorded_processes
+from shared.storage.memory import MemoryStorage
+from shared.watching.comparing.comparison import changes
+from shared.watching.comparing.snapshot import BrokenGate, packed
+from shared.watching.rules import Channel, ChannelKind, Rule, Rules
+from tests.faults.scheduler import Scheduler
+from tests.faults.watching import FaultyChannel
+from tests.support.building import IDENTITY, body, dataset, source
+from tests.support.building import lineage as columns_of
+from tests.support.building import packed as packed_event
+from tests.support.processing import Watched, post, settle
+from tests.support.publishing import Clock, how, publish
+
+HOUR = 60.0
+
+
+def schema(*columns: str) -> dict[str, object]:
+    return {"fields": [{"name": name, "type": "string"} for name in columns]}
+
+
+def run(
+    storage: MemoryStorage,
+    name: str,
+    minute: float,
+    *columns: str,
+    target: str = "clean",
+    read: Sequence[str] = (),
+) -> None:
+    """A run of a job that writes a table from `raw`; `read`: the columns of `raw` that it reports."""
+    edges = columns_of({each: [source("raw", each, IDENTITY)] for each in columns})
+    written = dataset(target, schema=schema(*columns), columnLineage=edges)
+    seen = dataset("raw", schema=schema(*(read or columns)))
+    event = body(run=name, application=name, minute=minute, inputs=[seen], outputs=[written])
+    for place in post(storage, packed_event(event)):
+        settle(storage, place)
+    publish(storage, MemoryCatalog(), how(Clock()))
+
+
+def at(minute: float) -> PublishOptions:
+    """Options whose clock shows this minute of the first run's day."""
+    storage = MemoryStorage()
+    run(storage, "zero", 0, "a")
+    start = next(iter(recorded_processes(storage, how(Clock())))).starts[0]
+    clock = Clock()
+    clock.at = start + timedelta(minutes=minute)
+    return how(clock)
+
+
+def test_another_run_of_the_same_lineage_is_the_same_state() -> None:
+    storage = MemoryStorage()
+    run(storage, "one", 0, "a", "b")
+    before = packed(recorded_snapshot(storage, at(1)))
+    run(storage, "two", 30, "a", "b")
+    assert packed(recorded_snapshot(storage, at(31))) == before
+
+
+def test_readers_that_report_fewer_columns_by_turns_are_no_change() -> None:
+    storage = MemoryStorage()
+    run(storage, "one", 0, "a", read=("a", "b"))
+    run(storage, "other", 5, "a", target="second", read=("a",))
+    before = recorded_snapshot(storage, at(6))
+    for minute in (10, 20):
+        run(storage, f"one{minute}", minute, "a", read=("a", "b"))
+        assert changes(before, recorded_snapshot(storage, at(minute))) == ()
+        run(storage, f"other{minute}", minute + 5, "a", target="second", read=("a",))
+        assert changes(before, recorded_snapshot(storage, at(minute + 6))) == ()
+
+
+def test_a_job_that_stops_is_overdue_by_its_own_rhythm_and_announced_once() -> None:
+    storage = MemoryStorage()
+    for number in range(6):
+        run(storage, f"run{number}", number * HOUR, "a")
+    last = 5 * HOUR
+    regular = recorded_snapshot(storage, at(last + 85))
+    assert regular.overdue == ()
+    late = recorded_snapshot(storage, at(last + 95))
+    assert [str(each.kind) for each in changes(regular, late)] == ["job_overdue"]
+    assert changes(late, recorded_snapshot(storage, at(last + 500))) == ()
+    run(storage, "again", last + 501, "a")
+    back = recorded_snapshot(storage, at(last + 510))
+    assert back.overdue == ()
+    assert changes(late, back) == ()
+
+
+def test_gates_judge_the_document() -> None:
+    storage = MemoryStorage()
+    run(storage, "one", 0, "a")
+
+    def gates(document: LineageDocument) -> Sequence[BrokenGate]:
+        return [BrokenGate(policy="p", rule="r", sentence=f"{len(document.datasets)} data sets")]
+
+    before, after = recorded_snapshot(storage, at(1)), recorded_snapshot(storage, at(1), gates)
+    (change,) = changes(before, after)
+    assert (change.policy, change.after) == ("p", "2 data sets")
+
+
+# --- the sweeper's round
+
+
+def options(channel: FaultyChannel, clock: Clock) -> WatchOptions:
+    rules = Rules(channels=(Channel(name="c", kind=ChannelKind.FILE),), rules=(Rule(to=("c",)),))
+    return WatchOptions(rules=rules, senders={"c": channel}, now=clock)
+
+
+def test_the_sweeper_looks_when_it_is_due_and_tells_what_it_did() -> None:
+    storage, clock = MemoryStorage(), Clock()
+    channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
+    watching = options(channel, clock)
+    assert watch_due(storage, None, how(clock)) == {}
+    run(storage, "one", 0, "a", "b")
+    assert watch_due(storage, watching, how(clock))["watch_looked"] is True
+    run(storage, "two", 30, "a")
+    clock.at += timedelta(minutes=1)
+    assert watch_due(storage, watching, how(clock))["watch_looked"] is False
+    clock.at += timedelta(minutes=15)
+    facts = watch_due(storage, watching, how(clock))
+    assert (facts["watch_looked"], facts["watch_decided"], facts["watch_sent"]) == (True, 2, 2)
+    assert {each.message.subject.name for each in all_decided(storage)} == {"raw", "clean"}
+
+
+def test_storage_that_is_away_does_not_fail_the_sweep() -> None:
+    seen = Watched(MemoryStorage())
+
+    def step_in(name: str, _arguments: tuple[object, ...]) -> None:
+        if name == "read":
+            raise StorageUnavailable("away")
+
+    seen.step_in = step_in
+    channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
+    assert watch_due(seen, options(channel, Clock()), how(Clock())) == {}

@@ -1,0 +1,95 @@
+"""The sweeper's function watches where THROUGHLINE_WATCH names rules: on Azurite, to a real HTTP receiver."""
+
+import gc
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import sweeper_function
+from local.azurite import Azurite
+from shared.announcing.outbox import all_decided
+from shared.announcing.standing import note_look, standing
+from shared.bootstrap import worker
+from shared.catalog.memory import MemoryCatalog
+from shared.records.checkpoint import RECONCILE
+from shared.storage.port import Storage
+from tests.support.building import IDENTITY, body, dataset, packed, source
+from tests.support.building import lineage as columns_of
+from tests.support.processing import post, settle
+from tests.support.publishing import Clock, how, publish
+from tests.support.webhook_server import webhook_server
+
+RULES = """
+[channels.team]
+kind = "slack"
+[channels.platform]
+kind = "teams"
+[channels.mail]
+kind = "telemetry"
+[[rules]]
+to = ["team", "platform", "mail"]
+"""
+
+
+def run(storage: Storage, name: str, minute: float, *columns: str) -> None:
+    """A run of a job that copies these columns of `raw`, published to a catalog of its own."""
+    schema = {"fields": [{"name": each, "type": "string"} for each in columns]}
+    edges = columns_of({each: [source("raw", each, IDENTITY)] for each in columns})
+    read, written = dataset("raw", schema=schema), dataset("clean", schema=schema, columnLineage=edges)
+    event = packed(body(run=name, application=name, minute=minute, inputs=[read], outputs=[written]))
+    for place in post(storage, event):
+        settle(storage, place)
+    publish(storage, MemoryCatalog(), how(Clock()))
+
+
+def sweep() -> None:
+    sweeper_function.main(SimpleNamespace(past_due=False))  # type: ignore[arg-type]  # stands for a timer's request
+
+
+def test_the_sweeper_announces_a_change_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rules = tmp_path / "watch.toml"
+    rules.write_text(RULES, encoding="utf-8")
+    with Azurite() as azurite, webhook_server() as server:
+        environment = {
+            "AzureWebJobsStorage": azurite.connection_string,
+            "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9/datamap/api/atlas/v2",
+            "THROUGHLINE_CATALOG_TOKEN": "none",
+            "THROUGHLINE_WATCH": str(rules),
+            "THROUGHLINE_WATCH_WEBHOOKS": f"team={server.url('slack')} platform={server.url('teams')}",
+        }
+        for name, text in environment.items():
+            monkeypatch.setenv(name, text)
+        worker.cache_clear()
+        collector = gc.get_threshold()
+        try:
+            storage = worker().storage
+            RECONCILE.save(storage, datetime.now(UTC) + timedelta(days=9))  # no catalog answers here
+            run(storage, "one", 0, "a", "b")
+            sweep()
+            run(storage, "two", 30, "a")
+            sweep()
+            assert list(all_decided(storage)) == [], "the second look is not due"
+            for _ in range(3):
+                assert note_look(storage, standing(storage, "record"), datetime.now(UTC) - timedelta(hours=1))
+                with caplog.at_level("INFO", logger="throughline"):
+                    sweep()
+        finally:
+            worker.cache_clear()
+            gc.unfreeze()
+            gc.set_threshold(*collector)
+        decided = {each.message.subject.name: each for each in all_decided(storage)}
+    assert sorted(decided) == ["clean", "raw"]
+    assert all(not each.open and not each.refused for each in decided.values())
+    assert server.wrong == []
+    titles = sorted(each.message.title for each in decided.values())
+    assert sorted(each["text"].partition(" ")[2] for each in server.bodies("slack")) == titles
+    cards = [each["attachments"][0]["content"]["body"][0]["text"] for each in server.bodies("teams")]
+    assert sorted(cards) == titles
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("announcement ")]
+    assert len(lines) == 2
+    assert all(any(json.dumps(title)[1:-1] in line for line in lines) for title in titles)

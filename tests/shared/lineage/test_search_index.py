@@ -1,0 +1,23 @@
+"""The search: a table of cases that the page is held to as well (tests/viewer/test_search.py), and its time."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shared.lineage.search_index import SearchIndex
+from tests.support.lineage import ROOT, searched
+
+CASES = json.loads(Path(__file__).with_name("search_cases.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"] or "nothing asked")
+def test_the_results_are_in_this_order(case: dict[str, object]) -> None:
+    document = searched()
+    names = [each.qualified_name.removeprefix(ROOT) for each in document.datasets]
+    found = SearchIndex(document).find(str(case["text"]))
+    shown = [
+        names[each.dataset] if each.column is None else f"{names[each.dataset]}.{document.columns[each.column].name}"
+        for each in found
+    ]
+    assert shown == case["found"]

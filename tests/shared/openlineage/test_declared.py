@@ -1,0 +1,108 @@
+"""Tags, owners, descriptions and data quality of events: decoded, merged, redacted."""
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import fold, merge
+from shared.redaction import redacted
+from tests.support.building import Json, body, dataset, decoded, merged, packed
+
+TAGS = {"tags": [{"key": "pii", "value": "true", "source": "USER", "field": "mail"}, {"key": "tier", "value": "gold"}]}
+OWNERS = {"owners": [{"name": "team:sales", "type": "MAINTAINER"}, {"name": "user:ann"}]}
+ASSERTIONS = {
+    "assertions": [
+        {"assertion": "not_null", "success": False, "column": "id", "severity": "warn", "expected": "0", "actual": "7"},
+        {"assertion": "row_count", "success": True},
+    ]
+}
+METRICS = {
+    "rowCount": 9,
+    "bytes": 100,
+    "columnMetrics": {"id": {"nullCount": 7, "distinctCount": 2, "min": 1.5, "max": 9, "quantiles": {"0.5": 3.0}}},
+}
+
+
+def test_what_events_declare_of_a_data_set_is_merged() -> None:
+    facets: Json = {"tags": TAGS, "ownership": OWNERS, "documentation": {"description": " Orders. ", "contentType": ""}}
+    (output,) = merged(outputs=[dataset("/o", **facets)]).outputs
+    assert output.tags == (("pii", "true", "mail"), ("tier", "gold", ""))
+    assert output.owners == ("team:sales", "user:ann")
+    assert output.description == "Orders."
+
+
+def test_what_events_declare_of_a_run_and_its_job_is_merged() -> None:
+    run = merged(
+        run_facets={"tags": {"tags": [{"key": "ticket", "value": "7"}]}},
+        job_facets={"tags": TAGS, "ownership": OWNERS, "documentation": {"description": "Loads orders."}},
+    )
+    assert run.tags == (("ticket", "7", ""),)
+    assert run.job_tags == (("pii", "true", "mail"), ("tier", "gold", ""))
+    assert (run.owners, run.description) == (("team:sales", "user:ann"), "Loads orders.")
+
+
+def test_neither_order_nor_repetition_of_events_shows() -> None:
+    events = [
+        decoded("START", minute=0, outputs=[dataset("/o", documentation={"description": "Old."}, tags=TAGS)]),
+        decoded("RUNNING", minute=1, outputs=[dataset("/o", ownership=OWNERS)]),
+        decoded("COMPLETE", minute=2, outputs=[dataset("/o", documentation={"description": "New."})]),
+    ]
+    whole = merge(events)
+    assert (whole.outputs[0].description, whole.outputs[0].owners) == ("New.", ("team:sales", "user:ann"))
+    for order in itertools.permutations(events):
+        assert merge([*order, *order]) == merge(fold(order)) == whole
+
+
+ODD: dict[str, tuple[str, Any, str]] = {
+    "a tag without a key": ("tags", {"tags": [{"value": "x"}]}, "inputs[0].facets.tags"),
+    "a tag whose value is a number": ("tags", {"tags": [{"key": "a", "value": 7}]}, "inputs[0].facets.tags"),
+    "an owner without a name": ("ownership", {"owners": [{}]}, "inputs[0].facets.ownership"),
+    "a description that is a list": ("documentation", {"description": []}, "inputs[0].facets.documentation"),
+    "a test without a result": (
+        "dataQualityAssertions",
+        {"assertions": [{"assertion": "unique"}]},
+        "inputs[0].facets.dataQualityAssertions",
+    ),
+    "a count that is text": (
+        "dataQualityMetrics",
+        {"columnMetrics": {"id": {"nullCount": "many"}}},
+        "inputs[0].facets.dataQualityMetrics",
+    ),
+    "explicit lineage of a wrong type": ("lineage", {"inputs": 7}, "inputs[0].facets.lineage"),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "path"), ODD.values(), ids=ODD)
+def test_a_facet_of_a_wrong_shape_costs_itself(name: str, value: Any, path: str) -> None:
+    schema = {"fields": [{"name": "id"}]}
+    event = decode(packed(body(inputs=[dataset("/a", schema=schema, **{name: value})])))
+    assert event.omitted == (path,)
+    assert event.body
+    assert event.body.inputs
+    assert event.body.inputs[0].facets
+    assert event.body.inputs[0].facets.dataset_schema
+
+
+def test_facets_that_declare_nothing_change_nothing() -> None:
+    empty: Json = {"tags": {"tags": []}, "ownership": {}, "documentation": {"description": ""}}
+    assert merged(inputs=[dataset("/a", **empty)], outputs=["/b"]) == merged(inputs=["/a"], outputs=["/b"])
+
+
+def test_redaction_keeps_what_is_declared_and_no_value_that_a_test_met() -> None:
+    quality: Json = {"dataQualityAssertions": ASSERTIONS, "dataQualityMetrics": METRICS}
+    read = {**dataset("/a", tags=TAGS, ownership=OWNERS, **quality), "inputFacets": quality}
+    sent = packed(body(inputs=[read], outputs=[dataset("/b", documentation={"description": "token=abc123xyz789"})]))
+    stored = json.loads(redacted(decode(sent)))
+    (kept,) = stored["inputs"]
+    assert kept["facets"]["tags"] == TAGS
+    assert kept["facets"]["ownership"] == OWNERS
+    for facets in (kept["facets"], kept["inputFacets"]):
+        first, second = facets["dataQualityAssertions"]["assertions"]
+        assert first == {"assertion": "not_null", "success": False, "column": "id", "severity": "warn"}
+        assert second == {"assertion": "row_count", "success": True}
+        assert facets["dataQualityMetrics"]["columnMetrics"] == {"id": {"nullCount": 7.0, "distinctCount": 2.0}}
+    assert "abc123xyz789" not in json.dumps(stored)
+    assert redacted(decode(redacted(decode(sent)))) == redacted(decode(sent))

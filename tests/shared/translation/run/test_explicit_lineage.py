@@ -1,0 +1,133 @@
+"""The facet `lineage`: which data set feeds which, said by the event itself."""
+
+from typing import Any
+
+import pytest
+
+from shared.openlineage.decoding import decode
+from shared.redaction import redacted
+from shared.translation.reference import translate_history
+from tests.support.building import Json, body, dataset, packed, source, step
+
+
+def _fed(*sources: Json, **fields: list[Json]) -> Json:
+    return {"inputs": list(sources), "fields": {column: {"inputs": found} for column, found in fields.items()}}
+
+
+def _dataset(name: str, field: str = "", *steps: Json) -> Json:
+    found: Json = {"namespace": "file", "name": name, "type": "DATASET"}
+    return {**found, **({"field": field} if field else {}), **({"transformations": list(steps)} if steps else {})}
+
+
+def _entry(name: str, lineage: Json) -> Json:
+    return {"namespace": "file", "name": name, "type": "DATASET", **lineage}
+
+
+JOB: Json = {"type": "JOB"}
+ANOTHER_JOB: Json = {"type": "JOB", "namespace": "airflow://h", "name": "dag.task"}
+FILTER, HASHED = step("INDIRECT", "FILTER"), step("DIRECT", "TRANSFORMATION", masking=True)
+
+CASES: dict[str, tuple[Json, set[tuple[str, str]], set[tuple[str, str, str, str]]]] = {
+    "an output's facet chooses among the run's inputs": (
+        {"inputs": ["/a", "/b"], "outputs": [dataset("/x", lineage=_fed(_dataset("/a"))), "/y"]},
+        {("/a", "/x"), ("/a", "/y"), ("/b", "/y")},
+        set(),
+    ),
+    "an entry names data sets that the event does not": (
+        {"lineage": [_entry("/x", _fed(_dataset("/a")))]},
+        {("/a", "/x")},
+        set(),
+    ),
+    "two entries do not mix": (
+        {"lineage": [_entry("/x", _fed(_dataset("/a"))), _entry("/y", _fed(_dataset("/b")))]},
+        {("/a", "/x"), ("/b", "/y")},
+        set(),
+    ),
+    "columns, a mask, and a column on which all rows depend": (
+        {
+            "lineage": [
+                _entry(
+                    "/x",
+                    _fed(_dataset("/a", "k", FILTER), v=[_dataset("/a", "v")], h=[_dataset("/b", "m", HASHED)]),
+                )
+            ]
+        },
+        {("/a", "/x"), ("/b", "/x")},
+        {("/a.k", "/x.", "INDIRECT", ""), ("/a.v", "/x.v", "DIRECT", ""), ("/b.m", "/x.h", "DIRECT", "masked")},
+    ),
+    "an empty list: nothing that is tracked feeds it": (
+        {"inputs": ["/a"], "outputs": ["/x", dataset("/y", lineage=_fed())]},
+        {("/a", "/x")},
+        set(),
+    ),
+    "a job as a source is no data set": (
+        {"lineage": [_entry("/x", _fed(_dataset("/a"), ANOTHER_JOB, v=[JOB]))]},
+        {("/a", "/x")},
+        set(),
+    ),
+    "what feeds the event's own job is its input": (
+        {"outputs": ["/x"], "lineage": [{**JOB, "inputs": [_dataset("/a")]}]},
+        {("/a", "/x")},
+        set(),
+    ),
+    "what feeds another job is not": (
+        {"inputs": ["/b"], "outputs": ["/x"], "lineage": [{**ANOTHER_JOB, "inputs": [_dataset("/a")]}]},
+        {("/b", "/x")},
+        set(),
+    ),
+    "column lineage beside it is kept": (
+        {
+            "inputs": ["/b"],
+            "outputs": [
+                dataset(
+                    "/x",
+                    lineage=_fed(_dataset("/a")),
+                    columnLineage={"fields": {"v": {"inputFields": [source("/a", "v", step("DIRECT", "IDENTITY"))]}}},
+                )
+            ],
+        },
+        {("/a", "/x")},
+        {("/a.v", "/x.v", "DIRECT", "")},
+    ),
+}
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["as sent", "redacted"])
+@pytest.mark.parametrize(("said", "tables", "columns"), CASES.values(), ids=CASES)
+def test_explicit_lineage(
+    said: dict[str, Any], tables: set[tuple[str, str]], columns: set[tuple[str, str, str, str]], *, stored: bool
+) -> None:
+    entries = said.get("lineage")
+    event = body(
+        job="task",
+        inputs=said.get("inputs", ()),
+        outputs=said.get("outputs", ()),
+        job_facets={"lineage": {"entries": entries}} if entries else {},
+    )
+    decoded = decode(packed(event))
+    assert decoded.omitted == ()
+    if stored:
+        decoded = decode(redacted(decoded))
+    processes = translate_history([decoded]).processes
+    assert {(source.name, sink.name) for each in processes for source in each.inputs for sink in each.outputs} == tables
+    short = len("file://")
+    assert {
+        (
+            f"{edge.input.qualified_name[short:]}.{edge.input.column}",
+            f"{edge.output.qualified_name[short:]}.{edge.output.column}",
+            edge.kind.value,
+            "masked" if edge.masked else "",
+        )
+        for each in processes
+        for edge in each.columns
+    } == columns
+
+
+def test_entries_of_several_events_are_united() -> None:
+    events = [
+        body("START", job="task", job_facets={"lineage": {"entries": [_entry("/x", _fed(_dataset("/a")))]}}),
+        body(minute=1, job="task", job_facets={"lineage": {"entries": [_entry("/x", _fed(_dataset("/b")))]}}),
+    ]
+    for order in (events, events[::-1], [*events, *events]):
+        (process,) = translate_history([decode(packed(each)) for each in order]).processes
+        assert [each.name for each in process.inputs] == ["/a", "/b"]

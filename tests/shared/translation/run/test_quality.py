@@ -1,0 +1,82 @@
+"""Tests and measures of data sets in an event."""
+
+from typing import Any
+
+import pytest
+
+from shared.naming.names import BUILT_IN
+from shared.naming.rules.identity import NO_ENVIRONMENT
+from shared.openlineage.decoding import decode
+from shared.translation.run.datasets import Place
+from shared.translation.run.quality import QualityResult, quality_results
+from tests.support.building import Json, body, dataset, packed
+
+PLACE = Place(names=BUILT_IN, environment=NO_ENVIRONMENT)
+
+
+def _results(**said: Any) -> tuple[QualityResult, ...]:
+    event = decode(packed(body(**said)))
+    assert event.omitted == ()
+    assert event.body
+    return quality_results(event.body, PLACE)
+
+
+def _tested(*assertions: Json) -> Json:
+    return {"dataQualityAssertions": {"assertions": list(assertions)}}
+
+
+NOT_NULL: Json = {"assertion": "not_null", "success": False, "column": "id", "severity": "warn"}
+
+CASES: dict[str, tuple[Json, set[tuple[Any, ...]]]] = {
+    "a failed test of a column": (_tested(NOT_NULL), {("id", "test", "not_null", False, "warn", None)}),
+    "a test of the whole data set": (
+        _tested({"assertion": "row_count", "success": True}),
+        {("", "test", "row_count", True, "", None)},
+    ),
+    "a test with a name": (
+        _tested({"assertion": "custom_sql", "success": True, "name": "no orphans"}),
+        {("", "test", "custom_sql/no orphans", True, "", None)},
+    ),
+    "counts of the data set": (
+        {"dataQualityMetrics": {"rowCount": 9, "bytes": 100, "fileCount": 0, "columnMetrics": {}}},
+        {
+            ("", "measure", "rowCount", None, "", 9.0),
+            ("", "measure", "bytes", None, "", 100.0),
+            ("", "measure", "fileCount", None, "", 0.0),
+        },
+    ),
+    "values of a column": (
+        {"dataQualityMetrics": {"columnMetrics": {"id": {"nullCount": 1, "max": 2.5, "quantiles": {"0.5": 2}}}}},
+        {
+            ("id", "measure", "nullCount", None, "", 1.0),
+            ("id", "measure", "max", None, "", 2.5),
+            ("id", "measure", "quantile 0.5", None, "", 2.0),
+        },
+    ),
+    "nothing": ({"dataQualityMetrics": {"columnMetrics": {"id": {}}}, **_tested()}, set()),
+}
+
+
+@pytest.mark.parametrize("where", ["facets", "inputFacets"])
+@pytest.mark.parametrize(("facets", "expected"), CASES.values(), ids=CASES)
+def test_results_of_an_input(facets: Json, expected: set[tuple[Any, ...]], where: str) -> None:
+    found = _results(inputs=[{**dataset("/a"), where: facets}])
+    assert {(r.column, r.kind, r.name, r.success, r.severity, r.value) for r in found} == expected
+    assert {r.qualified_name for r in found} <= {"file:///a"}
+
+
+def test_an_output_is_tested_too_and_each_result_counts_once() -> None:
+    tested = dataset("/a", **_tested(NOT_NULL, NOT_NULL))
+    assert len(_results(inputs=[tested], outputs=[tested])) == 1
+
+
+def test_a_data_set_has_the_name_that_lineage_gives_it() -> None:
+    lake = "abfss://raw@acct.dfs.core.windows.net"
+    (found,) = _results(inputs=[dataset("/orders", lake, **_tested(NOT_NULL))])
+    assert found.qualified_name == "https://acct.dfs.core.windows.net/raw/orders"
+    assert (found.namespace, found.dataset) == (lake, "/orders")
+
+
+def test_a_password_in_a_test_is_not_told() -> None:
+    (found,) = _results(inputs=[dataset("/a", **_tested({**NOT_NULL, "actual": "password=hunter2"}))])
+    assert "hunter2" not in found.actual

@@ -1,0 +1,74 @@
+"""States of lineage for tests of the watch, written as a few lines of text."""
+
+from collections.abc import Mapping, Sequence
+
+from shared.lineage.building import KnownProcess, document_of
+from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Process
+from shared.watching.comparing.snapshot import BrokenGate, Overdue, Snapshot, snapshot_of
+
+STORE = "abfss://lake@account.dfs.core.windows.net/"
+
+
+def name_of(table: str) -> str:
+    """The qualified name of a table of tests."""
+    return f"{STORE}{table}"
+
+
+def asset(table: str) -> Asset:
+    """A table of tests; one that begins with `?` is a placeholder."""
+    kind = "DataSet" if table.startswith("?") else "azure_datalake_gen2_path"
+    short = table.removeprefix("?")
+    return Asset(
+        type=kind, qualified_name=name_of(short if kind != "DataSet" else f"own/{short}"), namespace="", name=short
+    )
+
+
+def state(
+    jobs: Mapping[str, Sequence[str]],
+    schemas: Mapping[str, str],
+    *,
+    overdue: tuple[Overdue, ...] = (),
+    broken: tuple[BrokenGate, ...] = (),
+) -> Snapshot:
+    """A state: each job by its edges `table.column > table.column`, with `mask` or `filter` behind them, or `table >
+    table` alone; and the columns of tables, as `id:int name:string`.
+    """
+    processes = [KnownProcess(process=_process(name, lines, schemas)) for name, lines in jobs.items()]
+    return snapshot_of(document_of("record", processes), overdue=overdue, broken=broken)
+
+
+def _process(name: str, lines: Sequence[str], schemas: Mapping[str, str]) -> Process:
+    inputs: dict[str, None] = {}
+    outputs: dict[str, None] = {}
+    edges: list[ColumnEdge] = []
+    for line in lines:
+        read, _, rest = line.partition(" > ")
+        written, *how = rest.split()
+        (source, _, column), (target, _, to) = read.partition("."), written.partition(".")
+        inputs[source] = outputs[target] = None
+        if column:
+            edges.append(
+                ColumnEdge(
+                    input=Column(qualified_name=asset(source).qualified_name, column=column),
+                    output=Column(qualified_name=asset(target).qualified_name, column=to),
+                    kind=EdgeKind.INDIRECT if "filter" in how else EdgeKind.DIRECT,
+                    masked="mask" in how,
+                    how=("FILTER",) if "filter" in how else ("IDENTITY",),
+                )
+            )
+    return Process(
+        qualified_name=f"throughline:v1://{name}",
+        name=name,
+        operations=("append_data",),
+        inputs=tuple(sorted(map(asset, inputs))),
+        outputs=tuple(sorted(map(asset, outputs))),
+        columns=tuple(sorted(edges)),
+        schemas=tuple(
+            AssetSchema(
+                qualified_name=asset(table).qualified_name,
+                columns=tuple((one, kind) for one, _, kind in (each.partition(":") for each in schemas[table].split())),
+            )
+            for table in sorted({*inputs, *outputs})
+            if table in schemas
+        ),
+    )

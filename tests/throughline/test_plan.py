@@ -1,0 +1,89 @@
+"""`throughline.plan.watch` on real Spark 3.5 without any jar in its configuration."""
+
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.spark.job import SMALL_SESSION, SparkJob
+from local.toolchain.stamp import ROOT
+from shared.openlineage.decoding import decode
+from shared.openlineage.run import MergedRun
+from shared.translation.run.merging import merge_run
+
+JOB = Path(__file__).parent / "watch_job.py"
+
+
+class Ran:
+    """What the receiver got: bodies, keys; what the job printed."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.keys: set[str | None] = set()
+        self.said: dict[str, Any] = {}
+
+    @property
+    def runs(self) -> dict[str, MergedRun]:
+        """By the name of the folder that is written."""
+        merged = (merge_run([decode(body)]) for body in self.bodies if json.loads(body)["eventType"] == "COMPLETE")
+        return {each.outputs[0].key[1].rpartition("/")[2]: each for each in merged}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder, found = tmp_path_factory.mktemp("watch"), Ran()
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            found.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            found.keys.add(self.headers["x-functions-key"])
+            self.send_response(201)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        arguments = [f"http://127.0.0.1:{server.server_port}", str(folder / "data")]
+        environment = {"PYTHONPATH": str(ROOT), "PATH": str(Path(sys.executable).parent) + ":/usr/bin:/bin"}
+        with SparkJob(
+            JOB, configuration=SMALL_SESSION, directory=folder / "spark", arguments=arguments, environment=environment
+        ) as job:
+            result = job.wait()
+        server.shutdown()
+        thread.join()
+    assert result.problem is None, result.problem
+    for line in result.output.splitlines():
+        if line.startswith("{"):
+            found.said |= json.loads(line)
+    return found
+
+
+def test_the_writes_while_it_is_on_are_sent_and_exact(ran: Ran) -> None:
+    assert set(ran.runs) == {"watched", "other_session", "never_stopped"}
+    assert all(run.exact_by_plan for run in ran.runs.values())
+    (fields,) = (dict(each.fields) for each in ran.runs["watched"].outputs)
+    (source,) = fields["loud"][0].input_fields or ()
+    assert (source.name.rpartition("/")[2], source.field) == ("before", "name")
+
+
+def test_the_key_goes_in_the_header_and_the_namespace_into_the_job(ran: Ran) -> None:
+    assert "a-key" in ran.keys
+    assert json.loads(ran.bodies[0])["job"]["namespace"] == "notebooks"
+
+
+def test_a_second_watch_adds_nothing(ran: Ran) -> None:
+    assert ran.said["added"] == [True, False]
+    executions = [json.loads(each)["run"]["runId"] for each in ran.bodies if b"COMPLETE" in each]
+    assert len(executions) == len(set(executions)) == 3
+
+
+def test_without_a_receiver_it_says_what_to_pass(ran: Ran) -> None:
+    assert "pass url=" in ran.said["refused"]

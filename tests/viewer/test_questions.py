@@ -1,0 +1,150 @@
+"""What the page shows of 200 seeded questions, read from its elements, is what naive walks and the library give."""
+
+import random
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from cli.viewer.page import page
+from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
+from shared.lineage.selection import Question, select
+from tests.support.lineage import drawn
+from tests.viewer.browser.driver import Browser
+
+QUESTIONS = 200
+DOCUMENTS = 5
+
+READ = """() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const tableOf = (each) => each.closest("[data-dataset]").dataset.dataset;
+  const names = (list) => [...list].map((each) => each.dataset.linkColumn).filter(Boolean);
+  return {
+    datasets: all("#layer [data-dataset]").map((each) => [each.dataset.dataset, Number(each.dataset.depth)]),
+    columns: all("#layer [data-dataset] [data-column]").map((each) => [tableOf(each), each.dataset.column]),
+    edges: all("#layer [data-edge]").map(({ dataset }) => [dataset.from, dataset.to, dataset.kind]),
+    impact: all("[data-impact]").map((each) => [each.dataset.impact, names(each.querySelectorAll("button"))]),
+  };
+}"""
+
+
+def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> bool:
+    began = each.valid_from == NOT_SET or at is None or document.times[each.valid_from] <= at
+    ended = each.valid_to != NOT_SET and (at is None or document.times[each.valid_to] <= at)
+    return began and not ended
+
+
+def walked(start: int, arrows: set[tuple[int, int]], depth: int | None) -> dict[int, int]:
+    """A naive walk: all arrows are looked at for each step."""
+    found, away = {start: 0}, 0
+    while depth is None or away < depth:
+        away += 1
+        new = {end for one, end in arrows if one in found} - found.keys()
+        if not new:
+            break
+        found |= dict.fromkeys(new, away)
+    return found
+
+
+def signed(up: dict[int, int], down: dict[int, int]) -> dict[int, int]:
+    nodes = up.keys() | down.keys()
+    far = 10**9
+    return {each: -up[each] if up.get(each, far) < down.get(each, far) else down.get(each, far) for each in nodes}
+
+
+def expected(
+    document: LineageDocument,
+    dataset: int,
+    column: int | None,
+    steps: tuple[int | None, int | None],
+    at: datetime | None,
+) -> dict[str, object]:
+    """What must be shown, by naive walks over the document."""
+    values = [each for each in document.edges if each.kind is not Kind.CONDITION and valid(each, document, at)]
+    flows = [each for each in document.flows if valid(each, document, at)]
+    names = [each.qualified_name for each in document.datasets]
+    links: list[Edge] | list[Flow] = flows if column is None else values
+    arrows = {(each.input, each.output) for each in links}
+    start = dataset if column is None else column
+    up = walked(start, {(b, a) for a, b in arrows}, steps[0])
+    down = walked(start, arrows, steps[1])
+    if column is None:
+        shown = signed(up, down)
+        return {
+            "datasets": {(names[each], distance) for each, distance in shown.items()},
+            "edges": {(names[a], names[b], "table") for a, b in arrows if a in shown and b in shown},
+        }
+    ends = {number: (names[each.dataset], each.name) for number, each in enumerate(document.columns)}
+
+    def within(near: dict[int, int], node: int, depth: int | None) -> bool:
+        return node in near and (depth is None or near[node] < depth)
+
+    return {
+        "columns": {ends[each] for each in signed(up, down)},
+        "edges": {
+            ("\n".join(ends[each.input]), "\n".join(ends[each.output]), each.kind.value)
+            for each in values
+            if within(up, each.output, steps[0]) or within(down, each.input, steps[1])
+        },
+    }
+
+
+@pytest.mark.parametrize("seed", range(DOCUMENTS))
+def test_the_page_shows_what_is_there(browser: Browser, tmp_path: Path, seed: int) -> None:
+    document = drawn(seed, tables=14, processes=24)
+    file = tmp_path / "page.html"
+    file.write_bytes(page(document))
+    browser.open(file)
+    draw = random.Random(seed)
+    for _ in range(QUESTIONS // DOCUMENTS):
+        dataset = draw.randrange(len(document.datasets))
+        own = [number for number, each in enumerate(document.columns) if each.dataset == dataset and each.name]
+        column = draw.choice(own) if own and draw.random() < 0.6 else None
+        steps = (draw.choice((0, 1, 2, None)), draw.choice((0, 1, 2, None)))
+        at = draw.choice((None, *document.times))
+        state = {
+            "asset": document.datasets[dataset].qualified_name,
+            "column": "" if column is None else document.columns[column].name,
+            "up": "all" if steps[0] is None else str(steps[0]),
+            "down": "all" if steps[1] is None else str(steps[1]),
+            "at": "" if at is None else at.isoformat().replace("+00:00", "Z"),
+        }
+        browser.go(urlencode({name: value for name, value in state.items() if value}))
+        found = browser.run(READ)
+        wanted = expected(document, dataset, column, steps, at)
+        if column is None:
+            assert {tuple(each) for each in found["datasets"]} == wanted["datasets"], state
+        else:
+            assert {tuple(each) for each in found["columns"]} == wanted["columns"], state
+        assert {tuple(each) for each in found["edges"]} == wanted["edges"], state
+        question = Question(dataset=dataset, column=column, up=steps[0], down=steps[1], at=at)
+        selection = select(document, question)
+        assert {document.datasets[each].qualified_name for each in selection.datasets} == {
+            name for name, _ in found["datasets"]
+        }
+    assert browser.problems == []
+
+
+def test_impact_is_everything_downstream(browser: Browser, tmp_path: Path) -> None:
+    document = drawn(11, tables=14, processes=24)
+    file = tmp_path / "page.html"
+    file.write_bytes(page(document))
+    browser.open(file)
+    values = {
+        (each.input, each.output)
+        for each in document.edges
+        if each.kind is not Kind.CONDITION and valid(each, document, None)
+    }
+    for number, column in enumerate(document.columns):
+        if not column.name:
+            continue
+        name = document.datasets[column.dataset].qualified_name
+        browser.go(urlencode({"asset": name, "column": column.name, "view": "impact"}))
+        wanted: dict[str, set[str]] = {}
+        for each in walked(number, values, None):
+            other = document.columns[each]
+            if other.dataset != column.dataset:
+                wanted.setdefault(document.datasets[other.dataset].qualified_name, set()).add(other.name)
+        found = {name: set(columns) for name, columns in browser.run(READ)["impact"]}
+        assert found == wanted

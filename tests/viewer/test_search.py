@@ -1,0 +1,29 @@
+"""The page's search gives what the Python one gives."""
+
+import json
+from pathlib import Path
+
+from cli.viewer.page import page
+from local.toolchain.stamp import ROOT as PROJECT
+from tests.support.lineage import ROOT, searched
+from tests.viewer.browser.driver import Browser
+
+CASES = json.loads((PROJECT / "tests/shared/lineage/search_cases.json").read_text())
+RESULTS = """(text) => {
+  const input = document.querySelector("#search");
+  input.value = text;
+  input.dispatchEvent(new Event("input"));
+  const options = [...document.querySelectorAll("#results [role=option]")];
+  return options.map(({ dataset }) => [dataset.dataset, dataset.column]);
+}"""
+
+
+def test_the_page_finds_the_same(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_bytes(page(searched()))
+    browser.open(tmp_path / "page.html")
+    for case in CASES:
+        found = [
+            name.removeprefix(ROOT) + (f".{column}" if column else "")
+            for name, column in browser.run(RESULTS, case["text"])
+        ]
+        assert found == case["found"], case["text"]
