@@ -5,10 +5,10 @@ from datetime import date
 
 import pytest
 
-from shared.governance.decoding import parse_rules
 from shared.governance.masks import hides
 from shared.governance.propagation import State, propagate
 from shared.governance.rules import Rules
+from shared.governance.rules_file.decoding import parse_rules
 from shared.governance.unmatched import unmatched
 from shared.lineage.document import LineageDocument
 from tests.support.lineage_documents import Job, lineage, place, random_lineage

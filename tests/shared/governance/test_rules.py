@@ -5,9 +5,10 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from shared.errors import Misconfigured
-from shared.governance.decoding import parse_rules
 from shared.governance.patterns import Selector
 from shared.governance.rules import Approval, Demand, OnUnknown, Wanted
+from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file.keys import Kind
 
 GOOD = """
 unknown = "warn"
@@ -116,8 +117,7 @@ def test_every_mistake_is_named_at_once() -> None:
         "rules.toml:5: tag needs classification: the classification",
         "rules.toml:6: tag has no key clasification. Did you mean classification?",
         "rules.toml:7: datasets must be a text or a list of texts",
-        "rules.toml:10: classification must be a classification's name: a letter, then letters, digits, blanks, dots"
-        " and underscores",
+        f"rules.toml:10: classification must be {Kind.NAME}",
         "rules.toml:13: tag names no columns: give it datasets or columns or types or tag or classified_as",
         "rules.toml:16: mask needs reason: why it is right",
         "rules.toml:19: expires must be a date such as 2027-01-31",

@@ -104,7 +104,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         **{str(demand): key for demand, key in _DEMANDS.items()},
     },
 }
-OF_OTHERS = frozenset({"completeness", "watch", "channel", "route", "quiet"})
+OF_OTHERS = frozenset({"completeness"})
 """Tables of the same file that other commands read and check."""
 
 

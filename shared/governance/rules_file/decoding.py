@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.governance.keys import MAX_TEXTS, OF_OTHERS, TABLES, value_of
 from shared.governance.patterns import Selector
 from shared.governance.rules import (
     Approval,
@@ -32,7 +31,8 @@ from shared.governance.rules import (
     Term,
     Wanted,
 )
-from shared.governance.source import Source, read_toml
+from shared.governance.rules_file.keys import MAX_TEXTS, OF_OTHERS, TABLES, value_of
+from shared.governance.rules_file.source import Source, read_toml
 
 _UNKNOWN = "unknown"
 _Entry = tuple[int, dict[str, Any]]
