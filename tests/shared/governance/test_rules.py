@@ -1,12 +1,18 @@
 """The rules file: what it gives, and every mistake at once with its line and the nearest word."""
 
+import json
+import tomllib
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
 from shared.errors import Misconfigured
 from shared.governance.patterns import Selector
 from shared.governance.rules import Approval, Demand, OnUnknown, Wanted
+from shared.governance.rules_file import schema as schema_module
 from shared.governance.rules_file.decoding import parse_rules
 from shared.governance.rules_file.keys import Kind
 
@@ -147,3 +153,24 @@ def test_a_mistake_names_its_line(text: str, words: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         parse_rules(text, "rules.toml")
     assert words in str(caught.value)
+
+
+def _as_json(text: str) -> Any:
+    return json.loads(json.dumps(tomllib.loads(text), default=lambda each: each.isoformat()))
+
+
+def test_the_schema_that_is_shipped_is_the_tables() -> None:
+    """It takes what the decoder takes, and refuses what it refuses."""
+    path = Path(schema_module.__file__).with_name("rules.schema.json")
+    assert path.read_text(encoding="utf-8") == schema_module.text()
+    validator = jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
+    assert list(validator.iter_errors(_as_json(GOOD))) == []
+    places = {each.json_path for each in validator.iter_errors(_as_json(BAD))}
+    assert {
+        "$",
+        "$.tag[0]",
+        "$.tag[0].datasets",
+        "$.tag[1].classification",
+        "$.mask[0]",
+        "$.policy[0].traced",
+    } <= places
