@@ -25,6 +25,7 @@ ADAPTERS = frozenset(
         "shared.catalog.transport",
         "shared.catalog.typedefs",
         "shared.catalog.account",
+        "shared.catalog.classifying",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
         "shared.announcing.webhook",
