@@ -26,6 +26,7 @@ ADAPTERS = frozenset(
         "shared.catalog.typedefs",
         "shared.catalog.account",
         "shared.catalog.documentation",
+        "shared.catalog.classifying",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
         "shared.announcing.webhook",
@@ -46,8 +47,8 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 
 EVERYTHING = (
-    "plans lineage completeness model errors secrets openlineage naming translation redaction atlas catalog storage "
-    "telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance query "
+    "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
+    "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance query "
     "settings versions gc_tuning adapters bootstrap_receiver bootstrap watching announcing"
 )
 ROOMS: dict[str, Room] = {
@@ -67,6 +68,7 @@ ROOMS: dict[str, Room] = {
     "shared.atlas": _room("model naming translation", "msgspec"),
     "shared.lineage": _room("model", "msgspec"),
     "shared.completeness": _room(),
+    "shared.governance": _room("errors lineage"),
     # the ports, and their adapters
     "shared.catalog": _room(
         "errors atlas completeness telemetry translation", "azure requests urllib3 pyapacheatlas tenacity"

@@ -26,6 +26,8 @@ class Fault(Enum):
     BAD_LINEAGE_PARAMETERS = (400, "ATLAS-400-00-026", "invalid lineage parameter {0}: {1}")
     BAD_REQUEST = (400, "ATLAS-400-00-029", "{0}")
     BAD_RELATIONSHIP_END = (400, "ATLAS-400-00-036", "{0} can't relate {1} to {2}")
+    PROPAGATED = (400, "ATLAS-400-00-06C", "the classification {0} comes from another entity: remove it there")
+    NOT_CLASSIFIED = (400, "ATLAS-400-00-06D", "the entity has no classification {0}")
     FORBIDDEN = (403, "ATLAS-403-00-001", "the caller is not authorized {0}")
     UNKNOWN_TYPE_NAME = (404, "ATLAS-404-00-001", "no {0} is named {1}")
     UNKNOWN_TYPE_GUID = (404, "ATLAS-404-00-002", "no type has the guid {0}")

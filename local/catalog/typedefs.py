@@ -24,6 +24,7 @@ CATEGORIES = {
     "businessMetadataDefs": "BUSINESS_METADATA",
 }
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*")
+_CLASSIFICATION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ .]*")
 # Atlas takes any attribute name; a quotation mark in one would end the search's path to it.
 _ATTRIBUTE_NAME = re.compile(r'[^"\\]+')
 _INNER = re.compile(r"(?:array<(?P<item>.+)>|map<(?P<key>[^,]+),(?P<value>.+)>)")
@@ -79,7 +80,7 @@ class Typedefs:
             name = typedef["name"]
             if name in known or name in new:
                 raise CatalogError(Fault.TYPE_EXISTS, name)
-            if not _NAME.fullmatch(name):
+            if not (_CLASSIFICATION_NAME if category == "CLASSIFICATION" else _NAME).fullmatch(name):
                 raise CatalogError(Fault.BAD_TYPE_NAME, name)
             new[name] = self._stamped(typedef, category, {})
         self._check(new)

@@ -184,3 +184,27 @@ class Account(Protocol):
 
     def put_policy(self, policy: dict[str, Any]) -> None:
         """Replace a policy by a changed copy of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classified:
+    """An entity, of any type, and the names of the classifications attached to it (not of those that propagate to it).
+    `placed`: it is a placeholder.
+    """
+
+    guid: str
+    names: frozenset[str]
+    placed: bool = False
+
+
+class Classifications(Protocol):
+    """Classifications of entities: data sets and their columns."""
+
+    def classified(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Classified]:
+        """The existing ones of these entities, by exact name, many in a call."""
+
+    def attach(self, name: str, guids: Sequence[str]) -> None:
+        """Attach a classification to entities that do not have it, in one call, so that it does not propagate."""
+
+    def detach(self, name: str, guid: str) -> None:
+        """Take a classification away from an entity, if it is attached to it."""

@@ -99,7 +99,8 @@ def unknown_columns(document: LineageDocument, *, at: datetime | None = None) ->
     writers: dict[int, set[int]] = {}
     for flow in map(document.flows.__getitem__, graph.flows):
         process = document.processes[flow.process]
-        changes_rows = _CHANGES_OF_ROWS.issuperset(process.operations) and flow.process in with_columns
+        only_rows = bool(process.operations) and _CHANGES_OF_ROWS.issuperset(process.operations)
+        changes_rows = only_rows and flow.process in with_columns
         if not (process.exact or changes_rows):
             writers.setdefault(flow.output, set()).add(flow.process)
     return frozenset(

@@ -225,7 +225,7 @@ def test_types_are_created_used_changed_and_deleted(client: AtlasClient) -> None
     guid = client.upload_entities([store, part])["guidAssignments"]["-1"]
     found = client.get_single_entity(guid)["entity"]
     assert [item["displayText"] for item in found["relationshipAttributes"]["parts"]] == ["p"]
-    assert found["classifications"] == [{"typeName": "PII"}]
+    assert [(each["typeName"], each["entityGuid"]) for each in found["classifications"]] == [("PII", guid)]
 
     parent.addAttributeDef(AtlasAttributeDef("colour"))
     client.upload_typedefs(entityDefs=[parent, EntityTypeDef("my_other")], force_update=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from local.catalog.graph.classifications import Classifications, own
 from local.catalog.graph.store import Edge, Entity, Store
 from local.catalog.registry import Registry, Relation
 
@@ -21,8 +22,8 @@ def header(entity: Entity) -> Json:
         "guid": entity.guid,
         "status": entity.status,
         "displayText": display_text(entity),
-        "classificationNames": [item["typeName"] for item in entity.body.get("classifications", ())],
-        "classifications": entity.body.get("classifications", []),
+        "classificationNames": [each["typeName"] for each in own(entity)],
+        "classifications": own(entity),
         "meaningNames": [],
         "meanings": [],
         "isIncomplete": False,
@@ -44,6 +45,7 @@ class Views:
     def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
         self._registry = registry
+        self._classifications = Classifications(store, registry)
 
     def one(self, entity: Entity, *, bare: bool, short: bool) -> Json:
         """Give `{"entity", "referredEntities"}`. `bare`: no relationship attributes; `short`: no referred entities."""
@@ -94,9 +96,11 @@ class Views:
             "version": entity.version,
             "labels": entity.body.get("labels", []),
         }
-        for optional in ("customAttributes", "businessAttributes", "classifications", "collectionId"):
+        for optional in ("customAttributes", "businessAttributes", "collectionId"):
             if optional in entity.body:
                 full[optional] = entity.body[optional]
+        if classifications := self._classifications.of(entity):
+            full["classifications"] = classifications
         return full if bare else full | {"relationshipAttributes": related}
 
 

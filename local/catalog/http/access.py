@@ -23,7 +23,9 @@ def check(catalog: Catalog, call: Call, *, verb: str, writes: bool) -> None:
 
 def _concerned(catalog: Catalog, call: Call, verb: str) -> Iterator[str]:
     """The collections of what a call writes: those of what is there, and of what is new without a collection."""
-    if verb.startswith("POST") and "entity" in verb:
+    if "classification" in verb.lower() and not call.path.get("guid"):
+        yield from (collection_of(entity) for entity in _classified(catalog, call))
+    elif "guid" not in call.path and verb.startswith("POST") and "entity" in verb:
         body = call.body if isinstance(call.body, dict) else {}
         for raw in (*(body.get("entities") or ()), *([body["entity"]] if isinstance(body.get("entity"), dict) else ())):
             found = _stored(catalog, raw)
@@ -34,6 +36,16 @@ def _concerned(catalog: Catalog, call: Call, verb: str) -> Iterator[str]:
         yield from (collection_of(catalog.store.entity(guid)) for guid in guids)
     else:
         yield ROOT
+
+
+def _classified(catalog: Catalog, call: Call) -> Iterator[Entity | None]:
+    """The entities of a verb for classifications that names them by more than a guid in its path."""
+    if "type" in call.path:
+        yield catalog.find(call.path["type"], call.get("attr:qualifiedName"))
+    body = call.body if isinstance(call.body, dict) else {}
+    yield from (
+        catalog.store.entity(str(guid)) for guid in (body.get("entityGuids") or body.get("guidHeaderMap") or ())
+    )
 
 
 def _stored(catalog: Catalog, raw: Any) -> Entity | None:

@@ -81,7 +81,7 @@ def _relation_def(rule: RelationRule) -> Json:
     return _common("RELATIONSHIP", rule.name, "") | {
         "attributeDefs": [],
         "relationshipCategory": rule.category,
-        "propagateTags": "NONE",
+        "propagateTags": rule.tags,
         "endDef1": _end_def(rule.end1, contains=contains),
         "endDef2": _end_def(rule.end2, contains=False),
     }

@@ -25,12 +25,15 @@ class TypeRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationRule:
-    """A relationship. An end is `Type.attribute`, followed by `[]` when it holds many; end 1 contains end 2."""
+    """A relationship. An end is `Type.attribute`, followed by `[]` when it holds many; end 1 contains end 2. `tags`:
+    which way classifications go, as Atlas' base model has it.
+    """
 
     name: str
     category: str
     end1: str
     end2: str
+    tags: str = "NONE"
 
 
 BASE = (
@@ -130,12 +133,14 @@ RELATIONS = (
         category="AGGREGATION",
         end1="Process.inputs[]",
         end2="DataSet.inputToProcesses[]",
+        tags="TWO_TO_ONE",
     ),
     RelationRule(
         name="process_dataset_outputs",
         category="AGGREGATION",
         end1="Process.outputs[]",
         end2="DataSet.outputFromProcesses[]",
+        tags="ONE_TO_TWO",
     ),
     RelationRule(
         name="tabular_schema_datasets",

@@ -1,0 +1,125 @@
+"""Classifications of entities: those attached to an entity, and those that it gets along relationships, as Atlas does.
+
+A relationship's `propagateTags` says which way: ONE_TO_TWO from end 1 to end 2, TWO_TO_ONE back, BOTH, NONE. So on
+Atlas' base types a classification goes from a data set to the processes that read it, and on to what they write,
+whatever became of its columns. `propagate: false` on a classification keeps it where it is.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from local.catalog.errors import CatalogError, Fault
+from local.catalog.graph.store import Edge, Entity, Store
+from local.catalog.registry import Registry
+
+Json = dict[str, Any]
+
+_DOWN = frozenset({"ONE_TO_TWO", "BOTH"})
+_UP = frozenset({"TWO_TO_ONE", "BOTH"})
+
+
+def own(entity: Entity) -> list[Json]:
+    """The classifications attached to an entity, in Atlas' full form."""
+    return [
+        {
+            "typeName": str(each["typeName"]),
+            "attributes": each.get("attributes") or {},
+            "entityGuid": entity.guid,
+            "entityStatus": entity.status,
+            "propagate": each.get("propagate", True) is not False,
+            "removePropagationsOnEntityDelete": bool(each.get("removePropagationsOnEntityDelete", False)),
+            "validityPeriods": each.get("validityPeriods") or [],
+        }
+        for each in entity.body.get("classifications", ())
+    ]
+
+
+class Classifications:
+    """Reads and changes the classifications of stored entities."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        self._store = store
+        self._registry = registry
+
+    def of(self, entity: Entity) -> list[Json]:
+        """All classifications of an entity: its own, then those that reach it."""
+        return [*own(entity), *self._reaching(entity)] if entity.active else own(entity)
+
+    def named(self, entity: Entity, name: str) -> Json:
+        """One classification of an entity. Errors: 404-00-001 and 400-00-06D."""
+        self._known(name)
+        for each in self.of(entity):
+            if each["typeName"] == name:
+                return each
+        raise CatalogError(Fault.NOT_CLASSIFIED, name)
+
+    def add(self, entity: Entity, given: Iterable[Any]) -> None:
+        """Attach classifications. Errors: 400-00-01A where one of them is attached already."""
+        self._put(entity, [*entity.body.get("classifications", ()), *self._checked(entity, given, there=False)])
+
+    def update(self, entity: Entity, given: Iterable[Any]) -> None:
+        """Replace attached classifications of the same names. Errors: 400-00-06D where one is not attached."""
+        new = {each["typeName"]: each for each in self._checked(entity, given, there=True)}
+        self._put(entity, [new.get(each["typeName"], each) for each in entity.body.get("classifications", ())])
+
+    def remove(self, entity: Entity, name: str) -> None:
+        """Take a classification away. Errors: 400-00-06D, and 400-00-06C for one that comes from elsewhere."""
+        kept = [each for each in entity.body.get("classifications", ()) if each["typeName"] != name]
+        if len(kept) == len(entity.body.get("classifications", ())):
+            self.named(entity, name)
+            raise CatalogError(Fault.PROPAGATED, name)
+        self._put(entity, kept)
+
+    def replace_all(self, entity: Entity, given: Iterable[Any]) -> None:
+        """Have exactly these."""
+        self._put(
+            entity, self._checked(replace(entity, body={**entity.body, "classifications": []}), given, there=False)
+        )
+
+    def _checked(self, entity: Entity, given: Iterable[Any], *, there: bool) -> list[Json]:
+        attached = {each["typeName"] for each in entity.body.get("classifications", ())}
+        found: list[Json] = []
+        for each in given:
+            self._registry.check_classification(each)
+            name = each["typeName"]
+            if there and name not in attached:
+                raise CatalogError(Fault.NOT_CLASSIFIED, name)
+            if not there and name in attached:
+                raise CatalogError(
+                    Fault.BAD_PARAMETERS, f"entity: {entity.guid}, already associated with classification: {name}"
+                )
+            attached |= set() if there else {name}
+            found.append({key: value for key, value in each.items() if key not in {"entityGuid", "entityStatus"}})
+        return found
+
+    def _known(self, name: str) -> None:
+        if self._registry.typedefs.get(name, {}).get("category") != "CLASSIFICATION":
+            raise CatalogError(Fault.UNKNOWN_TYPE_NAME, "classification", name)
+
+    def _put(self, entity: Entity, classifications: list[Json]) -> None:
+        body = {key: value for key, value in entity.body.items() if key != "classifications"}
+        marks = {"classifications": classifications} if classifications else {}
+        self._store.put_entity(replace(entity, body=body | marks))
+
+    def _reaching(self, entity: Entity) -> list[Json]:
+        """Those of others that propagate to an entity, the nearest first; each origin's once."""
+        if not self._store.count("status = 'ACTIVE' AND json_array_length(body, '$.classifications') > 0"):
+            return []
+        seen, frontier, found = {entity.guid}, [entity.guid], []
+        while frontier:
+            near = {guid: None for edge in self._store.edges(frontier) for guid in self._sources(edge, set(frontier))}
+            frontier = [guid for guid in near if guid not in seen]
+            seen.update(frontier)
+            entities = self._store.entities(frontier)
+            found += [each for guid in frontier for each in own(entities[guid]) if each["propagate"]]
+            frontier = [guid for guid in frontier if entities[guid].active]
+        return found
+
+    def _sources(self, edge: Edge, targets: set[str]) -> Iterable[str]:
+        """The ends of a relationship from which classifications go to one of these entities."""
+        way = str(self._registry.typedefs.get(edge.relationship, {}).get("propagateTags", "NONE"))
+        if edge.active and way in _DOWN and edge.end2 in targets:
+            yield edge.end1
+        if edge.active and way in _UP and edge.end1 in targets:
+            yield edge.end2

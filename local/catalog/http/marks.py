@@ -1,0 +1,83 @@
+"""The verbs for classifications of entities, by guid, by name and for many at once, as Atlas has them."""
+
+from typing import Any
+
+from local.catalog.catalog import Call, Catalog
+from local.catalog.errors import CatalogError, Fault
+from local.catalog.graph.classifications import Classifications
+from local.catalog.graph.store import Entity
+
+Json = dict[str, Any]
+
+
+def get_classifications(catalog: Catalog, call: Call) -> Json:
+    """All classifications of an entity, its own and those that reach it."""
+    found = _marks(catalog).of(_entity(catalog, call))
+    return {"list": found, "startIndex": 0, "pageSize": len(found), "totalCount": len(found)}
+
+
+def get_classification(catalog: Catalog, call: Call) -> Json:
+    """One classification of an entity."""
+    return _marks(catalog).named(_entity(catalog, call), call.path["classification"])
+
+
+def post_classifications(catalog: Catalog, call: Call) -> None:
+    """Attach classifications to an entity."""
+    _marks(catalog).add(_entity(catalog, call), _list(call.body))
+
+
+def put_classifications(catalog: Catalog, call: Call) -> None:
+    """Change classifications of an entity."""
+    _marks(catalog).update(_entity(catalog, call), _list(call.body))
+
+
+def delete_classification(catalog: Catalog, call: Call) -> None:
+    """Take a classification away from an entity."""
+    _marks(catalog).remove(_entity(catalog, call), call.path["classification"])
+
+
+def post_bulk_classification(catalog: Catalog, call: Call) -> None:
+    """Attach one classification to many entities, all or none."""
+    body = call.body if isinstance(call.body, dict) else {}
+    guids = body.get("entityGuids")
+    if not isinstance(body.get("classification"), dict) or not isinstance(guids, list) or not guids:
+        raise CatalogError(Fault.BAD_PARAMETERS, "a classification and entityGuids are needed")
+    marks, entities = _marks(catalog), [catalog.by_guid(str(guid)) for guid in dict.fromkeys(guids)]
+    with catalog.store.transaction():
+        for entity in entities:
+            marks.add(entity, [body["classification"]])
+
+
+def post_set_classifications(catalog: Catalog, call: Call) -> list[str]:
+    """Have entities exactly the classifications of their headers; the guids of those that changed."""
+    body = call.body if isinstance(call.body, dict) else {}
+    headers = body.get("guidHeaderMap")
+    if not isinstance(headers, dict):
+        raise CatalogError(Fault.BAD_PARAMETERS, "guidHeaderMap is needed")
+    changed = []
+    with catalog.store.transaction():
+        for guid, header in headers.items():
+            entity = catalog.by_guid(str(guid))
+            _marks(catalog).replace_all(entity, _list((header or {}).get("classifications") or []))
+            if catalog.by_guid(entity.guid).body != entity.body:
+                changed.append(entity.guid)
+    return changed
+
+
+def _marks(catalog: Catalog) -> Classifications:
+    return Classifications(catalog.store, catalog.typedefs.registry)
+
+
+def _entity(catalog: Catalog, call: Call) -> Entity:
+    if "guid" in call.path:
+        return catalog.by_guid(call.path["guid"])
+    name = call.get("attr:qualifiedName")
+    if not name:
+        raise CatalogError(Fault.NOT_UNIQUE, call.path["type"], "(none given: ?attr:qualifiedName=…)")
+    return catalog.by_name(call.path["type"], name)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise CatalogError(Fault.BAD_PARAMETERS, "a list of classifications is needed")
+    return value

@@ -1,0 +1,53 @@
+"""Classifications on Atlas v2: Microsoft Purview, Apache Atlas and the local catalog speak it."""
+
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from shared.catalog.answers import is_placed
+from shared.catalog.by_name import ByName
+from shared.catalog.port import AssetKey, Classified
+from shared.catalog.transport import SteadyAtlasClient
+from shared.errors import CatalogRefused
+
+_NOT_FOUND = 404
+_NOT_ATTACHED = "ATLAS-400-00-06D"
+
+
+class AtlasClassifications:
+    """The port of classifications over pyapacheatlas' client."""
+
+    def __init__(self, client: SteadyAtlasClient) -> None:
+        self._client = client
+        self._names = ByName(client)
+
+    def classified(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Classified]:
+        """As the port says. A classification that propagates to an entity names another one as its own."""
+        return {
+            key: Classified(
+                guid=str(each["guid"]),
+                names=frozenset(
+                    str(mark["typeName"])
+                    for mark in each.get("classifications") or ()
+                    if mark.get("entityGuid") in {None, each["guid"]}
+                ),
+                placed=is_placed(each),
+            )
+            for key, each in self._names.held(keys).items()
+        }
+
+    def attach(self, name: str, guids: Sequence[str]) -> None:
+        """As the port says."""
+        body = {
+            "classification": {"typeName": name, "propagate": False, "removePropagationsOnEntityDelete": True},
+            "entityGuids": list(guids),
+        }
+        self._client._post_http(f"{self._client.endpoint_url}/entity/bulk/classification", json=body)  # noqa: SLF001 - the library's verb repeats calls
+
+    def detach(self, name: str, guid: str) -> None:
+        """As the port says."""
+        place = f"{self._client.endpoint_url}/entity/guid/{guid}/classification/{quote(name, safe='')}"
+        try:
+            self._client._delete_http(place)  # noqa: SLF001 - the same
+        except CatalogRefused as error:
+            if error.status != _NOT_FOUND and error.code != _NOT_ATTACHED:
+                raise

@@ -1,0 +1,54 @@
+"""Classifications in memory, on the assets of the catalog in memory and their columns."""
+
+from collections.abc import Iterable, Sequence
+
+from shared.atlas.columns import column_entities
+from shared.atlas.entities import PLACED
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, Classified
+from shared.errors import CatalogRefused
+
+
+class MemoryClassifications:
+    """The port of classifications over dictionaries; `writes` counts the calls that wrote."""
+
+    def __init__(self, catalog: MemoryCatalog) -> None:
+        self._catalog = catalog
+        self._names: dict[str, frozenset[str]] = {}
+        self.writes = 0
+
+    def classified(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Classified]:
+        """As the port says."""
+        held = self._entities()
+        return {
+            key: Classified(guid=held[key][0], names=self._names.get(held[key][0], frozenset()), placed=held[key][1])
+            for key in keys
+            if key in held
+        }
+
+    def attach(self, name: str, guids: Sequence[str]) -> None:
+        """As the port says."""
+        self.writes += 1
+        known = {guid for guid, _ in self._entities().values()}
+        for guid in guids:
+            if guid not in known:
+                raise CatalogRefused(status=404, code="ATLAS-404-00-005", detail=f"no entity has the guid {guid}")
+            if name in self._names.get(guid, frozenset()):
+                raise CatalogRefused(status=400, code="ATLAS-400-00-01A", detail=f"{guid} has {name} already")
+        for guid in guids:
+            self._names[guid] = self._names.get(guid, frozenset()) | {name}
+
+    def detach(self, name: str, guid: str) -> None:
+        """As the port says."""
+        self.writes += 1
+        self._names[guid] = self._names.get(guid, frozenset()) - {name}
+
+    def _entities(self) -> dict[AssetKey, tuple[str, bool]]:
+        """The guid of each asset and column, and whether it is a placeholder."""
+        found: dict[AssetKey, tuple[str, bool]] = {}
+        for key, asset in self._catalog.assets.items():
+            guid = self._catalog.find([key])[key]
+            found[key] = (guid, dict(asset.attributes).get("description", "").startswith(PLACED))
+            for column in column_entities(asset.type, asset.qualified_name, asset.columns):
+                found[column.type, column.qualified_name] = (f"{guid}/{dict(column.attributes)['name']}", False)
+        return found

@@ -1,0 +1,94 @@
+"""Check the policies of a rules file against a document of lineage."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from shared.governance.checks import run_demands, value_demands
+from shared.governance.checks.findings import Case, Facts, Finding, Verdict, doubt
+from shared.governance.checks.upstream import Step, lineage_of, subject_of
+from shared.governance.propagation import CatalogTags, propagate
+from shared.governance.rules import Demand, OnUnknown, Policy, Rules
+from shared.lineage.document import LineageDocument
+
+MAX_FINDINGS = 100
+"""Findings of one demand that a result keeps; the rest is counted."""
+DEMANDS: Mapping[Demand, Callable[[Case], Iterator[Finding]]] = {
+    Demand.NO_TAG: value_demands.no_tag,
+    Demand.SOURCES_ONLY: value_demands.sources_only,
+    Demand.MASKED_BY: value_demands.masked_by,
+    Demand.FRESH_WITHIN: run_demands.fresh_within,
+    Demand.EVERY_INPUT: run_demands.every_input,
+    Demand.NO_FAILED_UPSTREAM: run_demands.no_failed_upstream,
+    Demand.TRACED: value_demands.traced,
+    Demand.UNCHANGED_SINCE: run_demands.unchanged_since,
+    Demand.QUALITY_PASSED: run_demands.quality_passed,
+}
+HELD, BROKEN, NOT_KNOWN = 0, 3, 4
+"""Exit codes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What became of one demand of a policy; `line`: in the rules file; `found`: how many findings there are."""
+
+    policy: str
+    demand: str
+    verdict: Verdict
+    fails: bool
+    findings: tuple[Finding, ...]
+    found: int
+    line: int
+
+    @property
+    def text(self) -> str:
+        """All of it for people."""
+        lines = [f"{self.verdict.upper()}  {self.policy}: {self.demand}"]
+        for each in self.findings:
+            lines.append(f"  {each.text}")
+            lines += [f"    {_step_text(step)}" for step in each.way]
+        if self.found > len(self.findings):
+            lines.append(f"  and {self.found - len(self.findings):,} more")
+        return "\n".join(lines)
+
+
+def _step_text(step: Step) -> str:
+    kind = f" ({step.kind})" if step.kind else ""
+    return f"{step.source} → {step.target} by {step.process}{kind}"
+
+
+def check(
+    document: LineageDocument, rules: Rules, facts: Facts, *, catalog: CatalogTags | None = None
+) -> tuple[Result, ...]:
+    """The result of each demand of each policy, in the file's order."""
+    lineage = lineage_of(document)
+    tags = propagate(document, rules, today=facts.now.date(), catalog=catalog)
+    return tuple(
+        _result(policy, Case(wanted=wanted, subject=subject, rules=rules, facts=facts, tags=tags))
+        for policy in rules.policies
+        for subject in [subject_of(lineage, policy.where)]
+        for wanted in policy.wanted
+    )
+
+
+def _result(policy: Policy, case: Case) -> Result:
+    nothing = [doubt("no data set or column matches the policy")]
+    found = list(DEMANDS[case.wanted.demand](case)) if case.subject.datasets else nothing
+    against = [each for each in found if each.verdict is Verdict.BROKEN]
+    verdict = Verdict.BROKEN if against else Verdict.UNKNOWN if found else Verdict.HOLDS
+    shown = sorted(against or found, key=lambda each: len(each.way))
+    return Result(
+        policy=policy.name,
+        demand=case.wanted.text,
+        verdict=verdict,
+        fails=verdict is Verdict.BROKEN or (verdict is Verdict.UNKNOWN and policy.unknown is OnUnknown.FAIL),
+        findings=tuple(shown[:MAX_FINDINGS]),
+        found=len(shown),
+        line=case.wanted.line,
+    )
+
+
+def exit_code(results: tuple[Result, ...]) -> int:
+    """0: all hold, or only warn; 3: one is broken; 4: one that must hold is not known."""
+    if any(each.verdict is Verdict.BROKEN for each in results):
+        return BROKEN
+    return NOT_KNOWN if any(each.fails for each in results) else HELD

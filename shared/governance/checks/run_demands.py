@@ -1,0 +1,129 @@
+"""Demands on what runs upstream: when it ran, how it ended, what was tested, and what changed."""
+
+from collections.abc import Iterator
+
+from shared.governance.checks.findings import Case, Finding, broken, doubt, doubts_on, name_of
+from shared.governance.checks.upstream import Step, Walk
+from shared.governance.patterns import dataset_matcher
+from shared.lineage.document import NOT_SET, Edge, Flow, Health
+
+
+def fresh_within(case: Case) -> Iterator[Finding]:
+    """Data sets whose newest writer ran too long ago; what no process writes is a source, and has no age."""
+    subject, document = case.subject, case.subject.lineage.document
+    walked = subject.upstream()
+    ways = subject.ways(walked)
+    oldest = case.facts.now - case.wanted.within
+    for dataset in subject.datasets_of(walked):
+        writers = {document.flows[number].process for number in subject.lineage.flows_into.get(dataset, ())}
+        if not writers:
+            if dataset in subject.datasets:
+                yield doubt(f"no process writes {name_of(case, dataset)}")
+            continue
+        seen = [document.processes[each].last_seen for each in writers]
+        known = [document.times[each] for each in seen if each != NOT_SET]
+        if known and max(known) >= oldest:
+            continue
+        way = ways.steps(dataset)
+        if len(known) < len(seen):
+            yield doubt(f"it is not known when {name_of(case, dataset)} was written", way)
+        else:
+            yield broken(f"{name_of(case, dataset)} was written at {max(known):%Y-%m-%d %H:%M} UTC", way)
+    yield from doubts_on(case, walked, walked.entered)
+
+
+def every_input(case: Case) -> Iterator[Finding]:
+    """Direct inputs that are not certified."""
+    subject, lineage = case.subject, case.subject.lineage
+    certified = dataset_matcher([pattern for each in case.rules.certified for pattern in each.datasets])
+    for dataset in subject.datasets:
+        flows = [lineage.document.flows[number] for number in lineage.flows_into.get(dataset, ())]
+        inputs = {each.input: each for each in flows if each.input != dataset}
+        if not inputs:
+            yield doubt(f"no process writes {name_of(case, dataset)} from another data set")
+        for number, flow in inputs.items():
+            if not certified(lineage.document.datasets[number]):
+                yield broken(f"{name_of(case, number)} is not certified", [_nearest(case, flow)])
+    starts = Walk(links=(), entered=dict.fromkeys(subject.columns if subject.by_column else subject.datasets, NOT_SET))
+    yield from doubts_on(case, starts, starts.entered)
+
+
+def _nearest(case: Case, flow: Flow) -> Step:
+    """A step of a flow, by its first columns where it has any."""
+    lineage = case.subject.lineage
+    columns = lineage.document.columns
+    for column in case.subject.columns:
+        for number in lineage.edges_into.get(column, ()):
+            edge = lineage.document.edges[number]
+            ends = (columns[edge.input].dataset, columns[edge.output].dataset)
+            if edge.process == flow.process and ends == (flow.input, flow.output):
+                return lineage.step(edge)
+    return lineage.step(flow)
+
+
+def no_failed_upstream(case: Case) -> Iterator[Finding]:
+    """Processes whose last run failed."""
+    subject, document = case.subject, case.subject.lineage.document
+    walked = subject.upstream()
+    ways = subject.ways(walked)
+    judged: set[int] = set()
+    for dataset in subject.datasets_of(walked):
+        for number in subject.lineage.flows_into.get(dataset, ()):
+            flow = document.flows[number]
+            process = document.processes[flow.process]
+            if flow.process in judged or process.health not in {Health.FAILED, Health.UNENDED}:
+                continue
+            judged.add(flow.process)
+            way = (_nearest(case, flow), *ways.steps(dataset))
+            if process.health is Health.FAILED:
+                yield broken(f"the last run of {process.name}, which writes {name_of(case, dataset)}, failed", way)
+            else:
+                yield doubt(
+                    f"the last run of {process.name}, which writes {name_of(case, dataset)}, has not ended", way
+                )
+    yield from doubts_on(case, walked, walked.entered)
+
+
+def unchanged_since(case: Case) -> Iterator[Finding]:
+    """Edges and flows that came or went."""
+    subject, document = case.subject, case.subject.lineage.document
+    since = case.wanted.since
+    if since is None or not document.history:
+        yield doubt("the record has no history: name a lake with --lake")
+        return
+    walked = subject.upstream()
+    links: tuple[Edge | Flow, ...] = document.edges if subject.by_column else (*document.flows, *document.edges)
+    columns, nodes = document.columns, set(walked.entered)
+    for link in links:
+        is_edge = isinstance(link, Edge)
+        node = link.output if subject.by_column or not is_edge else columns[link.output].dataset
+        if node not in nodes:
+            continue
+        for moment, what in ((link.valid_from, "came"), (link.valid_to, "went")):
+            if moment != NOT_SET and document.times[moment] > since:
+                step = subject.lineage.step(link)
+                when = f"{document.times[moment]:%Y-%m-%d %H:%M} UTC"
+                yield broken(
+                    f"{step.source} → {step.target} {what} at {when}",
+                    (step, *map(subject.lineage.step, walked.way(node))),
+                )
+    yield from doubts_on(case, walked, walked.entered)
+
+
+def quality_passed(case: Case) -> Iterator[Finding]:
+    """Assertions that failed."""
+    subject, document = case.subject, case.subject.lineage.document
+    if case.facts.quality is None:
+        yield doubt("no quality assertions were read: name a lake with --lake")
+        return
+    walked = subject.upstream()
+    ways = subject.ways(walked)
+    for dataset in subject.datasets_of(walked):
+        assertions = case.facts.quality.get(document.datasets[dataset].qualified_name, ())
+        if not assertions and dataset in subject.datasets:
+            yield doubt(f"{name_of(case, dataset)} has no quality assertion")
+        for each in assertions:
+            if not each.success:
+                about = f"{name_of(case, dataset)}.{each.column}" if each.column else name_of(case, dataset)
+                yield broken(f"{each.name} failed on {about}", ways.steps(dataset))
+    yield from doubts_on(case, walked, walked.entered)

@@ -1,0 +1,175 @@
+"""What is upstream of the data sets, or columns, of a policy; and the ways from there."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from shared.governance.patterns import Selector, matching_columns, matching_datasets
+from shared.governance.propagation import unknown_sources
+from shared.lineage.document import NOT_SET, Edge, Flow, LineageDocument
+from shared.lineage.graph import LineageGraph, label
+
+Link = Edge | Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A step of a way, for people: `crm.email` → `gold.mail` by a process; `kind`: of the edge, empty of a flow."""
+
+    source: str
+    target: str
+    process: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """Nodes upstream (columns, or data sets) with the next link of each on a shortest way down; NOT_SET: a start."""
+
+    links: tuple[Link, ...] = field(repr=False)
+    entered: Mapping[int, int]
+
+    def way(self, node: int) -> tuple[Link, ...]:
+        """The links from a node down to a start."""
+        way: list[Link] = []
+        while (number := self.entered.get(node, NOT_SET)) != NOT_SET:
+            way.append(self.links[number])
+            node = way[-1].output
+        return tuple(way)
+
+
+def walk(
+    links: tuple[Link, ...],
+    into: Mapping[int, Iterable[int]],
+    starts: Iterable[int],
+    ends: Callable[[int], bool] = lambda _: False,
+) -> Walk:
+    """Walk from the starts upstream along links, by their outputs; a node at which it `ends` is reached, not passed."""
+    entered = dict.fromkeys(starts, NOT_SET)
+    waiting = deque(entered)
+    while waiting:
+        node = waiting.popleft()
+        if entered[node] != NOT_SET and ends(node):
+            continue
+        for number in into.get(node, ()):
+            if links[number].input not in entered:
+                entered[links[number].input] = number
+                waiting.append(links[number].input)
+    return Walk(links=links, entered=entered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """A document by what enters each column and data set now."""
+
+    document: LineageDocument
+    edges_into: Mapping[int, tuple[int, ...]]
+    flows_into: Mapping[int, tuple[int, ...]]
+    unknown: frozenset[int]
+    unresolved: frozenset[int]
+    named: frozenset[int]
+    """Data sets of which a column is known."""
+
+    def label(self, column: int) -> str:
+        """A column for people."""
+        each = self.document.columns[column]
+        return label(self.document.datasets[each.dataset], each.name)
+
+    def step(self, link: Link) -> Step:
+        """A link for people."""
+        process = self.document.processes[link.process].name
+        if isinstance(link, Edge):
+            kind = str(link.kind)
+            return Step(source=self.label(link.input), target=self.label(link.output), process=process, kind=kind)
+        datasets = self.document.datasets
+        return Step(source=datasets[link.input].name, target=datasets[link.output].name, process=process)
+
+
+def lineage_of(document: LineageDocument) -> Lineage:
+    """Index a document."""
+    graph = LineageGraph(document)
+    edges: dict[int, list[int]] = {}
+    flows: dict[int, list[int]] = {}
+    for number in graph.edges:
+        edges.setdefault(document.edges[number].output, []).append(number)
+    for number in graph.flows:
+        flows.setdefault(document.flows[number].output, []).append(number)
+    unresolved = {out for each in document.processes if each.unresolved_tables for out in each.outputs}
+    return Lineage(
+        document=document,
+        edges_into={node: tuple(each) for node, each in edges.items()},
+        flows_into={node: tuple(each) for node, each in flows.items()},
+        unknown=unknown_sources(document),
+        unresolved=frozenset(unresolved),
+        named=frozenset(each.dataset for each in document.columns if each.name),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a policy is about: columns and their data sets; `by_column`: only these columns, not the whole data sets."""
+
+    lineage: Lineage
+    columns: tuple[int, ...]
+    datasets: tuple[int, ...]
+    by_column: bool
+
+    def upstream(self, ends: Callable[[int], bool] = lambda _: False) -> Walk:
+        """Walk upstream, by columns or by data sets; `ends` takes the number of a data set."""
+        lineage, document = self.lineage, self.lineage.document
+        if not self.by_column:
+            return walk(document.flows, lineage.flows_into, self.datasets, ends)
+        columns = document.columns
+        return walk(document.edges, lineage.edges_into, self.columns, lambda node: ends(columns[node].dataset))
+
+    def datasets_of(self, walked: Walk) -> tuple[int, ...]:
+        """The data sets on a walk of `upstream`, the nearest first."""
+        if not self.by_column:
+            return tuple(walked.entered)
+        return tuple(dict.fromkeys(self.lineage.document.columns[node].dataset for node in walked.entered))
+
+    def ways(self, walked: Walk) -> "Ways":
+        """The ways from the data sets on a walk of `upstream`."""
+        columns = self.all_columns()
+        first: dict[int, int] = {}
+        for node in columns.entered:
+            first.setdefault(self.lineage.document.columns[node].dataset, node)
+        return Ways(subject=self, walked=walked, columns=columns, first=first)
+
+    def all_columns(self) -> Walk:
+        """The walk of all columns of the subject."""
+        return walk(self.lineage.document.edges, self.lineage.edges_into, self.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """The shortest ways from data sets: column by column where there is such a way, else data set by data set. `first`:
+    of each data set the nearest column.
+    """
+
+    subject: Subject
+    walked: Walk
+    columns: Walk
+    first: Mapping[int, int]
+
+    def steps(self, dataset: int) -> tuple[Step, ...]:
+        """The way from a data set; empty where it is the subject's own."""
+        step = self.subject.lineage.step
+        if dataset in self.subject.datasets:
+            return ()
+        if dataset in self.first:
+            return tuple(map(step, self.columns.way(self.first[dataset])))
+        return () if self.subject.by_column else tuple(map(step, self.walked.way(dataset)))
+
+
+def subject_of(lineage: Lineage, where: Selector) -> Subject:
+    """What a selector names."""
+    document = lineage.document
+    by_column = bool(where.columns or where.types)
+    columns = tuple(sorted(matching_columns(document, where)))
+    datasets = (
+        {document.columns[each].dataset for each in columns}
+        if by_column
+        else matching_datasets(document, where.datasets)
+    )
+    return Subject(lineage=lineage, columns=columns, datasets=tuple(sorted(datasets)), by_column=by_column)

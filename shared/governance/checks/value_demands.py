@@ -1,0 +1,131 @@
+"""Demands on values: which tags, sources and masks they have on their way."""
+
+from collections.abc import Callable, Iterator
+
+from shared.governance.checks.findings import Case, Finding, broken, columnless, doubt, doubts_on, name_of, sourceless
+from shared.governance.checks.upstream import Walk, walk
+from shared.governance.masks import hides, stopping
+from shared.governance.patterns import dataset_matcher
+from shared.governance.propagation import State
+from shared.lineage.document import NOT_SET, Edge
+
+
+def no_tag(case: Case) -> Iterator[Finding]:
+    """Columns that a classification reaches."""
+    subject, lineage = case.subject, case.subject.lineage
+    for name in case.wanted.names:
+        found = case.tags[name]
+        for column in subject.columns:
+            state = found.state(column)
+            way = tuple(map(lineage.step, found.way(column)))
+            if state is State.TAGGED:
+                yield broken(f"{name} reaches {lineage.label(column)}", way)
+            elif state is State.UNKNOWN:
+                at = found.way(column)[0].input if way else column
+                yield doubt(f"{lineage.label(column)} is not known to be without {name}: {sourceless(case, at)}", way)
+    if not subject.by_column:
+        yield from columnless(case, subject.datasets)
+
+
+def sources_only(case: Case) -> Iterator[Finding]:
+    """Places where lineage begins that are no allowed source; behind an allowed one nothing is looked at."""
+    subject, document = case.subject, case.subject.lineage.document
+    allowed = dataset_matcher(case.wanted.names)
+    sources = {number for number, each in enumerate(document.datasets) if allowed(each)}
+    walked = subject.upstream(lambda dataset: dataset in sources)
+    passed = _passed(case, walked, sources)
+    ways = subject.ways(walked)
+    into = subject.lineage.edges_into if subject.by_column else subject.lineage.flows_into
+    begins = [node for node in passed if not into.get(node)]
+    if subject.by_column:
+        begins = [
+            node for node in begins if not document.columns[node].constant and node not in subject.lineage.unknown
+        ]
+    for node in begins:
+        dataset = document.columns[node].dataset if subject.by_column else node
+        if dataset not in sources:
+            way = map(subject.lineage.step, walked.way(node)) if subject.by_column else ways.steps(node)
+            yield broken(f"{name_of(case, dataset)} is no allowed source", way)
+    yield from doubts_on(case, walked, passed)
+
+
+def _passed(case: Case, walked: Walk, sources: set[int]) -> list[int]:
+    """The nodes of a walk but the sources at which it ended."""
+    columns = case.subject.lineage.document.columns
+    return [
+        node
+        for node, number in walked.entered.items()
+        if number == NOT_SET or (columns[node].dataset if case.subject.by_column else node) not in sources
+    ]
+
+
+def masked_by(case: Case) -> Iterator[Finding]:
+    """Walk up what carries plain values; where that begins, a plain value arrives."""
+    subject, lineage = case.subject, case.subject.lineage
+    document = lineage.document
+    unclear: list[Edge] = []
+    passes = _unmasked(case, unclear)
+    into = {
+        node: tuple(number for number in numbers if passes(document.edges[number]))
+        for node, numbers in lineage.edges_into.items()
+    }
+    walked = walk(document.edges, into, subject.columns)
+    for node in walked.entered:
+        if not lineage.edges_into.get(node) and node not in lineage.unknown and not document.columns[node].constant:
+            way = tuple(map(lineage.step, walked.way(node)))
+            if way:
+                yield broken(f"the plain value of {lineage.label(node)} reaches {way[-1].target}", way)
+            else:
+                yield doubt(f"no process writes {lineage.label(node)}")
+        elif node in lineage.unknown:
+            yield doubt(sourceless(case, node), map(lineage.step, walked.way(node)))
+    for edge in unclear:
+        if edge.output in walked.entered:
+            way = (lineage.step(edge), *map(lineage.step, walked.way(edge.output)))
+            yield doubt("a mask's function is in no event: only its result is known to be masked", way)
+    if not subject.by_column:
+        yield from columnless(case, subject.datasets)
+
+
+def _unmasked(case: Case, unclear: list[Edge]) -> Callable[[Edge], bool]:
+    """Whether an edge passes no mask that is wanted. Masks whose function is not known are put into `unclear`."""
+    document, names = case.subject.lineage.document, case.wanted.names
+    stops = stopping(document, case.rules.masks, case.facts.now.date())
+    if "*" in names:
+        return lambda edge: not stops(edge)
+
+    def passes(edge: Edge) -> bool:
+        if hides(edge.description, names, document.columns[edge.input].name):
+            return False
+        if stops(edge) and not edge.description:
+            unclear.append(edge)
+            return False
+        return True
+
+    return passes
+
+
+def traced(case: Case) -> Iterator[Finding]:
+    """Whether enough columns have known sources."""
+    subject, lineage = case.subject, case.subject.lineage
+    out: dict[int, list[int]] = {}
+    for numbers in lineage.edges_into.values():
+        for number in numbers:
+            out.setdefault(lineage.document.edges[number].input, []).append(number)
+    reached, waiting = set(lineage.unknown), list(lineage.unknown)
+    while waiting:
+        for number in out.get(waiting.pop(), ()):
+            end = lineage.document.edges[number].output
+            if end not in reached:
+                reached.add(end)
+                waiting.append(end)
+    if not subject.columns:
+        yield doubt("no column is known")
+        return
+    lost = [column for column in subject.columns if column in reached]
+    share = 100 * (len(subject.columns) - len(lost)) / len(subject.columns)
+    if share < case.wanted.percent:
+        walked = subject.all_columns()
+        yield broken(f"{share:.1f} % of {len(subject.columns)} columns are traced")
+        for column in lineage.unknown & walked.entered.keys():
+            yield broken(sourceless(case, column), map(lineage.step, walked.way(column)))

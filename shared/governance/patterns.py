@@ -1,0 +1,53 @@
+"""Patterns of data sets and columns: `*` stands for any characters, `?` for one; upper and lower case are the same."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import translate
+
+from shared.lineage.document import Dataset, LineageDocument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Columns by the patterns of their data set, name and type; without patterns all of them."""
+
+    datasets: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a text as a whole has one of these patterns; any text does where there are none."""
+    given = tuple(patterns)
+    if not given:
+        return lambda _: True
+    found = re.compile("|".join(translate(each) for each in given), re.IGNORECASE)
+    return lambda text: found.match(text) is not None
+
+
+def dataset_matcher(patterns: Iterable[str]) -> Callable[[Dataset], bool]:
+    """Whether a data set's name, qualified name, or the end of that after a slash has one of the patterns."""
+    given = tuple(patterns)
+    if not given:
+        return lambda _: True
+    by_name = matcher(given)
+    by_path = matcher([each for pattern in given for each in (pattern, f"*/{pattern.lstrip('/')}")])
+    return lambda each: by_name(each.name) or by_path(each.qualified_name.rstrip("/"))
+
+
+def matching_datasets(document: LineageDocument, patterns: Iterable[str]) -> frozenset[int]:
+    """The numbers of the data sets that have one of the patterns."""
+    matches = dataset_matcher(patterns)
+    return frozenset(number for number, each in enumerate(document.datasets) if matches(each))
+
+
+def matching_columns(document: LineageDocument, selector: Selector) -> frozenset[int]:
+    """The numbers of the columns that a selector names; all rows of a data set are no column."""
+    datasets = matching_datasets(document, selector.datasets)
+    named, typed = matcher(selector.columns), matcher(selector.types)
+    return frozenset(
+        number
+        for number, each in enumerate(document.columns)
+        if each.name and each.dataset in datasets and named(each.name) and typed(each.type)
+    )

@@ -1,0 +1,124 @@
+"""Classifications: one contract for memory, the local catalog and a real Atlas (`--atlas`); and that Atlas' own
+propagation, which follows tables and knows no mask, leaves ours where they are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pyapacheatlas.auth import BasicAuthentication
+
+from shared.atlas.columns import column_name
+from shared.catalog.classifying import AtlasClassifications
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.memory_classifications import MemoryClassifications
+from shared.catalog.port import Catalog, Classifications
+from shared.catalog.transport import RetryPolicy, SteadyAtlasClient
+from shared.errors import CatalogRefused
+from tests.plugins.atlas import V2
+from tests.shared.catalog.test_contract import asset, over, placed, process
+
+pytestmark = pytest.mark.contract
+PII, THEIRS = "MY.PII", "MICROSOFT.PERSONAL.EMAIL"
+TABLE = ("fs_path", "file:///data/a")
+COLUMN = ("column", column_name("fs_path", "file:///data/a", "mail"))
+
+
+@pytest.fixture
+def both(served: V2 | None) -> Iterator[tuple[Catalog, Classifications]]:
+    if served is None:
+        memory = MemoryCatalog()
+        yield memory, MemoryClassifications(memory)
+        return
+    served.empty()
+    _define(served)
+    who = BasicAuthentication(served.user, served.password)
+    client = SteadyAtlasClient(served.endpoint, who, retry_policy=RetryPolicy(tries=10 if served.real else 1))
+    yield over(served), AtlasClassifications(client)
+
+
+def _define(served: V2) -> None:
+    held = served.call("GET types/typedefs/headers").json()
+    names = {each["name"] for each in held}
+    wanted = [{"name": name, "superTypes": [], "attributeDefs": []} for name in (PII, THEIRS) if name not in names]
+    if wanted:
+        served.call("POST types/typedefs", {"classificationDefs": wanted}).raise_for_status()
+
+
+def test_a_classification_is_attached_seen_and_taken_away(both: tuple[Catalog, Classifications]) -> None:
+    """On data sets and columns; names may have dots."""
+    catalog, marks = both
+    catalog.create_assets([replace(placed("a"), columns=(("mail", "string"),)), asset("b")])
+    other = ("fs_path", "file:///data/b")
+    found = marks.classified([TABLE, COLUMN, other, ("fs_path", "file:///data/none"), ("no_such_type", "x")])
+    assert {key: (each.names, each.placed) for key, each in found.items()} == {
+        TABLE: (frozenset(), True),
+        COLUMN: (frozenset(), False),
+        other: (frozenset(), False),
+    }
+    marks.attach(PII, [found[COLUMN].guid, found[other].guid])
+    marks.attach(THEIRS, [found[COLUMN].guid])
+    after = marks.classified([TABLE, COLUMN, other])
+    assert [after[key].names for key in (TABLE, COLUMN, other)] == [frozenset(), {PII, THEIRS}, {PII}]
+    marks.detach(PII, found[COLUMN].guid)
+    marks.detach(PII, found[COLUMN].guid)
+    marks.detach(PII, found[TABLE].guid)
+    assert marks.classified([COLUMN])[COLUMN].names == {THEIRS}
+
+
+def test_what_is_attached_is_not_attached_again(both: tuple[Catalog, Classifications]) -> None:
+    catalog, marks = both
+    guid = catalog.create_assets([asset("a")])[TABLE]
+    marks.attach(PII, [guid])
+    with pytest.raises(CatalogRefused) as caught:
+        marks.attach(PII, [guid])
+    assert caught.value.code == "ATLAS-400-00-01A"
+
+
+@pytest.mark.catalogs("local", "atlas")
+def test_ours_stay_where_they_are_and_those_of_others_propagate(served: V2) -> None:
+    """The base relationships carry a classification from a table to the process, and to what that writes."""
+    served.empty()
+    _define(served)
+    catalog = over(served)
+    marks = AtlasClassifications(SteadyAtlasClient(served.endpoint, BasicAuthentication(served.user, served.password)))
+    guids = catalog.create_assets([asset("a"), asset("b"), asset("c")])
+    catalog.write_processes([process(["a"], ["b"]), process(["b"], ["c"])], guids)
+    ends = {key[1][-1]: guid for key, guid in guids.items()}
+    marks.attach(PII, [ends["a"]])
+    theirs = {"classification": {"typeName": THEIRS, "propagate": True}, "entityGuids": [ends["a"]]}
+    served.call("POST entity/bulk/classification", theirs).raise_for_status()
+
+    def names(end: str) -> dict[str, str]:
+        entity = served.call(f"GET entity/guid/{ends[end]}").json()["entity"]
+        return {each["typeName"]: each["entityGuid"] for each in entity.get("classifications") or ()}
+
+    assert names("a") == {PII: ends["a"], THEIRS: ends["a"]}
+    assert names("b") == names("c") == {THEIRS: ends["a"]}, "where they come from is told"
+    found = marks.classified([("fs_path", "file:///data/b")])
+    assert found["fs_path", "file:///data/b"].names == frozenset(), "what propagates is not attached"
+    refused = served.call(f"DELETE entity/guid/{ends['b']}/classification/{THEIRS}")
+    assert refused.status_code >= 400
+    served.call(f"DELETE entity/guid/{ends['a']}/classification/{THEIRS}").raise_for_status()
+    assert names("c") == {}
+
+
+@pytest.mark.catalogs("local", "atlas")
+def test_the_other_verbs(served: V2) -> None:
+    """By name, changed, and all at once."""
+    served.empty()
+    _define(served)
+    guid = over(served).create_assets([asset("a")])[TABLE]
+    by_name = "entity/uniqueAttribute/type/fs_path"
+    served.call(
+        f"POST {by_name}/classifications?attr:qualifiedName=file:///data/a", [{"typeName": PII}]
+    ).raise_for_status()
+    assert served.call(f"GET entity/guid/{guid}/classification/{PII}").json()["propagate"] is True
+    served.call(f"PUT entity/guid/{guid}/classifications", [{"typeName": PII, "propagate": False}]).raise_for_status()
+    listed = served.call(f"GET entity/guid/{guid}/classifications").json()["list"]
+    assert [(each["typeName"], each["propagate"]) for each in listed] == [(PII, False)]
+    assert served.call(f"PUT entity/guid/{guid}/classifications", [{"typeName": THEIRS}]).status_code == 400
+    assert served.call(f"POST entity/guid/{guid}/classifications", [{"typeName": "NONE"}]).status_code in {400, 404}
+    delete = f"DELETE {by_name}/classification/{PII}?attr:qualifiedName=file:///data/a"
+    served.call(delete).raise_for_status()
+    assert served.call(f"GET entity/guid/{guid}/classification/{PII}").status_code == 400

@@ -1,0 +1,253 @@
+"""Where tags go: cases by hand, and random documents against a naive traversal."""
+
+from collections.abc import Callable, Iterable
+from datetime import date
+
+import pytest
+
+from shared.governance.masks import hides
+from shared.governance.propagation import State, propagate
+from shared.governance.rules import Rules
+from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.unmatched import unmatched
+from shared.lineage.document import LineageDocument
+from tests.support.lineage_documents import Job, lineage, place, random_lineage
+
+TODAY = date(2026, 11, 23)
+PII = '[[tag]]\nclassification = "PII"\ndatasets = "crm"\ncolumns = "email"\n'
+APPROVED = 'author = "ann"\nreason = "reviewed"\nexpires = {}\n'
+
+
+def rules(text: str) -> Rules:
+    return parse_rules(text, "rules.toml")
+
+
+def states(document: LineageDocument, text: str = PII, name: str = "PII") -> dict[str, str]:
+    found = propagate(document, rules(text), today=TODAY)[name]
+    return {
+        f"{document.datasets[each.dataset].name}.{each.name}": str(found.state(number))
+        for number, each in enumerate(document.columns)
+    }
+
+
+CASES: dict[str, tuple[list[str], dict[str, str]]] = {
+    "a copy is tagged": (["crm.email -> out.mail"], {"out.mail": "tagged"}),
+    "an expression is tagged": (["crm.email ~> out.mail"], {"out.mail": "tagged"}),
+    "an aggregation leaks": (["crm.email +> out.first"], {"out.first": "tagged"}),
+    "a mask stops": (["crm.email #> out.mail"], {"out.mail": "clean"}),
+    "a condition carries no value": (
+        ["crm.id -> out.id", "crm.email ?> out."],
+        {"out.id": "clean", "out.": "clean"},
+    ),
+    "a plain way beside a mask does not stop": (
+        ["crm.email #> out.mail by one", "crm.email -> out.mail by two"],
+        {"out.mail": "tagged"},
+    ),
+    "over steps and circles": (
+        ["crm.email -> a.x by one", "a.x -> b.y by two", "b.y -> a.x by three", "b.y -> c.z by four"],
+        {"a.x": "tagged", "b.y": "tagged", "c.z": "tagged"},
+    ),
+    "behind a mask nothing is tagged": (
+        ["crm.email #> a.x by one", "a.x -> b.y by two"],
+        {"a.x": "clean", "b.y": "clean"},
+    ),
+    "an edge that ended carries nothing": (
+        ["crm.id -> out.mail", "crm.email -> out.mail since 9 until 3"],
+        {"out.mail": "clean"},
+    ),
+    "a column that nothing enters is not known, and what comes of it": (
+        ["crm.id -> a.x by one", "a.y -> b.y by two"],
+        {"a.y": "not known", "b.y": "not known", "a.x": "clean"},
+    ),
+    "a write without columns is not known": (
+        ["crm => a by one", "a.x -> b.y by two"],
+        {"a.x": "not known", "b.y": "not known"},
+    ),
+    "what is tagged is known, whatever else enters it": (
+        ["crm => a by one", "a.x -> b.y by two", "crm.email -> b.y by two"],
+        {"b.y": "tagged"},
+    ),
+    "a mask hides what is not known, too": (["crm => a by one", "a.x #> b.y by two"], {"b.y": "clean"}),
+    "a source that nobody writes is clean": (["crm.id -> a.x by one"], {"crm.id": "clean", "crm.email": "tagged"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arrows", "wanted"), CASES.values(), ids=CASES)
+def test_where_a_tag_goes(arrows: list[str], wanted: dict[str, str]) -> None:
+    found = states(lineage(*arrows, columns=["crm.email"]))
+    assert {column: found[column] for column in wanted} == wanted
+
+
+def test_an_exact_process_leaves_nothing_unknown() -> None:
+    """A constant has no source, and is known to have none."""
+    document = lineage("crm.id -> a.x by one", columns=["crm.email"], constants=["a.y"], jobs={"one": Job(exact=True)})
+    assert states(document)["a.y"] == "clean"
+
+
+def test_a_table_without_place_leaves_all_columns_unknown() -> None:
+    document = lineage(
+        "crm.id -> a.x by one", "a.x -> b.y by two", columns=["crm.email"], jobs={"one": Job(unresolved=("t",))}
+    )
+    assert (states(document)["a.x"], states(document)["b.y"]) == ("not known", "not known")
+
+
+@pytest.mark.parametrize(("expires", "wanted"), [("2026-11-23", "clean"), ("2026-11-22", "tagged")])
+def test_an_exception_ends_after_its_last_day(expires: str, wanted: str) -> None:
+    document = lineage("crm.email ~> out.mail by one", "out.mail -> end.mail by two")
+    for kind in ('[[declassify]]\nclassification = "PII"\n', "[[mask]]\n"):
+        text = f'{PII}{kind}datasets = "out"\ncolumns = "mail"\n{APPROVED.format(expires)}'
+        found = states(document, text)
+        assert (found["out.mail"], found["end.mail"]) == (wanted, wanted), kind
+        assert len(rules(text).expired(TODAY)) == (wanted == "tagged")
+
+
+def test_an_exception_makes_known_what_was_not() -> None:
+    document = lineage("crm => out by one", "out.mail -> end.mail by two", columns=["crm.email"])
+    assert states(document)["end.mail"] == "not known"
+    for kind in ('[[declassify]]\nclassification = "PII"\n', "[[mask]]\n"):
+        text = f'{PII}{kind}datasets = "out"\ncolumns = "mail"\n{APPROVED.format("2027-01-01")}'
+        assert states(document, text)["end.mail"] == "clean", kind
+
+
+def test_a_declared_function_masks_where_an_expression_shows_it_alone() -> None:
+    text = f'{PII}[[mask]]\nfunctions = "pseudonym*"\n{APPROVED.format("2027-01-01")}'
+    document = lineage(
+        "crm.email ~> out.safe by one = pseudonymize(crm.email)",
+        "crm.email ~> out.both by one = concat(pseudonymize(email), email)",
+        "crm.email ~> out.silent by one",
+    )
+    found = states(document, text)
+    assert (found["out.safe"], found["out.both"], found["out.silent"]) == ("clean", "tagged", "tagged")
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("f(a)", True),
+        ("lib.f( concat(a, ')') )", True),
+        ("f(a) || a", False),
+        ("g(a)", False),
+        ("f(b)", False),
+        ("f(a", False),
+        ("f(g(x)) + a", False),
+        ("upper(f(t.A))", True),
+        ("", False),
+    ],
+)
+def test_what_a_function_hides(expression: str, wanted: bool) -> None:
+    assert hides(expression, ("f",), "a") is wanted
+
+
+def test_where_a_classification_begins() -> None:
+    """By pattern of name and type, by the tag of an event, and by what the catalog's scans have set."""
+    document = lineage("crm.a -> out.a", columns=["crm.b", "crm.c", "other.a"], tags=[("crm.b", "pii:high")])
+    catalog = {place(document, "crm.c"): frozenset({"MICROSOFT.PERSONAL.EMAIL"})}
+    text = """
+[[tag]]
+classification = "MY.PII"
+tag = "pii:*"
+[[tag]]
+classification = "MY.PII"
+classified_as = "MICROSOFT.PERSONAL.*"
+[[tag]]
+classification = "MY.PII"
+datasets = "lake/other"
+"""
+    found = propagate(document, rules(text), today=TODAY, catalog=catalog)["MY.PII"]
+    begins = [document.columns[each] for each in found.origins]
+    names = {f"{document.datasets[each.dataset].name}.{each.name}" for each in begins}
+    assert names == {"crm.b", "crm.c", "other.a"}
+    assert {found.origins[each].line for each in found.origins} == {2, 5, 8}
+
+
+def test_the_way_is_a_shortest_one_from_an_origin() -> None:
+    document = lineage(
+        "crm.email -> a.x by one", "a.x -> b.y by two", "crm.email ~> b.y by three", "b.y -> c.z by four"
+    )
+    way = propagate(document, rules(PII), today=TODAY)["PII"].way(place(document, "c.z"))
+    assert [document.processes[each.process].name for each in way] == ["three", "four"]
+
+
+def test_rules_that_match_nothing_are_named() -> None:
+    document = lineage("crm.email -> out.mail")
+    text = f"""{PII}
+[[tag]]
+classification = "PII"
+datasets = "cmr"
+[[mask]]
+columns = "hash_*"
+{APPROVED.format("2020-01-01")}
+[[mask]]
+functions = "sha9"
+{APPROVED.format("2027-01-01")}
+[[declassify]]
+classification = "PII"
+columns = "mail"
+{APPROVED.format("2027-01-01")}
+[[term]]
+name = "Customer"
+datasets = "crm*"
+[[certified]]
+datasets = ["crm", "gold/*"]
+[[policy]]
+name = "p"
+datasets = "nowhere"
+no_tag = "PII"
+"""
+    found = unmatched(document, rules(text))
+    tables = {6: "tag", 9: "mask", 15: "mask", 31: "certified", 33: "policy"}
+    assert {each.line: each.table for each in found} == tables
+    assert "gold/*" in found[3].text
+    assert "Did you mean crm?" in found[0].text
+
+
+def _no_source(document: LineageDocument, number: int) -> bool:
+    """Whether a process writes a column from nowhere, by the document's words alone."""
+    column = document.columns[number]
+    for flow in document.flows:
+        process = document.processes[flow.process]
+        if flow.valid_to != -1 or flow.output != column.dataset or not column.name:
+            continue
+        here = [each for each in document.edges if each.process == flow.process and each.output == number]
+        if process.unresolved_tables or not (
+            process.exact or any(each.valid_to == -1 and each.kind != "condition" for each in here)
+        ):
+            return True
+    return False
+
+
+def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, State]:
+    """A search backwards from each column, with all sets made again each time."""
+    plain = {"identity", "transformation", "aggregation"}
+    pairs = {(each.input, each.output) for each in document.edges if each.valid_to == -1 and each.kind in plain}
+
+    def back(number: int) -> set[int]:
+        seen = {number}
+        while not (more := {one for one, other in pairs if other in seen}) <= seen:
+            seen |= more
+        return seen
+
+    begun, missing = set(origins), {each for each in range(len(document.columns)) if _no_source(document, each)}
+    result = {}
+    for number in range(len(document.columns)):
+        behind = back(number)
+        unknown = State.UNKNOWN if behind & missing else State.CLEAN
+        result[number] = State.TAGGED if behind & begun else unknown
+    return result
+
+
+def test_random_documents_against_a_naive_search(sample: Callable[[range], range]) -> None:
+    """2,000 with `--proofs`. All three results occur."""
+    text = '[[tag]]\nclassification = "PII"\ntag = "pii"\n'
+    seen = set()
+    for seed in sample(range(2000)):
+        document = random_lineage(seed)
+        found = propagate(document, rules(text), today=TODAY)["PII"]
+        wanted = _naive(document, (each.column for each in document.tags if each.name == "pii"))
+        assert {number: found.state(number) for number in wanted} == wanted, f"seed {seed}"
+        for number in found.tagged:
+            way = found.way(number)
+            assert [each.output for each in way[:-1]] == [each.input for each in way[1:]], f"seed {seed}"
+            assert (way[0].input if way else number) in found.origins, f"seed {seed}"
+        seen |= set(wanted.values())
+    assert seen == set(State)

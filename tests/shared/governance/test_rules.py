@@ -1,0 +1,176 @@
+"""The rules file: what it gives, and every mistake at once with its line and the nearest word."""
+
+import json
+import tomllib
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped] # ships no types
+import pytest
+
+from shared.errors import Misconfigured
+from shared.governance.patterns import Selector
+from shared.governance.rules import Approval, Demand, OnUnknown, Wanted
+from shared.governance.rules_file import schema as schema_module
+from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file.keys import Kind
+
+GOOD = """
+unknown = "warn"
+
+[[classification]]
+name = "MY.PII"
+description = "Personal data"
+
+[[tag]]
+classification = "MY.PII"
+datasets = ["crm/*", "hr"]
+columns = "email"
+
+[[mask]]
+functions = ["pseudonymize"]
+author = "ann"
+reason = "keyed"
+expires = 2027-01-31
+
+[[certified]]
+datasets = "curated/*"
+
+[[policy]]
+name = "training data"
+datasets = "training"
+unknown = "fail"
+no_tag = "MY.PII"
+sources_only = ["curated/*"]
+masked_by = "*"
+fresh_within = "24h"
+every_input = "certified"
+no_failed_upstream = true
+traced = 95
+unchanged_since = 2026-11-01
+quality_passed = true
+
+[[policy]]
+name = "other"
+columns = "x"
+fresh_within = "7d"
+
+[completeness]
+whatever = 1
+"""
+
+
+def test_a_file_gives_its_rules() -> None:
+    found = parse_rules(GOOD, "rules.toml")
+    assert found.tags[0].where == Selector(datasets=("crm/*", "hr"), columns=("email",))
+    assert found.masks[0].approval == Approval(author="ann", reason="keyed", expires=date(2027, 1, 31))
+    one, other = found.policies
+    assert (one.unknown, other.unknown) == (OnUnknown.FAIL, OnUnknown.WARN)
+    assert [each.demand for each in one.wanted] == list(Demand)
+    since = next(each.since for each in one.wanted if each.demand is Demand.UNCHANGED_SINCE)
+    assert since == datetime(2026, 11, 1, tzinfo=UTC)
+    assert other.wanted == (Wanted(demand=Demand.FRESH_WITHIN, within=timedelta(days=7), line=39),)
+    assert found.names == ("MY.PII",)
+
+
+BAD = """
+[[tga]]
+x = 1
+
+[[tag]]
+clasification = "PII"
+datasets = []
+
+[[tag]]
+classification = "P-II"
+datasets = "crm"
+
+[[tag]]
+classification = "PII"
+
+[[mask]]
+functions = "f"
+author = "ann"
+expires = "soon"
+
+[[declassify]]
+classification = "PIII"
+columns = "x"
+author = "a"
+reason = "b"
+expires = 2027-01-01
+
+[[policy]]
+name = "p"
+fresh_within = "24 hours"
+traced = 101
+unknown = "ignore"
+
+[[policy]]
+name = "p"
+no_failed_upstreams = true
+"""
+
+
+def test_every_mistake_is_named_at_once() -> None:
+    with pytest.raises(Misconfigured) as caught:
+        parse_rules(BAD, "rules.toml")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "The rules file rules.toml has 15 mistakes, and no rule of it is used:"
+    for wanted in (
+        "rules.toml:2: there is no table tga. Did you mean tag?",
+        "rules.toml:5: tag needs classification: the classification",
+        "rules.toml:6: tag has no key clasification. Did you mean classification?",
+        "rules.toml:7: datasets must be a text or a list of texts",
+        f"rules.toml:10: classification must be {Kind.NAME}",
+        "rules.toml:13: tag names no columns: give it datasets or columns or types or tag or classified_as",
+        "rules.toml:16: mask needs reason: why it is right",
+        "rules.toml:19: expires must be a date such as 2027-01-31",
+        "rules.toml:22: no [[tag]] gives the classification PIII. Did you mean PII?",
+        "rules.toml:30: fresh_within must be a length of time such as 90m, 24h or 7d",
+        "rules.toml:31: traced must be a number from 0 to 100",
+        '  rules.toml:32: unknown must be "fail" or "warn"',
+        "rules.toml:34: policy p is there twice: the first is in line 28",
+        "rules.toml:36: policy has no key no_failed_upstreams. Did you mean no_failed_upstream?",
+    ):
+        assert any(line.strip() == wanted.strip() for line in lines), wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a = ", "rules.toml:1: this is no TOML"),
+        ('\n\n[[tag]\nx = "y"', "rules.toml:3: this is no TOML"),
+        ("tag = 1", "tag must be a list of tables: write [[tag]] above each"),
+        ('unknown = "x"', 'unknown must be "fail" or "warn"'),
+        ('[[policy]]\nname = "p"\nevery_input = "certified"', "add [[certified]] with datasets"),
+        ('[[policy]]\nname = "p"\nno_tag = "PII"', "rules.toml:3: no [[tag]] gives the classification PII"),
+        ('[[policy]]\nname = "p"\ndatasets = "x"', "policy demands nothing"),
+    ],
+)
+def test_a_mistake_names_its_line(text: str, words: str) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        parse_rules(text, "rules.toml")
+    assert words in str(caught.value)
+
+
+def _as_json(text: str) -> Any:
+    return json.loads(json.dumps(tomllib.loads(text), default=lambda each: each.isoformat()))
+
+
+def test_the_schema_that_is_shipped_is_the_tables() -> None:
+    """It takes what the decoder takes, and refuses what it refuses."""
+    path = Path(schema_module.__file__).with_name("rules.schema.json")
+    assert path.read_text(encoding="utf-8") == schema_module.text()
+    validator = jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
+    assert list(validator.iter_errors(_as_json(GOOD))) == []
+    places = {each.json_path for each in validator.iter_errors(_as_json(BAD))}
+    assert {
+        "$",
+        "$.tag[0]",
+        "$.tag[0].datasets",
+        "$.tag[1].classification",
+        "$.mask[0]",
+        "$.policy[0].traced",
+    } <= places

@@ -1,0 +1,201 @@
+"""Documents of lineage for tests: small ones written as arrows, and random ones."""
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from shared.lineage.document import (
+    FORMAT,
+    NOT_SET,
+    Column,
+    Dataset,
+    Edge,
+    Flow,
+    Health,
+    Kind,
+    LineageDocument,
+    Process,
+    Tag,
+)
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+_KINDS = {
+    "->": Kind.IDENTITY,
+    "~>": Kind.TRANSFORMATION,
+    "+>": Kind.AGGREGATION,
+    "#>": Kind.MASK,
+    "?>": Kind.CONDITION,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a process of a small document is like; `age`: how long ago it ran last."""
+
+    health: Health = Health.GOOD
+    age: timedelta | None = timedelta(hours=1)
+    exact: bool = False
+    unresolved: tuple[str, ...] = ()
+
+
+def lineage(
+    *arrows: str,
+    jobs: Mapping[str, Job] | None = None,
+    tags: Iterable[tuple[str, str]] = (),
+    columns: Iterable[str] = (),
+    constants: Iterable[str] = (),
+    history: bool = False,
+) -> LineageDocument:
+    """A document of arrows such as `crm.email -> gold.mail by load = sha2(email, 256) since 3` (days ago; `until`).
+
+    `->` identity, `~>` transformation, `+>` aggregation, `#>` mask, `?>` condition (into `gold.`: all rows), `=>` a
+    flow without columns. `columns`: others that are there; `constants`: those that come from none.
+    """
+    given = [_arrow(each) for each in arrows]
+    names = {
+        *(end for each in given for end in (each.source, each.target) if "." in end),
+        *columns,
+        *constants,
+        *(column for column, _ in tags),
+    }
+    datasets = sorted(
+        {each.partition(".")[0] for one in given for each in (one.source, one.target)}
+        | {n.partition(".")[0] for n in names}
+    )
+    numbers = {name: number for number, name in enumerate(datasets)}
+    held = sorted(
+        Column(numbers[name.partition(".")[0]], name.partition(".")[2], constant=name in set(constants))
+        for name in names
+    )
+    places = {f"{datasets[each.dataset]}.{each.name}": number for number, each in enumerate(held)}
+    makers = sorted({each.job for each in given})
+    moments = sorted(
+        {NOW - timedelta(days=each) for one in given for each in (one.since, one.until) if each is not None}
+        | {NOW - job.age for job in (jobs or {}).values() if job.age is not None}
+        | {NOW - timedelta(hours=1)}
+    )
+    at = {moment: number for number, moment in enumerate(moments)}
+
+    def when(days: float | None) -> int:
+        return NOT_SET if days is None else at[NOW - timedelta(days=days)]
+
+    def process(name: str) -> Process:
+        job = (jobs or {}).get(name, Job())
+        mine = [each for each in given if each.job == name]
+        return Process(
+            qualified_name=f"throughline:{name}",
+            name=name,
+            job=name,
+            inputs=tuple(sorted({numbers[each.source.partition(".")[0]] for each in mine})),
+            outputs=tuple(sorted({numbers[each.target.partition(".")[0]] for each in mine})),
+            unresolved_tables=job.unresolved,
+            exact=job.exact,
+            health=job.health,
+            last_seen=NOT_SET if job.age is None else at[NOW - job.age],
+        )
+
+    flows = {
+        Flow(
+            makers.index(each.job),
+            numbers[each.source.partition(".")[0]],
+            numbers[each.target.partition(".")[0]],
+            when(each.since),
+            when(each.until),
+        )
+        for each in given
+    }
+    edges = {
+        Edge(
+            makers.index(each.job),
+            places[each.source],
+            places[each.target],
+            each.kind,
+            each.kind is Kind.MASK,
+            False,
+            when(each.since),
+            when(each.until),
+            (),
+            each.expression,
+        )
+        for each in given
+        if each.kind
+    }
+    return LineageDocument(
+        format=FORMAT,
+        source="lake" if history else "record",
+        history=history,
+        times=tuple(moments),
+        datasets=tuple(Dataset(qualified_name=f"abfss://lake/{name}", type="fs_path", name=name) for name in datasets),
+        columns=tuple(held),
+        processes=tuple(process(name) for name in makers),
+        flows=tuple(sorted(flows)),
+        edges=tuple(sorted(edges)),
+        tags=tuple(sorted(Tag(places[column], tag) for column, tag in tags)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Arrow:
+    source: str
+    target: str
+    kind: Kind | None
+    job: str = "job"
+    expression: str = ""
+    since: float | None = None
+    until: float | None = None
+
+
+def _arrow(text: str) -> _Arrow:
+    head, _, expression = text.partition(" = ")
+    source, sign, target, *rest = head.split()
+    words = dict(zip(rest[::2], rest[1::2], strict=True))
+    found = _Arrow(
+        source=source,
+        target=target,
+        kind=None if sign == "=>" else _KINDS[sign],
+        job=words.get("by", "job"),
+        expression=expression,
+    )
+    since, until = words.get("since"), words.get("until")
+    return replace(found, since=float(since) if since else None, until=float(until) if until else None)
+
+
+def place(document: LineageDocument, column: str) -> int:
+    """The number of a column by DATASET.COLUMN."""
+    dataset, _, name = column.partition(".")
+    return next(
+        number
+        for number, each in enumerate(document.columns)
+        if each.name == name and document.datasets[each.dataset].name == dataset
+    )
+
+
+def random_lineage(seed: int) -> LineageDocument:
+    """A small random document: with circles, masks beside plain ways, conditions, and columns that nothing enters."""
+    chance = random.Random(seed)
+    datasets, width = chance.randint(2, 7), chance.randint(1, 4)
+    columns = [f"d{number}.c{each}" for number in range(datasets) for each in range(width)]
+    arrows, jobs = [], {}
+    for number in range(chance.randint(1, 8)):
+        job = f"job{number}"
+        target = chance.randrange(datasets)
+        jobs[job] = Job(
+            exact=chance.random() < 0.5,
+            unresolved=("somewhere",) if chance.random() < 0.06 else (),
+            health=chance.choice(list(Health)),
+            age=chance.choice([None, timedelta(hours=1), timedelta(hours=30)]),
+        )
+        for _ in range(chance.randint(1, 2 * width)):
+            sign = chance.choice(["->", "->", "~>", "+>", "#>", "?>", "=>"])
+            source = chance.choice(columns)
+            into = f"d{target}.c{chance.randrange(width)}"
+            if sign == "=>":
+                source, into = source.partition(".")[0], f"d{target}"
+            elif sign == "?>":
+                into = f"d{target}."
+            since = f" since {chance.choice([1, 20])}" if chance.random() < 0.4 else ""
+            until = " until 0.5" if since and chance.random() < 0.3 else ""
+            arrows.append(f"{source} {sign} {into} by {job}{since}{until}")
+    tags = [(chance.choice(columns), chance.choice(["pii", "secret"])) for _ in range(chance.randint(0, 2))]
+    return lineage(*arrows, jobs=jobs, columns=columns, tags=tags, history=True)
