@@ -48,8 +48,8 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
-    "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance query "
-    "settings versions gc_tuning adapters bootstrap_receiver bootstrap watching announcing"
+    "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance "
+    "query settings versions gc_tuning adapters bootstrap_receiver bootstrap watching announcing"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity

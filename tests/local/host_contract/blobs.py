@@ -263,6 +263,6 @@ def _past_due(bench: Bench) -> None:
     storage.put_blob("azure-webjobs-hosts", status, json.dumps({"Next": yesterday.isoformat()}).encode())
     with sample("timers", bench.scratch, bench.settings() | {"SCHEDULE": "0 0 0 1 1 *"}) as app:
         app.start()
-        assert wait_for(lambda: app.notes("begin"))
+        assert wait_for(lambda: app.notes("begin") and app.notes("start"))
         assert [note["past_due"] for note in app.notes("begin")] == [True]
         assert len(app.notes("start")) == 1, "runOnStartup"
