@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from shared.plans.document import Node, nodes
-from shared.plans.expressions import Columns, Id, Subqueries, id_of
+from shared.plans.expressions import Columns, Id, Subqueries, flow_of_named, id_of
 from shared.plans.flow import COPY, Flow, Step, decides, through, united
 
 
@@ -93,7 +93,8 @@ class Context:
         """The named expressions in a field as columns."""
         known = self.columns
         return tuple(
-            column_of(each, self.evaluation.flow(each, known, self.outer)) for each in nodes(self.node.get(name))
+            column_of(each, flow_of_named(each, known, self.evaluation, self.outer))
+            for each in nodes(self.node.get(name))
         )
 
     def output(self, name: str, flow: Flow) -> tuple[Column, ...]:
