@@ -75,7 +75,7 @@ def main() -> int:
     known = scenarios()
     parser = argparse.ArgumentParser(
         prog="python -m tests.capture",
-        description="Capture golden events from real Spark, dbt, Airflow, Great Expectations …",
+        description="Capture golden events of Spark, dbt, Airflow, Great Expectations …",
     )
     parser.add_argument("scenario", nargs="*", help=f"of {', '.join(known)}; all unless named")
     parser.add_argument("--spark", action="append", choices=PLATFORMS, help=f"(default {SPARK_3.short})")
