@@ -53,7 +53,6 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parsed: bool
     valid_from: datetime
     valid_to: datetime | None
-    description: str = ""
 
 
 TABLE = "TABLE"
@@ -74,11 +73,12 @@ def document_of(
     source: str,
     processes: Iterable[KnownProcess],
     *,
+    expressions: bool = False,
     history: Iterable[Interval] | None = None,
     types: Mapping[str, str] | None = None,
     tags: Iterable[tuple[str, str, str]] = (),
 ) -> LineageDocument:
-    """The document of these processes.
+    """The document of these processes. `expressions`: with those of the lineage of today.
 
     `history`: every edge with its interval; without it the edges of the processes count, valid since ever. `types`: the
     types of data sets that only the history has. `tags`: qualified name, column and tag.
@@ -93,7 +93,7 @@ def document_of(
     tagged = sorted(set(tags))
     for name, column, _ in tagged:
         found.column(name, column)
-    return found.document(source, known, intervals, tagged)
+    return found.document(source, known, intervals, tagged, expressions=expressions)
 
 
 class _Found:
@@ -157,6 +157,8 @@ class _Found:
         known: list[KnownProcess],
         intervals: list[Interval] | None,
         tagged: list[tuple[str, str, str]],
+        *,
+        expressions: bool,
     ) -> LineageDocument:
         """All of it, numbered."""
         names = sorted(self._datasets)
@@ -184,7 +186,8 @@ class _Found:
                     for read in each.process.inputs
                     for written in each.process.outputs
                 ]
-                edges += [_edge(at, edge, column_number) for edge in each.process.columns]
+                edges += [_edge(at, edge, column_number, texts=expressions) for edge in each.process.columns]
+        texts = _texts(known) if expressions and intervals else {}
         for row in intervals or ():
             at = process_number[row.process]
             span = (when(row.valid_from), when(row.valid_to))
@@ -201,7 +204,7 @@ class _Found:
                         row.parsed,
                         *span,
                         row.steps,
-                        row.description,
+                        "" if row.valid_to else texts.get(_ends(row), ""),
                     )
                 )
         return LineageDocument(
@@ -230,7 +233,29 @@ def _dataset(name: str, asset_type: str) -> Dataset:
     )
 
 
-def _edge(process: int, edge: ColumnEdge, numbers: Mapping[tuple[str, str], int]) -> Edge:
+_Ends = tuple[str, str, str, str, str, str]
+"""An edge in the history: its process, both columns, and its kind."""
+
+
+def _ends(row: Interval) -> _Ends:
+    return row.process, row.input, row.input_column, row.output, row.output_column, row.kind
+
+
+def _texts(known: Iterable[KnownProcess]) -> dict[_Ends, str]:
+    """The expressions of the edges of today."""
+    found: dict[_Ends, str] = {}
+    for each in known:
+        for edge in each.process.columns if each.current else ():
+            ends = (edge.input.qualified_name, edge.input.column, edge.output.qualified_name, edge.output.column)
+            found[each.process.qualified_name, *ends, edge.kind.value] = _joined(edge)
+    return found
+
+
+def _joined(edge: ColumnEdge) -> str:
+    return "; ".join(edge.expressions)
+
+
+def _edge(process: int, edge: ColumnEdge, numbers: Mapping[tuple[str, str], int], *, texts: bool) -> Edge:
     return Edge(
         process,
         numbers[edge.input.qualified_name, edge.input.column],
@@ -241,6 +266,7 @@ def _edge(process: int, edge: ColumnEdge, numbers: Mapping[tuple[str, str], int]
         NOT_SET,
         NOT_SET,
         edge.how,
+        _joined(edge) if texts else "",
     )
 
 

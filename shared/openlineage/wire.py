@@ -33,10 +33,11 @@ class InputField(Wire, frozen=True):
 
 
 class OutputField(Wire, frozen=True):
-    """The sources of one output column; `transformation_type` marks a mask in facets before 1-1-0."""
+    """The sources of one output column. Type (it marks a mask) and description before 1-1-0 alone."""
 
     input_fields: Annotated[tuple[InputField, ...], Sources] | None = None
     transformation_type: str | None = None
+    transformation_description: str | None = None
 
 
 class ColumnLineage(Wire, frozen=True):

@@ -37,7 +37,9 @@ def document_of_record(storage: Storage, options: PublishOptions, *, statements:
     """
     matches = {each.own: each for each in all_matches(storage)}
     failed = _failed_processes(storage)
-    return document_of("record", _known(storage, options, matches, failed, statements=statements))
+    return document_of(
+        "record", _known(storage, options, matches, failed, statements=statements), expressions=statements
+    )
 
 
 def _known(

@@ -36,7 +36,12 @@ def document_of_lake(lake: Lake, *, statements: bool = False) -> LineageDocument
     types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).orderBy("type").toLocalIterator()}
     tags = [(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).toLocalIterator()]
     return document_of(
-        "lake", _processes(lake, statements=statements), history=_intervals(history), types=types, tags=tags
+        "lake",
+        _processes(lake, statements=statements),
+        expressions=statements,
+        history=_intervals(history),
+        types=types,
+        tags=tags,
     )
 
 

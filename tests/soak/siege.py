@@ -25,6 +25,7 @@ from shared.bootstrap import Worker, assemble
 from shared.errors import Retry
 from shared.openlineage.decoding import decode
 from shared.processing.sweeper import sweep
+from shared.records.checkpoint import SWEEP
 from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load
 from shared.translation.reference import translate_history
@@ -192,6 +193,7 @@ def settle_down(
             if time.monotonic() - quiet_since > (4 if hurry else 20):  # nobody works on what is left
                 if hurry:
                     break_leases(world)
+                SWEEP.clear(parts.storage)  # as a day later: the sweep looks at all runs, decided ones too
                 swept += sweep(parts.storage, eager).undelivered
                 publish(parts.storage, parts.catalog, later)
         except Retry:

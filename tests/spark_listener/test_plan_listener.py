@@ -24,6 +24,10 @@ MAX_STOP_SECONDS = 6.0
 """The listener's three, and what Spark itself needs to stop on a busy machine."""
 
 
+# How this job failed once in about a hundred runs, inside PySpark or Py4J (the job compares no prefix): it runs again.
+PYTHON_LOST_ITS_JAVA = "'NoneType' object has no attribute 'startswith'"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """What the good receiver got, the listener's own events, seconds of each application to stop, and Spark's log."""
@@ -100,11 +104,16 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             **{f"spark.throughline.plan.transport.{key}": value for key, value in transport.items()},
         }
         arguments = [json.dumps(receivers), str(folder / "data")]
-        with SparkJob(JOB, configuration=configuration, directory=folder / "spark", arguments=arguments) as job:
-            result = job.wait()
+        for attempt in ("first", "second"):
+            requests.clear()
+            events.unlink(missing_ok=True)
+            with SparkJob(JOB, configuration=configuration, directory=folder / attempt, arguments=arguments) as job:
+                result = job.wait()
+            if PYTHON_LOST_ITS_JAVA not in (result.problem or ""):
+                break
         server.shutdown()
         thread.join()
-    assert result.problem is None, result.problem
+    assert result.problem is None, result.output
     assert "True" in result.output.split(), "the write was to fail with the planted message"
     stops = [json.loads(line) for line in result.output.splitlines() if line.startswith('{"name"')]
     return Ran(
