@@ -17,7 +17,7 @@ from shared.lineage.document import (
     Tag,
     kind_of,
 )
-from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of
+from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, tag_name
 from shared.model import NOTHING_DECLARED, ColumnEdge, Declared
 from shared.model import Process as ModelProcess
 
@@ -68,7 +68,8 @@ def document_of(
     """The document of these processes. `expressions`: with those of the lineage of today.
 
     `history`: every edge with its interval; without it the edges of the processes count, valid since ever. `types`: the
-    types of data sets that only the history has. `tags`: qualified name, column and tag.
+    types of data sets that only the history has. `tags`: qualified name, column and tag; those that events declare of
+    columns come with the processes.
     """
     known = sorted(processes, key=lambda each: each.process.qualified_name)
     found = _Found(types or {})
@@ -77,7 +78,7 @@ def document_of(
     intervals = None if history is None else list(history)
     for interval in intervals or ():
         found.add_interval(interval)
-    tagged = sorted(set(tags))
+    tagged = sorted({*tags, *found.tagged})
     for name, column, _ in tagged:
         found.column(name, column)
     return found.document(source, known, intervals, tagged, expressions=expressions)
@@ -95,6 +96,7 @@ class _Found:
         self._times: set[datetime] = set()
         self._written: dict[str, Declared] = {}
         self._read: dict[str, Declared] = {}
+        self.tagged: set[tuple[str, str, str]] = set()
 
     def column(self, dataset: str, column: str) -> None:
         self._datasets.add(dataset)
@@ -120,6 +122,10 @@ class _Found:
         for schema in process.schemas:
             declared = self._written if schema.qualified_name in outputs else self._read
             declared[schema.qualified_name] = declared.get(schema.qualified_name, NOTHING_DECLARED) | schema.declared
+            for key, value, column in schema.declared.tags:
+                if column:
+                    self.column(schema.qualified_name, column)
+                    self.tagged.add((schema.qualified_name, column, tag_name(key, value)))
             before = self._schemas.get(schema.qualified_name)
             last = known.last or _NEVER
             if before is None or last >= before[0]:

@@ -1,4 +1,4 @@
-"""Data sets in the document of lineage, and where they lie."""
+"""Data sets in the document of lineage, where they lie, and what their tags are called."""
 
 import re
 
@@ -32,3 +32,8 @@ def dataset_of(name: str, asset_type: str, declared: Declared) -> Dataset:
         owner=declared.owner,
         description=declared.description,
     )
+
+
+def tag_name(key: str, value: str) -> str:
+    """A tag of OpenLineage's facet `tags` as one text: `key:value`, or the key alone where it only says true."""
+    return key if value.lower() in {"", "true"} else f"{key}:{value}"

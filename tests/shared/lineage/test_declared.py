@@ -4,6 +4,9 @@ from datetime import UTC, datetime
 
 from msgspec import structs
 
+from shared.governance.patterns import Selector
+from shared.governance.propagation import origins_of
+from shared.governance.rules import TagRule
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import FailedTest, decoded, encoded
 from shared.lineage.failures import Failure, with_failures
@@ -28,6 +31,19 @@ def test_writers_say_who_owns_a_data_set_and_readers_only_what_no_writer_says() 
     )
     described = {each.name: (each.owner, each.description) for each in found.datasets}
     assert described == {"raw": ("", ""), "mid": ("writer", "Of a reader."), "mart": ("", "")}
+
+
+def test_tags_that_events_declare_of_columns_are_tags_of_the_document() -> None:
+    tags = (("pii", "true", "mail"), ("domain", "sales", "id"), ("tier", "gold", ""))
+    writer = _declaring("load", "raw", "mid", "mid")
+    (schema,) = writer.schemas
+    found = document(structs.replace(writer, schemas=(structs.replace(schema, declared=Declared(tags=tags)),)))
+    assert [(found.columns[each.column].name, each.name) for each in found.tags] == [
+        ("id", "domain:sales"),
+        ("mail", "pii"),
+    ]
+    rule = TagRule(classification="PII", where=Selector(), tag="pii")
+    assert {found.columns[each].name for each in origins_of(found, rule, {})} == {"mail"}
 
 
 def test_a_past_process_declares_nothing() -> None:
