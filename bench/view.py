@@ -38,11 +38,13 @@ _HALF_SECOND_OF_PANNING = """() => new Promise((done) => {
   };
   requestAnimationFrame(step);
 })"""
-_GO = """(state) => {
+_GO = """async (state) => {
   const began = performance.now();
   history.pushState(null, "", `#${state}`);
   dispatchEvent(new PopStateEvent("popstate"));
-  document.querySelector("#layer").getBoundingClientRect();
+  const stage = document.querySelector("#stage");
+  while (stage.getAttribute("aria-busy") === "true") await new Promise((done) => setTimeout(done));
+  stage.getBoundingClientRect();
   return performance.now() - began;
 }"""
 _SEARCH = """(text) => {
