@@ -295,6 +295,8 @@ COVERAGE = Table(
         unusable bigint Runs that could not be translated
         exact bigint Runs of Spark whose columns are exact by its own plan
         by_listener bigint Runs of Spark without a plan: their job runs without throughline-plan.jar
+        tests bigint Quality tests of data sets
+        failing bigint Of these, those whose last result is a failure
         orphan boolean Whether no current lineage has this data set
         placeholder boolean Whether its type is no store that the catalog scans
         score double Columns traced of those known, else data sets linked of those named; 0 to 1
