@@ -134,7 +134,7 @@ ROOMS: dict[str, Room] = {
         "msgspec pyspark sqlglot",
     ),
     "spark_pipeline.gold": _room(
-        "atlas completeness lineage model translation spark_pipeline.engine spark_pipeline.tables "
+        "atlas completeness governance lineage model translation spark_pipeline.engine spark_pipeline.tables "
         "spark_pipeline.silver",
         "numpy pandas pyarrow pyspark",
     ),

@@ -19,9 +19,9 @@ from spark_pipeline.tables.schemas import ASSETS, CONTRIBUTIONS, CURRENT, HISTOR
 _FAILURES = ("FAIL", "ABORT")
 
 
-def document_of_lake(lake: Lake, *, statements: bool = False) -> LineageDocument:
-    """The document of all processes that the lake knows, past ones too, and of failed quality tests. `statements`: with
-    the SQL of the last run of each, without literals.
+def document_of_lake(lake: Lake, *, statements: bool = False, expressions: bool = False) -> LineageDocument:
+    """The document of all processes that the lake knows, past ones too, and of failed quality tests. `expressions`:
+    with those of edges; `statements`: also with the SQL of the last run of each, without literals.
 
     Raises LakeError where there is no lake, or one whose history has no masks: an older version wrote it.
     """
@@ -40,7 +40,7 @@ def document_of_lake(lake: Lake, *, statements: bool = False) -> LineageDocument
     document = document_of(
         "lake",
         _processes(lake, statements=statements),
-        expressions=statements,
+        expressions=expressions or statements,
         history=_intervals(history),
         types=types,
         tags=tags,

@@ -19,7 +19,7 @@ from local.spark.truth import not_run
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION, PLATFORMS, SPARK_3
-from tests.capture.cloud import NoCompilerError
+from tests.capture.javac import NoCompilerError
 from tests.capture.needs import NeedsError
 from tests.capture.runner import CaptureError, capture, copy_truths
 from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures, scenarios

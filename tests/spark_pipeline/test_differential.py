@@ -13,6 +13,7 @@ from shared.lineage.graph import LineageGraph
 from spark_pipeline.bronze.ingestion import ingest
 from spark_pipeline.engine.session import prepare
 from spark_pipeline.gold.current_lineage import add_all_up
+from spark_pipeline.gold.impact import DEEPEST
 from spark_pipeline.gold.lineage_document import document_of_lake
 from spark_pipeline.gold.lineage_history import write_history
 from spark_pipeline.pipeline import DONE, Order, run
@@ -20,11 +21,12 @@ from spark_pipeline.silver.quality import failed_tests, refine_quality
 from spark_pipeline.silver.refinement import Meaning, refine
 from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.tables.lake import Lake
-from spark_pipeline.tables.schemas import COVERAGE, LAKE, QUARANTINE
+from spark_pipeline.tables.schemas import COVERAGE, IMPACT, LAKE, QUARANTINE
 from tests.spark_pipeline.differential import TEMPLATES, captured, current, history, usable
 from tests.spark_pipeline.files import OF_SPARK
 from tests.support.declared import declared_truth
 from tests.support.golden import FOLDERS
+from tests.support.lineage import dependents
 
 pytestmark = OF_SPARK
 
@@ -74,11 +76,29 @@ def test_the_lake_says_what_the_functions_say(
     tests = {row for folder in FOLDERS.values() for row in declared_truth(folder)["tests"]}
     assert failing(lake, document) == {row[:3] for row in tests if not row[3]}
     assert len(document.edges) + len(document.flows) > len(now(document)), "past edges are there too"
+    assert downstream(document) == {tuple(row) for row in lake.read(IMPACT).select(*REACHED).collect()}
     assert lake.read(QUARANTINE).count() == made.broken
     versions = {table.name: lake.version(table) for table in LAKE}
     done = run(lake, Order(sources=(str(source),)))
     assert {table.name: lake.version(table) for table in LAKE} == versions
     assert not any(count for stage in done for count in stage.counts.values())
+
+
+REACHED = ("source", "source_column", "target", "target_column", "depth")
+
+
+def downstream(document: LineageDocument) -> set[tuple[object, ...]]:
+    """What depends on each column, by the walk that tests/viewer/test_questions.py holds the page to."""
+    names = [each.qualified_name for each in document.datasets]
+    ends = [(names[each.dataset], each.name) for each in document.columns]
+    now = LineageGraph(document, conditions=True).edges
+    traced = {end for edge in map(document.edges.__getitem__, now) for end in (edge.input, edge.output)}
+    return {
+        (*ends[start], *ends[target], depth)
+        for start, reached in dependents(document, conditions=True).items()
+        for target, depth in reached.items()
+        if target != start and target in traced and depth <= DEEPEST
+    }
 
 
 def owned(document: LineageDocument) -> dict[str, str]:

@@ -176,7 +176,7 @@ final class PlanWriter {
     } else if (value instanceof CharSequence || value instanceof URI || value instanceof UUID || Places.isPath(value)) {
       return TEXTS.contains(field) && text(Redaction.text(field, Places.qualified(field, value.toString()), database));
     } else if (value instanceof scala.collection.Map) {
-      return MAPS.contains(field) && map((scala.collection.Map<?, ?>) value);
+      return MAPS.contains(field) ? map((scala.collection.Map<?, ?>) value) : expressions(field, (scala.collection.Map<?, ?>) value);
     } else if (value instanceof scala.collection.Iterable) {
       return items(field, Reflection.list((scala.collection.Iterable<?>) value));
     } else if (value instanceof Object[]) {
@@ -292,6 +292,18 @@ final class PlanWriter {
       out.setLength(before);
     }
     return !comma.isEmpty() && raw("]");
+  }
+
+  /** Of other maps only the expressions, as a bean's by its setters; their texts may be values of data. */
+  private boolean expressions(String field, scala.collection.Map<?, ?> map) {
+    List<Object> found = new ArrayList<>();
+    for (scala.collection.Iterator<?> entries = map.iterator(); entries.hasNext(); ) {
+      Object value = ((Tuple2<?, ?>) entries.next())._2();
+      if (value instanceof Expression) {
+        found.add(value);
+      }
+    }
+    return items(field, found);
   }
 
   private boolean map(scala.collection.Map<?, ?> map) {
