@@ -66,10 +66,10 @@ QUERIES = {
 def frames(spark: SparkSession) -> Iterator[tuple[str, DataFrame]]:
     """Subqueries of frames."""
     orders, refunds = spark.table("orders").alias("o"), spark.table("refunds").alias("r")
-    same = f.col("r.order_id") == f.col("o.order_id").outer()
-    yield "existing", orders.where(refunds.where(same).exists()).select("status")
-    yield "scalar", orders.select("order_id", refunds.where(same).select(f.max("reason")).scalar().alias("why"))
-    yield "lateral", orders.lateralJoin(refunds.where(same).select("reason")).select("o.status", "reason")
+    same = f.col("r.order_id") == f.col("o.order_id").outer()  # type: ignore[operator]  # Spark 4 has it; mypy sees 3.5
+    yield "existing", orders.where(refunds.where(same).exists()).select("status")  # type: ignore[operator]  # Spark 4 has it; mypy sees 3.5
+    yield "scalar", orders.select("order_id", refunds.where(same).select(f.max("reason")).scalar().alias("why"))  # type: ignore[operator]  # Spark 4 has it; mypy sees 3.5
+    yield "lateral", orders.lateralJoin(refunds.where(same).select("reason")).select("o.status", "reason")  # type: ignore[operator]  # Spark 4 has it; mypy sees 3.5
 
 
 def main() -> None:
