@@ -10,7 +10,7 @@ import msgspec
 from bench.figures import ROOT, Figure, Rounds
 from bench.sizes import Sizes, Steps
 from shared.openlineage.wire import PlanFacet
-from shared.plans.document import unpack
+from shared.plans.nodes.document import unpack
 from shared.plans.reader import read_plan
 from tests.support.plans import PlanBuilder, alias, call, column, facet
 

@@ -55,6 +55,7 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
 
     `masked` when only a mask of the value does; `how` names the steps in OpenLineage's words (IDENTITY,
     TRANSFORMATION, AGGREGATION; JOIN, FILTER …); `parsed` when no event said so and the job's statement was read.
+    `expressions`: what the output is made of, where events or Spark's plan describe it, without literals.
     """
 
     input: Column
@@ -63,6 +64,7 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
     masked: bool = False
     how: tuple[str, ...] = ()
     parsed: bool = False
+    expressions: tuple[str, ...] = ()
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):

@@ -26,7 +26,8 @@ class ColumnEdge:
     `kind`: `DIRECT` where the value goes into the output, `INDIRECT` where it only decides which rows are written
     (filter, join, group). `masked`: every way of the value passes a mask. `steps` are OpenLineage's words for what
     happens on the way (IDENTITY, TRANSFORMATION, AGGREGATION, JOIN, FILTER …). `parsed`: no event names this edge, it
-    was read from the SQL text.
+    was read from the SQL text. `expressions`: what the output is made of, where events or Spark's plan describe it,
+    without literals.
     """
 
     input: Column
@@ -35,6 +36,7 @@ class ColumnEdge:
     masked: bool
     steps: tuple[str, ...]
     parsed: bool
+    expressions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,7 @@ def process_of(process: InternalProcess) -> Process:
                 masked=edge.masked,
                 steps=edge.how,
                 parsed=edge.parsed,
+                expressions=edge.expressions,
             )
             for edge in process.columns
         ),

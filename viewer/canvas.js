@@ -1,16 +1,27 @@
-// The scene on a canvas: for pictures of more cards than SVG draws smoothly.
+// The scene on a canvas: for pictures of more cards than SVG draws smoothly. Colours, lines and marks are those of draw.js
+// and page.css; names and badges from a scale on at which people can read them.
 
+import { traced } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT } from "./layout.js";
 import { shortened } from "./draw.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {import("./scene.js").Card} Card
+ * @typedef {import("./scene.js").Curve} Curve
  * @typedef {{x: number, y: number, scale: number}} Camera
+ * @typedef {{left: number, top: number, right: number, bottom: number}} Box
+ * @typedef {(name: string) => string} Colour
  */
 
 export const MAX_SVG_CARDS = 400;
 const LEGIBLE = 0.35;
+const TITLE_FONT = "600 13px system-ui, sans-serif";
+const FONT = "12px system-ui, sans-serif";
+const SMALL_FONT = "11px system-ui, sans-serif";
+const CHANGES = ["added", "gone", "changed"];
+/** @type {Record<string, number[]>} */
+const DASHES = { mask: [7, 3], condition: [2, 4], gone: [4, 6] };
 
 /** @param {HTMLCanvasElement} canvas @param {Scene} scene @param {Camera} camera */
 export function painted(canvas, scene, camera) {
@@ -29,32 +40,75 @@ export function painted(canvas, scene, camera) {
   context.translate(camera.x, camera.y);
   context.scale(camera.scale, camera.scale);
   const [left, top] = [-camera.x / camera.scale, -camera.y / camera.scale];
-  const [right, bottom] = [left + width / camera.scale, top + height / camera.scale];
-  context.strokeStyle = colour("line");
-  context.lineWidth = 1.5;
-  context.beginPath();
-  for (const { x1, y1, x2, y2 } of scene.curves) {
-    if (Math.max(x1, x2) < left || Math.min(x1, x2) > right || Math.max(y1, y2) < top || Math.min(y1, y2) > bottom) continue;
-    const bend = Math.max(50, Math.abs(x2 - x1) / 2);
-    context.moveTo(x1, y1);
-    context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
-  }
-  context.stroke();
-  const legible = camera.scale >= LEGIBLE;
+  const window_ = { left, top, right: left + width / camera.scale, bottom: top + height / camera.scale };
+  paintCurves(context, scene.curves, window_, colour);
   for (const card of scene.cards) {
-    if (card.x + CARD_WIDTH < left || card.x > right || card.y + card.height < top || card.y > bottom) continue;
-    context.fillStyle = colour("card");
-    context.strokeStyle = card.subject ? colour("accent") : card.health === "failed" ? colour("bad") : colour("border");
-    context.fillRect(card.x, card.y, CARD_WIDTH, card.height);
-    context.strokeRect(card.x, card.y, CARD_WIDTH, card.height);
-    if (!legible) continue;
-    context.fillStyle = colour("text");
-    context.font = "600 13px system-ui, sans-serif";
-    context.fillText(shortened(card.title, 27), card.x + 12, card.y + 20);
-    context.font = "12px system-ui, sans-serif";
-    card.rows.forEach((row, place) =>
-      context.fillText(shortened(row.name, 27), card.x + 12, card.y + HEAD_HEIGHT + place * ROW_HEIGHT + 15));
+    if (!isSeen(window_, card.x, card.y, card.x + CARD_WIDTH, card.y + card.height)) continue;
+    paintBox(context, card, colour);
+    if (camera.scale >= LEGIBLE) paintTexts(context, card, colour);
   }
+}
+
+/** @param {Box} box @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 */
+function isSeen({ left, top, right, bottom }, x1, y1, x2, y2) {
+  return Math.max(x1, x2) >= left && Math.min(x1, x2) <= right && Math.max(y1, y2) >= top && Math.min(y1, y2) <= bottom;
+}
+
+/** Curves of one look are one path, which is quick. @param {CanvasRenderingContext2D} context @param {Curve[]} curves
+ * @param {Box} window_ @param {Colour} colour */
+function paintCurves(context, curves, window_, colour) {
+  /** @type {Map<string, Curve[]>} */
+  const looks = new Map();
+  for (const curve of curves) {
+    if (!isSeen(window_, curve.x1, curve.y1, curve.x2, curve.y2)) continue;
+    const look = curve.change || curve.kind;
+    const same = looks.get(look);
+    if (same) same.push(curve);
+    else looks.set(look, [curve]);
+  }
+  for (const [look, same] of looks) {
+    context.strokeStyle = colour(look === "table" ? "line" : look);
+    context.lineWidth = CHANGES.includes(look) ? 3 : look === "aggregation" ? 2.6 : 1.6;
+    context.setLineDash(DASHES[look] ?? []);
+    context.beginPath();
+    for (const curve of same) traced(context, curve);
+    context.stroke();
+  }
+  context.setLineDash([]);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Card} card @param {Colour} colour */
+function paintBox(context, card, colour) {
+  const isBad = card.health === "failed";
+  const isLate = card.health === "overdue" || card.health === "unended";
+  context.fillStyle = colour("card");
+  context.strokeStyle = colour(card.subject ? "accent" : isBad ? "bad" : isLate ? "warn" : "border");
+  context.lineWidth = card.subject || isBad ? 2.5 : isLate ? 2 : 1;
+  context.setLineDash(isLate ? [8, 3] : card.placeholder ? [4, 3] : []);
+  context.fillRect(card.x, card.y, CARD_WIDTH, card.height);
+  context.strokeRect(card.x, card.y, CARD_WIDTH, card.height);
+  context.setLineDash([]);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Card} card @param {Colour} colour */
+function paintTexts(context, card, colour) {
+  const put = (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ font, /** @type {string} */ name) => {
+    context.font = font;
+    context.fillStyle = colour(name);
+    context.fillText(text, card.x + x, card.y + y);
+  };
+  put(shortened(card.title, 27), 12, 20, TITLE_FONT, "text");
+  put(shortened(card.subtitle, 35), 12, 36, SMALL_FONT, "dim");
+  if (card.conditions.length) put(`if ${card.conditions.length}`, CARD_WIDTH - 32, 20, SMALL_FONT, "dim");
+  if (card.hiddenUp) put(`+${card.hiddenUp} of ${card.allUp}`, -2, -5, SMALL_FONT, "dim");
+  if (card.hiddenDown) put(`+${card.hiddenDown} of ${card.allDown}`, CARD_WIDTH - 50, -5, SMALL_FONT, "dim");
+  if (card.unresolved.length) put("?", -12, card.height - 8, TITLE_FONT, "warn");
+  card.rows.forEach((row, place) => {
+    const y = HEAD_HEIGHT + place * ROW_HEIGHT + 15;
+    put(shortened(row.name, 27), 12, y, FONT, row.subject ? "accent" : "text");
+    if (row.unknown || row.constant) put(row.unknown ? "?" : "=", CARD_WIDTH - 16, y, TITLE_FONT, "warn");
+  });
+  if (card.hiddenRows) put(`+${card.hiddenRows} of ${card.allRows}`, 12, HEAD_HEIGHT + card.rows.length * ROW_HEIGHT + 15, SMALL_FONT, "dim");
 }
 
 /** The card under a point of the window, and its row if the point is on one. @param {Scene} scene @param {Camera} camera

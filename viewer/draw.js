@@ -1,6 +1,8 @@
 // The scene as SVG: every card, column, process and button can be reached by keyboard and has a name.
 
+import { pathOf, pointOn } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT } from "./layout.js";
+import { MAX_LABELS } from "./scene.js";
 import { HEALTH_WORDS, KIND_WORDS, TEXTS } from "./texts.js";
 
 /**
@@ -11,7 +13,6 @@ import { HEALTH_WORDS, KIND_WORDS, TEXTS } from "./texts.js";
  */
 
 const SVG = "http://www.w3.org/2000/svg";
-const MAX_LABELS = 80;
 const WIDE = 27;
 
 /** An element with attributes and children; text is always text, never markup.
@@ -28,22 +29,6 @@ export function svg(name, attributes, ...children) {
 export function shortened(text, most) {
   const signs = [...text];
   return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
-}
-
-/** The path of a curve between two points. @param {{x1: number, y1: number, x2: number, y2: number}} curve */
-export function pathOf({ x1, y1, x2, y2 }) {
-  const forward = x2 >= x1 ? 1 : -1;
-  const bend = forward * Math.max(50, Math.abs(x2 - x1) / 2);
-  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
-}
-
-/** A point of a curve, from 0 at its start to 1 at its end (Bernstein's form of a cubic).
- * @param {{x1: number, y1: number, x2: number, y2: number}} curve @param {number} t */
-function pointOn({ x1, y1, x2, y2 }, t) {
-  const bend = (x2 >= x1 ? 1 : -1) * Math.max(50, Math.abs(x2 - x1) / 2);
-  const weights = [(1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t ** 2, t ** 3];
-  const sum = (/** @type {number[]} */ values) => values.reduce((total, value, place) => total + value * weights[place], 0);
-  return [sum([x1, x1 + bend, x2 - bend, x2]), sum([y1, y1, y2, y2])];
 }
 
 /** Where an end is, as the tests and people name it. @param {Model} model @param {string} end */
@@ -76,9 +61,7 @@ function curveElement(model, curve, labels) {
   const first = processes[0];
   const states = processes.map((each) => each.health ?? "good");
   const health = ["failed", "overdue", "unended"].find((each) => states.includes(each)) ?? "good";
-  const count = processes.length > 1 ? `×${processes.length}` : "";
-  const text = [word && word !== KIND_WORDS.identity ? word : "", curve.change ? TEXTS[/** @type {"added"} */ (curve.change)] : "", count]
-    .filter(Boolean).join(" ");
+  const { text } = curve;
   const badge = svg("g", {
     class: `badge health-${health}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
     "data-process": first?.qualified_name ?? "",

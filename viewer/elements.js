@@ -63,3 +63,8 @@ export function csvRow(cells) {
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   }).join(",") + "\r\n";
 }
+
+/** @param {string} id @returns {any} an element that the page has */
+export function byId(id) {
+  return document.getElementById(id);
+}

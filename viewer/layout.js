@@ -10,13 +10,14 @@ const CARD_GAP = 26;
 const SWEEPS = 8;
 
 /**
- * @param {Map<string, number>} heights the cards by their ids, with their heights
- * @param {[string, string][]} arrows
- * @param {number} gap between two layers: wide where curves have words beside them
- * @param {Map<string, {x: number, y: number}>} [before] where cards stood: they keep their order
- * @returns {Map<string, {x: number, y: number, height: number}>}
+ * What to place: the heights of the cards by their ids, the arrows between cards, the gap between two layers (wide where
+ * curves have words beside them), and where cards stood before: they keep their order.
+ * @typedef {{heights: Map<string, number>, arrows: [string, string][], gap: number, before: Map<string, {x: number, y: number}>}} Wanted
+ * @typedef {Map<string, {x: number, y: number, height: number}>} Places
  */
-export function placedCards(heights, arrows, gap, before = new Map()) {
+
+/** @param {Wanted} wanted @returns {Places} */
+export function placedCards({ heights, arrows, gap, before }) {
   const cards = [...heights.keys()];
   const seen = new Set();
   const straight = arrows.filter(([one, other]) => {

@@ -1,12 +1,9 @@
 // The page: it reads the document, and shows what its address says.
 
-import { Camera } from "./camera.js";
-import { MAX_SVG_CARDS, hitOn, painted } from "./canvas.js";
-import { drawn } from "./draw.js";
-import { button, element } from "./elements.js";
+import { button, byId, element } from "./elements.js";
 import { Model, unpacked } from "./model.js";
 import { changesBetween, changesPanel, datasetPanel, estatePanel, impactPanel, moment, processPanel, startPanel } from "./panels.js";
-import { sceneOf } from "./scene.js";
+import { Picture } from "./picture.js";
 import { SearchIndex } from "./search.js";
 import { SearchBox } from "./searchbox.js";
 import { selected } from "./select.js";
@@ -17,12 +14,7 @@ import { pathTree } from "./tree.js";
 /**
  * @typedef {import("./state.js").State} State
  * @typedef {import("./select.js").Selection} Selection
- * @typedef {import("./scene.js").Scene} Scene
  */
-
-/** @param {string} id @returns {any} an element that the page has */
-const byId = (id) => document.getElementById(id);
-const FOCUS_KEYS = ["data-head", "data-fold", "data-more", "data-process", "data-number"];
 
 class Page {
   /** @param {Model} model @param {string} start */
@@ -31,24 +23,19 @@ class Page {
     this.start = start;
     /** @type {State} */
     this.state = parsedState(start);
-    /** @type {Scene} */
-    this.scene = { cards: [], curves: [], width: 0, height: 0 };
-    this.subject = "";
-    /** @type {Map<string, {x: number, y: number}>} */
-    this.before = new Map();
-    this.camera = new Camera(byId("stage"), byId("minimap"), () => this.moved());
+    this.picture = new Picture(model, byId("layout").textContent ?? "");
+    const { camera } = this.picture;
     this.actions = { choose: this.choose.bind(this), change: this.change.bind(this) };
     new SearchBox(byId("search"), byId("results"), model, new SearchIndex(model), this.actions.choose);
     window.addEventListener("popstate", () => this.render());
-    window.addEventListener("resize", () => this.moved());
     document.addEventListener("keydown", (event) => this.key(event));
     byId("picture").addEventListener("click", (/** @type {MouseEvent} */ event) => this.click(event));
     byId("canvas").addEventListener("click", (/** @type {MouseEvent} */ event) => this.clickOnCanvas(event));
     for (const view of byId("views").querySelectorAll("button")) view.addEventListener("click", () => this.change({ view: view.dataset.view }));
     byId("conditions").addEventListener("click", () => this.change({ conditions: !this.state.conditions }));
     byId("tools").append(
-      button("+", () => this.camera.zoom(1.25), { "aria-label": TEXTS.zoomIn }), button("−", () => this.camera.zoom(0.8), { "aria-label": TEXTS.zoomOut }),
-      button("Fit", () => this.camera.fit(), { title: TEXTS.fit }));
+      button("+", () => camera.zoom(1.25), { "aria-label": TEXTS.zoomIn }), button("−", () => camera.zoom(0.8), { "aria-label": TEXTS.zoomOut }),
+      button("Fit", () => camera.fit(), { title: TEXTS.fit }));
     this.prepareTimes();
   }
 
@@ -97,7 +84,6 @@ class Page {
   }
 
   render() {
-    const focus = this.focusKey();
     this.state = parsedState(location.hash.length > 1 ? location.hash.slice(1) : this.start);
     const wrong = this.withoutWrongTimes();
     const { model, state } = this;
@@ -122,8 +108,7 @@ class Page {
     const selection = dataset === undefined || !isKnown ? null : this.selection(dataset, column);
     if (selection && dataset !== undefined && process < 0) content.push(element("h3", {}, TEXTS.path), pathTree(model, selection, dataset, column, this.chooseInTree.bind(this)));
     byId("panel").replaceChildren(...wrong, ...content);
-    this.draw(selection, changes);
-    this.refocus(focus);
+    this.picture.draw(state, selection, this.at, changes);
   }
 
   /** Take what is no time of this lineage out of the state. @returns {Node[]} what to say about it */
@@ -148,38 +133,6 @@ class Page {
     };
   }
 
-  /** @param {Selection | null} selection @param {Map<string, string>} changes */
-  draw(selection, changes) {
-    const { state, model } = this;
-    const subject = `${state.asset}\n${state.column}`;
-    const isSame = subject === this.subject;
-    const anchor = isSame ? this.scene.cards.find((card) => card.subject) : undefined;
-    const changeOf = (/** @type {string} */ id) => {
-      const [from, to, kind] = id.split(">");
-      return changes.get(kind === undefined ? id : `${from}>${to}>${kind === "condition" ? kind : "value"}`) ?? "";
-    };
-    this.scene = selection ? sceneOf(model, state, selection, this.at, isSame ? this.before : new Map(), changeOf) : { cards: [], curves: [], width: 0, height: 0 };
-    this.camera.scene = this.scene;
-    this.before = new Map(this.scene.cards.map((card) => [card.id, { x: card.x, y: card.y }]));
-    this.subject = subject;
-    this.large = this.scene.cards.length > MAX_SVG_CARDS;
-    for (const id of ["tools", "minimap"]) byId(id).toggleAttribute("hidden", !this.scene.cards.length);
-    byId("picture").toggleAttribute("hidden", this.large);
-    byId("canvas").hidden = !this.large;
-    if (this.large) byId("layer").replaceChildren();
-    else drawn(byId("layer"), model, this.scene);
-    const now = this.scene.cards.find((card) => card.subject);
-    if (anchor && now) this.camera.pan((anchor.x - now.x) * this.camera.place.scale, (anchor.y - now.y) * this.camera.place.scale);
-    else this.camera.fit();
-  }
-
-  moved() {
-    const { x, y, scale } = this.camera.place;
-    byId("layer").setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
-    if (this.large) painted(byId("canvas"), this.scene, this.camera.place);
-    this.camera.map();
-  }
-
   showControls() {
     const { state, model } = this;
     for (const each of byId("views").querySelectorAll("button")) each.setAttribute("aria-pressed", String(each.dataset.view === state.view));
@@ -199,7 +152,7 @@ class Page {
 
   /** @param {MouseEvent} event */
   click(event) {
-    if (this.camera.dragged) return;
+    if (this.picture.camera.dragged) return;
     this.activate(/** @type {Element} */ (event.target));
   }
 
@@ -229,7 +182,7 @@ class Page {
   /** Columns of a card: none, the first, all. @param {string} name */
   fold(name) {
     const { open } = this.state;
-    const card = this.scene.cards.find((each) => this.model.datasets[each.dataset].qualified_name === name);
+    const card = this.picture.scene.cards.find((each) => this.model.datasets[each.dataset].qualified_name === name);
     if (!open.includes(name)) this.change({ open: [...open, name] });
     else if (card?.hiddenRows) this.change({ open: [...open, `*${name}`] });
     else this.change({ open: open.filter((each) => each !== name && each !== `*${name}`) });
@@ -237,8 +190,8 @@ class Page {
 
   /** @param {MouseEvent} event */
   clickOnCanvas(event) {
-    if (this.camera.dragged) return;
-    const hit = hitOn(this.scene, this.camera.place, event.offsetX, event.offsetY);
+    if (this.picture.camera.dragged) return;
+    const hit = this.picture.hit(event);
     if (hit) this.choose(this.model.datasets[hit.card.dataset].qualified_name, hit.column === null ? "" : this.model.columns[hit.column].name);
   }
 
@@ -262,24 +215,10 @@ class Page {
     if ((event.key === "Enter" || event.key === " ") && byId("picture").contains(target)) {
       if (!this.activate(target)) return;
     } else if (actions[event.key]) actions[event.key]();
-    else if (!inPicture || !this.camera.key(event.key)) return;
+    else if (!inPicture || !this.picture.camera.key(event.key)) return;
     event.preventDefault();
   }
 
-  /** What has the focus in the picture, so that it has it again after drawing. */
-  focusKey() {
-    const active = document.activeElement;
-    if (!active || !byId("picture").contains(active)) return null;
-    const name = FOCUS_KEYS.find((each) => active.hasAttribute(each));
-    return name ? { name, value: active.getAttribute(name) ?? "" } : null;
-  }
-
-  /** @param {{name: string, value: string} | null} key */
-  refocus(key) {
-    if (!key) return;
-    const found = [...byId("picture").querySelectorAll(`[${key.name}]`)].find((each) => each.getAttribute(key.name) === key.value);
-    /** @type {HTMLElement | undefined} */ (found)?.focus();
-  }
 }
 
 async function begin() {

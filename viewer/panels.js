@@ -1,7 +1,7 @@
 // The panel beside the picture: a data set, a process, impact, changes, all data.
 
 import { button, copied, csvRow, element, facts, saved } from "./elements.js";
-import { columnsFrom, datasetsFrom } from "./select.js";
+import { datasetsFrom, dependents } from "./select.js";
 import { HEALTH_WORDS, KEYS, KIND_WORDS, TEXTS } from "./texts.js";
 
 /**
@@ -108,7 +108,7 @@ export function processPanel(view, number) {
 export function impactOf(view, dataset, column) {
   const { model, state, at } = view;
   const starts = column === undefined ? model.columnsOf.get(dataset) ?? [] : [column];
-  const columns = columnsFrom(model, starts, "down", null, at, state.conditions).distance;
+  const columns = dependents(model, starts, at, state.conditions);
   const tables = column === undefined ? datasetsFrom(model, [dataset], "down", null, at).distance : new Map();
   /** @type {Map<number, {distance: number, columns: number[]}>} */
   const found = new Map();

@@ -1,8 +1,9 @@
 // The picture as values: cards with their rows, and curves between them. draw.js and canvas.js show it.
 
-import { CARD_WIDTH, HEAD_HEIGHT, NARROW_GAP, ROW_HEIGHT, WIDE_GAP, placedCards } from "./layout.js";
+import { placeBadges } from "./curves.js";
+import { CARD_WIDTH, HEAD_HEIGHT, NARROW_GAP, ROW_HEIGHT, WIDE_GAP } from "./layout.js";
 import { neighbours } from "./select.js";
-import { TEXTS } from "./texts.js";
+import { KIND_WORDS, TEXTS } from "./texts.js";
 
 /**
  * @typedef {import("./model.js").Model} Model
@@ -14,15 +15,21 @@ import { TEXTS } from "./texts.js";
  *   placeholder: boolean, health: string, unresolved: string[], hiddenUp: number, hiddenDown: number, allUp: number,
  *   allDown: number, conditions: number[]}} Card
  * @typedef {{id: string, from: string, to: string, kind: string, masked: boolean, parsed: boolean, processes: number[],
- *   change: string, x1: number, y1: number, x2: number, y2: number, label: string, at: number}} Curve
+ *   change: string, x1: number, y1: number, x2: number, y2: number, label: string, text: string, at: number}} Curve
  * @typedef {{cards: Card[], curves: Curve[], width: number, height: number}} Scene
+ * @typedef {import("./layout.js").Wanted} Wanted
+ * @typedef {import("./layout.js").Places} Places
  */
 
 const MAX_ROWS = 15;
+export const MAX_LABELS = 80;
 
-/** @param {Model} model @param {State} state @param {Selection} selection @param {number | null} at
- * @param {Map<string, {x: number, y: number}>} before @param {(link: string) => string} changeOf @returns {Scene} */
-export function sceneOf(model, state, selection, at, before, changeOf) {
+/** @type {Scene} */
+export const NOTHING = { cards: [], curves: [], width: 0, height: 0 };
+
+/** The cards and curves, not placed yet. @param {Model} model @param {State} state @param {Selection} selection
+ * @param {number | null} at @param {(link: string) => string} changeOf @returns {Scene} */
+export function sceneOf(model, state, selection, at, changeOf) {
   const subject = model.byName.get(state.asset);
   const followed = subject === undefined ? undefined : model.column(subject, state.column);
   const unknown = model.unknown(at);
@@ -52,28 +59,59 @@ export function sceneOf(model, state, selection, at, before, changeOf) {
     });
   }
   const curves = state.column ? columnCurves(model, selection) : mixedCurves(model, selection);
-  for (const curve of curves) curve.change = changeOf(curve.id);
+  for (const curve of curves) {
+    curve.change = changeOf(curve.id);
+    curve.text = textOf(curve);
+  }
   for (const card of cards.values()) {
     card.height = HEAD_HEIGHT + ROW_HEIGHT * (card.rows.length + (card.allRows ? 1 : 0));
   }
-  const heights = new Map([...cards.values()].map((card) => [card.id, card.height]));
-  const columnOf = (/** @type {string} */ end) => Number(end.slice(1));
-  const cardOf = (/** @type {string} */ end) => end.startsWith("c") ? String(model.columns[columnOf(end)].dataset) : end.slice(1);
-  /** @type {[string, string][]} */
-  const arrows = curves.map((curve) => [cardOf(curve.from), cardOf(curve.to)]);
-  const places = placedCards(heights, arrows, curves.some((curve) => curve.kind !== "table") ? WIDE_GAP : NARROW_GAP, before);
-  for (const card of cards.values()) Object.assign(card, places.get(card.id));
+  return { cards: [...cards.values()], curves, width: 0, height: 0 };
+}
+
+/** What stands beside a curve. @param {Curve} curve */
+function textOf(curve) {
+  const word = curve.kind === "table" || curve.kind === "identity" ? "" : KIND_WORDS[curve.kind];
+  const change = curve.change ? TEXTS[/** @type {"added"} */ (curve.change)] : "";
+  return [word, change, curve.processes.length > 1 ? `×${curve.processes.length}` : ""].filter(Boolean).join(" ");
+}
+
+/** What the layout has to place; cards that stood somewhere `before` keep their order. @param {Model} model @param {Scene} scene
+ * @param {Map<string, {x: number, y: number}>} before @returns {Wanted} */
+export function wantedOf(model, scene, before) {
+  return {
+    heights: new Map(scene.cards.map((card) => [card.id, card.height])),
+    arrows: scene.curves.map((curve) => [cardOf(model, curve.from), cardOf(model, curve.to)]),
+    gap: scene.curves.some((curve) => curve.kind !== "table") ? WIDE_GAP : NARROW_GAP,
+    before,
+  };
+}
+
+/** @param {Model} model @param {string} end */
+function cardOf(model, end) {
+  return end.startsWith("c") ? String(model.columns[columnOf(end)].dataset) : end.slice(1);
+}
+
+/** @param {string} end */
+function columnOf(end) {
+  return Number(end.slice(1));
+}
+
+/** The scene with its cards at these places. @param {Model} model @param {Scene} scene @param {Places} places @returns {Scene} */
+export function placed(model, scene, places) {
+  const { cards: list, curves } = scene;
+  for (const card of list) Object.assign(card, places.get(card.id));
+  const cards = new Map(list.map((card) => [card.id, card]));
   for (const curve of curves) {
-    const [one, other] = [cards.get(Number(cardOf(curve.from))), cards.get(Number(cardOf(curve.to)))];
+    const [one, other] = [cards.get(cardOf(model, curve.from)), cards.get(cardOf(model, curve.to))];
     if (!one || !other) continue;
     const backwards = one.x >= other.x;
     curve.x1 = one.x + (backwards && one !== other ? 0 : CARD_WIDTH);
     curve.x2 = other.x + (backwards && one !== other ? CARD_WIDTH : 0);
-    curve.y1 = portOf(one, curve.from, columnOf);
-    curve.y2 = portOf(other, curve.to, columnOf);
+    curve.y1 = portOf(one, curve.from);
+    curve.y2 = portOf(other, curve.to);
   }
-  placeBadges(curves);
-  const list = [...cards.values()];
+  if (curves.length <= MAX_LABELS) placeBadges(curves);
   return {
     cards: list, curves,
     width: Math.max(0, ...list.map((card) => card.x + CARD_WIDTH)),
@@ -81,24 +119,8 @@ export function sceneOf(model, state, selection, at, before, changeOf) {
   };
 }
 
-const NEAR_START = 0.3;
-const NEAR_END = 0.7;
-
-/** Put the badge of each curve near the end that it shares with fewer others, so that badges do not lie on each other.
- * @param {Curve[]} curves */
-function placeBadges(curves) {
-  /** @type {Map<string, number>} */
-  const shared = new Map();
-  for (const curve of curves) {
-    for (const end of [`${curve.from} out`, `${curve.to} in`]) shared.set(end, (shared.get(end) ?? 0) + 1);
-  }
-  for (const curve of curves) {
-    curve.at = (shared.get(`${curve.from} out`) ?? 0) > (shared.get(`${curve.to} in`) ?? 0) ? NEAR_END : NEAR_START;
-  }
-}
-
-/** @param {Card} card @param {string} end @param {(end: string) => number} columnOf */
-function portOf(card, end, columnOf) {
+/** @param {Card} card @param {string} end */
+function portOf(card, end) {
   const row = end.startsWith("c") ? card.rows.findIndex((each) => each.column === columnOf(end)) : -1;
   return card.y + (row < 0 ? HEAD_HEIGHT / 2 : HEAD_HEIGHT + ROW_HEIGHT * (row + 0.5));
 }
@@ -121,7 +143,7 @@ function hiddenAround(model, dataset, selection, at) {
 
 /** @param {string} id @param {string} from @param {string} to @returns {Curve} */
 function curveOf(id, from, to) {
-  return { id, from, to, kind: "table", masked: false, parsed: false, processes: [], change: "", x1: 0, y1: 0, x2: 0, y2: 0, label: "", at: 0.5 };
+  return { id, from, to, kind: "table", masked: false, parsed: false, processes: [], change: "", x1: 0, y1: 0, x2: 0, y2: 0, label: "", text: "", at: 0.5 };
 }
 
 /** One curve for each pair of columns and kind. @param {Model} model @param {Selection} selection */

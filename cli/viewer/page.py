@@ -2,7 +2,8 @@
 
 The modules of `viewer/` are plain ES modules. A page that was opened from a file may not import others, so they are
 joined to one script, each after those that it imports, without the words import and export. The content security policy
-names the hashes of that script and of the styles (CSP Level 3, `'sha256-…'`) and forbids everything else.
+names the hashes of that script and of the styles (CSP Level 3, `'sha256-…'`), allows the page's own worker, which lays
+out large pictures, and forbids everything else.
 """
 
 import base64
@@ -19,6 +20,8 @@ FOLDER = ROOT / "viewer"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 _ENTRY = "main.js"
+_LAYOUT = "layout.js"
+"""Also runs in a worker, which is made of a text of its own."""
 
 
 def page(document: LineageDocument, start: str = "", *, title: str = "Lineage") -> bytes:
@@ -33,6 +36,7 @@ def page(document: LineageDocument, start: str = "", *, title: str = "Lineage") 
         "styles": styles,
         "script": script,
         "start": escape(start),
+        "layout": _EXPORT.sub("", (FOLDER / _LAYOUT).read_text(encoding="utf-8")),
         "data": base64.b64encode(gzip.compress(encoded(document), mtime=0)).decode(),
     }
     template = (FOLDER / "index.html").read_text(encoding="utf-8")
@@ -43,7 +47,7 @@ def _policy(script: str, styles: str) -> str:
     """The page's content security policy."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(styles)}'; img-src data: blob:;"
-        " base-uri 'none'; form-action 'none'"
+        " worker-src blob:; base-uri 'none'; form-action 'none'"
     )
 
 

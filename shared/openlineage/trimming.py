@@ -21,7 +21,7 @@ from shared.openlineage.shapes.explicit import (
     LineageField,
     LineageSource,
 )
-from shared.openlineage.shapes.quality import Assertions, ColumnMetrics
+from shared.openlineage.shapes.quality import Assertions, ColumnMetrics, Expectations
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,
@@ -151,7 +151,7 @@ def _dataset(dataset: Dataset, redactors: Redactors) -> Dataset:
     namespace, name = redactors.spelling(dataset.namespace, dataset.name)
     read = dataset.input_facets
     if read:
-        read = replace(read, **_quality(read))
+        read = replace(read, **_quality(read), great_expectations=_results(read.great_expectations))
     return replace(dataset, namespace=namespace, name=name, facets=facets, input_facets=read)
 
 
@@ -161,12 +161,25 @@ def _facets(facets: DatasetFacets, redactors: Redactors) -> DatasetFacets:
         namespace, name = redactors.spelling(value.namespace, value.name)
         return replace(value, namespace=namespace, name=name)
 
+    def source(value: InputField) -> InputField:
+        described: InputField = named(value)
+        return _described(described, redactors)
+
     links, change = facets.symlinks, facets.lifecycle_state_change
     if links and links.identifiers:
         links = replace(links, identifiers=tuple(map(named, links.identifiers)))
     if change and change.previous_identifier:
         change = replace(change, previous_identifier=named(change.previous_identifier))
-    lineage = _lineage(facets.column_lineage, named) if facets.column_lineage else None
+
+    def described(field: OutputField) -> OutputField:
+        text, sources = field.transformation_description, field.input_fields
+        return OutputField(
+            input_fields=None if sources is None else tuple(map(source, sources)),
+            transformation_type=field.transformation_type,
+            transformation_description=redactors.statement(text, False) if text else None,
+        )
+
+    lineage = _lineage(facets.column_lineage, described, source) if facets.column_lineage else None
     return replace(
         facets,
         symlinks=links,
@@ -211,6 +224,14 @@ def _quality(facets: InputFacets | DatasetFacets) -> dict[str, Any]:
     return {"data_quality_assertions": tested, "data_quality_metrics": measured}
 
 
+def _results(given: Expectations | None) -> Expectations | None:
+    """Expectations with the results that are known; another one is a text."""
+    if given is None:
+        return None
+    known = (each for each in given.assertions or () if isinstance(each.success, bool))
+    return Expectations(assertions=tuple(known))
+
+
 def _entries(given: JobLineage | None, redactors: Redactors) -> JobLineage | None:
     if given is None:
         return None
@@ -223,7 +244,9 @@ Explicit = TypeVar("Explicit", bound=DatasetLineage)
 
 def _explicit(given: Explicit, redactors: Redactors) -> Explicit:
     def sources(field: DatasetLineage | LineageField) -> tuple[LineageSource, ...] | None:
-        return None if field.inputs is None else tuple(_named_part(each, redactors) for each in field.inputs)
+        if field.inputs is None:
+            return None
+        return tuple(_named_part(_described(each, redactors), redactors) for each in field.inputs)
 
     fields = {column: LineageField(inputs=sources(field)) for column, field in (given.fields or {}).items()}
     return replace(given, inputs=sources(given), fields=None if given.fields is None else fields)
@@ -243,11 +266,26 @@ def _named_part(part: Part, redactors: Redactors) -> Part:
     return replace(part, namespace=namespace, name=name)
 
 
-def _lineage(lineage: ColumnLineage, named: Callable[[InputField], InputField]) -> ColumnLineage:
-    def output(field: OutputField) -> OutputField:
-        sources = field.input_fields
-        return field if sources is None else replace(field, input_fields=tuple(map(named, sources)))
+Described = TypeVar("Described", InputField, LineageSource)
 
+
+def _described(source: Described, redactors: Redactors) -> Described:
+    """A source column; descriptions of what happens to it are expressions of SQL."""
+    steps = source.transformations
+    if not steps or not any(each.description for each in steps):
+        return source
+    redacted = (
+        replace(each, description=redactors.statement(each.description, False)) if each.description else each
+        for each in steps
+    )
+    return replace(source, transformations=tuple(redacted))
+
+
+def _lineage(
+    lineage: ColumnLineage,
+    output: Callable[[OutputField], OutputField],
+    named: Callable[[InputField], InputField],
+) -> ColumnLineage:
     fields, rows = lineage.fields, lineage.dataset
     return ColumnLineage(
         fields=None if fields is None else {name: output(field) for name, field in fields.items()},

@@ -4,19 +4,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from shared.plans.document import Node, nodes
-from shared.plans.expressions import Columns, Id, Subqueries, flow_of_named, id_of
-from shared.plans.flow import COPY, Flow, Step, decides, through, united
+from shared.plans.nodes.document import Node, kind, nodes
+from shared.plans.nodes.expressions import Columns, Id, Subqueries, flow_of_named, id_of
+from shared.plans.nodes.flow import COPY, Flow, Step, decides, through, united
+from shared.plans.nodes.text_writer import Text, Texts
+from shared.plans.nodes.texts import text_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a plan's output."""
+    """A column of a plan's output; `text`: what it is made of, None for what another column of its name is."""
 
     id: Id
     name: str
     type: str
     flow: Flow
+    text: Text | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +34,21 @@ class Evaluated:
         """The flows of the columns."""
         return {each.id: each.flow for each in self.columns}
 
+    @property
+    def texts(self) -> dict[Id, Text]:
+        """What the columns are made of."""
+        return {each.id: each.text for each in self.columns if each.text}
 
-def column_of(attribute: Node, flow: Flow) -> Column:
+
+def column_of(attribute: Node, flow: Flow, text: Text | None = None) -> Column:
     """A column by its attribute."""
-    return Column(
-        id=id_of(attribute) or (), name=str(attribute.get("name", "")), type=str(attribute.get("t", "")), flow=flow
-    )
+    name, type_ = str(attribute.get("name", "")), str(attribute.get("t", ""))
+    return Column(id=id_of(attribute) or (), name=name, type=type_, flow=flow, text=text)
+
+
+def _text(node: Node, texts: Texts) -> Text | None:
+    """What a named expression is made of."""
+    return texts.get(id_of(node) or ()) if kind(node) == "AttributeReference" else text_of(node, texts)
 
 
 class Plans(Subqueries, Protocol):
@@ -76,6 +88,14 @@ class Context:
         return found
 
     @property
+    def texts(self) -> dict[Id, Text]:
+        """What all columns of the plans below are made of."""
+        found: dict[Id, Text] = {}
+        for each in self.below:
+            found.update(each.texts)
+        return found
+
+    @property
     def rows(self) -> Flow:
         """What decides about the rows of the plans below."""
         return united(each.rows for each in self.below)
@@ -91,9 +111,9 @@ class Context:
 
     def named(self, name: str) -> tuple[Column, ...]:
         """The named expressions in a field as columns."""
-        known = self.columns
+        known, texts = self.columns, self.texts
         return tuple(
-            column_of(each, flow_of_named(each, known, self.evaluation, self.outer))
+            column_of(each, flow_of_named(each, known, self.evaluation, self.outer), _text(each, texts))
             for each in nodes(self.node.get(name))
         )
 

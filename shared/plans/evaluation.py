@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.document import Document, Node, UnreadablePlan, children, kind, nodes, ref
 from shared.plans.evaluated import Context, Evaluated, column_of
-from shared.plans.expressions import Columns, flow_of, id_of
-from shared.plans.flow import CHANGE, COPY, DECIDES, FILTER, NOTHING, Flow, Source, Step, decides, united
 from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
+from shared.plans.nodes.document import Document, Node, UnreadablePlan, children, kind, nodes, ref
+from shared.plans.nodes.expressions import Columns, flow_of, id_of
+from shared.plans.nodes.flow import CHANGE, COPY, DECIDES, FILTER, NOTHING, Flow, Source, Step, decides, united
 from shared.plans.places import NO_DATASET, columns_of_clone, places_of_leaf
 from shared.plans.rules import RULES
 
@@ -138,8 +138,11 @@ class Evaluation:
         self._open.add(index)
         found = self.plan(index)
         self._open.discard(index)
-        by_id = found.by_id
-        columns = [column_of(each, by_id.get(id_of(each) or (), NOTHING)) for each in nodes(leaf.get("output"))]
+        by_id, texts = found.by_id, found.texts
+        columns = [
+            column_of(each, by_id.get(id_of(each) or (), NOTHING), texts.get(id_of(each) or ()))
+            for each in nodes(leaf.get("output"))
+        ]
         return Evaluated(columns=tuple(columns), rows=found.rows)
 
     def _frame(self, leaf: Node) -> int | None:

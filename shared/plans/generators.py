@@ -4,9 +4,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from shared.plans.document import Node, kind, nodes
 from shared.plans.evaluated import Context, Evaluated, column_of
-from shared.plans.flow import CHANGE, FILTER, NOTHING, Flow, StructureFlow, decides, through, united
+from shared.plans.nodes.document import Node, kind, nodes
+from shared.plans.nodes.flow import CHANGE, FILTER, NOTHING, Flow, StructureFlow, decides, through, united
 
 FlowOf = Callable[[Node], Flow]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.document import Node
+from shared.plans.nodes.document import Node
 
 TableName = tuple[str, ...]
 """The parts of a table's name, as written."""

@@ -6,10 +6,10 @@ from typing import Any
 from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.shapes.explicit import Transformation
 from shared.openlineage.wire import InputField, OutputField
-from shared.plans.document import Node, kind, ref
 from shared.plans.evaluated import Column
 from shared.plans.evaluation import Evaluation
-from shared.plans.flow import FILTER, Flow, Step, decides
+from shared.plans.nodes.document import Node, kind, ref
+from shared.plans.nodes.flow import FILTER, IDENTITY, Flow, Step, decides
 
 NO_PLACE: DatasetKey = ("", "")
 """Of an output whose place the plan does not show."""
@@ -35,7 +35,11 @@ def output_at(place: DatasetKey, columns: Iterable[Column], rows: Flow) -> Merge
     return MergedDataset(
         namespace=place[0],
         name=place[1],
-        fields=tuple((each.name, (OutputField(input_fields=_fields(each.flow)),)) for each in columns if each.flow),
+        fields=tuple(
+            (each.name, (OutputField(input_fields=_fields(each.flow, each.text.text if each.text else "")),))
+            for each in columns
+            if each.flow
+        ),
         rows=_fields({source: frozenset(map(_as_condition, steps)) for source, steps in rows.items()}),
         schema=tuple((each.name, each.type) for each in columns),
     )
@@ -45,19 +49,22 @@ def _as_condition(step: Step) -> Step:
     return step if not step.direct else decides(FILTER)
 
 
-def _fields(flow: Flow) -> tuple[InputField, ...]:
+def _fields(flow: Flow, text: str = "") -> tuple[InputField, ...]:
     return tuple(
         InputField(
             namespace=source.dataset[0],
             name=source.dataset[1],
             field=source.column,
-            transformations=tuple(map(_transformation, sorted(steps))),
+            transformations=tuple(_transformation(step, text) for step in sorted(steps)),
         )
         for source, steps in sorted(flow.items())
     )
 
 
-def _transformation(step: Step) -> Transformation:
+def _transformation(step: Step, text: str) -> Transformation:
     return Transformation(
-        type="DIRECT" if step.direct else "INDIRECT", subtype=step.subtype, masking=step.masked or None
+        type="DIRECT" if step.direct else "INDIRECT",
+        subtype=step.subtype,
+        masking=step.masked or None,
+        description=(text or None) if step.direct and step.subtype != IDENTITY else None,
     )

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.document import Node
 from shared.plans.jdbc import source_of, table_name
+from shared.plans.nodes.document import Node
 
 _URI = re.compile(r"(?P<scheme>[a-zA-Z][\w+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/.*|)")
 _LOCAL = frozenset({"file", "dbfs"})

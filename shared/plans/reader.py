@@ -1,17 +1,18 @@
 """Read a plan: what its command writes and reads, as data sets with column lineage, as merging events gives them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.wire import PlanFacet
-from shared.plans.document import Document, Node, UnreadablePlan, kind, nodes, ref, unpack
 from shared.plans.evaluated import Column, Evaluated
 from shared.plans.evaluation import Evaluation
-from shared.plans.flow import NOTHING
 from shared.plans.jdbc import ReadQuery, read_nothing
+from shared.plans.nodes.document import Document, Node, UnreadablePlan, kind, nodes, ref, unpack
+from shared.plans.nodes.flow import NOTHING
 from shared.plans.outputs import NO_PLACE, output_at, relation_of
 from shared.plans.places import places_of
 from shared.plans.row_changes import ROW_CHANGES
@@ -139,10 +140,7 @@ def _named(evaluation: Evaluation, command: Node, found: Evaluated) -> list[Colu
         names = [spelled.get(each.name.lower(), each.name) for each in found.columns]
     if len(names) != len(found.columns):
         return list(found.columns)
-    return [
-        Column(id=each.id, name=name, type=each.type, flow=each.flow)
-        for each, name in zip(found.columns, names, strict=True)
-    ]
+    return [replace(each, name=name) for each, name in zip(found.columns, names, strict=True)]
 
 
 _WRITES: Mapping[str, str] = {

@@ -7,11 +7,13 @@ from itertools import groupby
 import msgspec
 
 from shared.openlineage.run import DatasetKey, MergedDataset
-from shared.plans.document import Node, UnreadablePlan, kind, nodes, ref
 from shared.plans.evaluated import Column, Evaluated
 from shared.plans.evaluation import Evaluation
-from shared.plans.expressions import Columns
-from shared.plans.flow import FILTER, JOIN, Flow, decides, through, united
+from shared.plans.nodes.document import Node, UnreadablePlan, kind, nodes, ref
+from shared.plans.nodes.expressions import Columns
+from shared.plans.nodes.flow import FILTER, JOIN, Flow, decides, through, united
+from shared.plans.nodes.text_writer import Text, Texts
+from shared.plans.nodes.texts import text_of, together
 from shared.plans.outputs import NO_PLACE, output_at, relation_of
 from shared.plans.places import places_of
 
@@ -21,7 +23,7 @@ _CLAUSES = (
 )
 """Of a MERGE: Delta's fields, and Spark's."""
 
-Given = list[tuple[str, Flow]]
+Given = list[tuple[str, Flow, Text]]
 """Columns of the table by name, each with what it is set to."""
 
 
@@ -45,44 +47,50 @@ def _merge(evaluation: Evaluation, command: Node) -> MergedDataset:
     target = _Target.of(evaluation, command, "target", "targetTable")
     source = evaluation.plan(_plan(command, "source", "sourceTable")[1])
     known = {**source.by_id, **target.plan.by_id}
+    texts = {**source.texts, **target.plan.texts}
     rows = [source.rows, *_conditions(evaluation, command, "condition", known, JOIN)]
     rows += _conditions(evaluation, command, "mergeCondition", known, JOIN)
     given: Given = []
     names = [each.name for each in target.plan.columns]
     for clause in (each for clauses in _CLAUSES for each in nodes(command.get(clauses))):
         rows += _conditions(evaluation, clause, "condition", known, FILTER)
-        given += _assigned(evaluation, clause, known)
-        given += _set_by_delta(evaluation, clause, names, known)
+        given += _assigned(evaluation, clause, known, texts)
+        given += _set_by_delta(evaluation, clause, names, known, texts)
     return _changed(evaluation, target, given, united(rows))
 
 
 def _set_by_delta(
-    evaluation: Evaluation, clause: Node, names: Sequence[str], known: Columns
-) -> Iterator[tuple[str, Flow]]:
+    evaluation: Evaluation, clause: Node, names: Sequence[str], known: Columns, texts: Texts
+) -> Iterator[tuple[str, Flow, Text]]:
     """The actions of Delta's clauses, which name a column of the table, or follow their order."""
     for place, action in enumerate(nodes(clause.get("actions"))):
         parts = action.get("targetColNameParts") or names[place : place + 1]
         if parts:
-            yield str(parts[0]), evaluation.flow(action.get("expr") or {}, known, {})
+            value = action.get("expr") or {}
+            yield str(parts[0]), evaluation.flow(value, known, {}), text_of(value, texts)
 
 
-def _assigned(evaluation: Evaluation, clause: Node, known: Columns) -> Iterator[tuple[str, Flow]]:
+def _assigned(evaluation: Evaluation, clause: Node, known: Columns, texts: Texts) -> Iterator[tuple[str, Flow, Text]]:
     """The assignments of Spark's own clauses: `key = value`, where the key may be a field of a column."""
     for each in nodes(clause.get("assignments")):
         key = each.get("key")
         while isinstance(key, dict) and "child" in key:
             key = key["child"]
         if isinstance(key, dict) and key.get("name"):
-            yield str(key["name"]), evaluation.flow(each.get("value") or {}, known, {})
+            value = each.get("value") or {}
+            yield str(key["name"]), evaluation.flow(value, known, {}), text_of(value, texts)
 
 
 def _update(evaluation: Evaluation, command: Node) -> MergedDataset:
     """An expression for each column of the table (Delta), or assignments, under a condition."""
     target = _Target.of(evaluation, command, "target", "table")
-    flows = [evaluation.flow(each, target.plan.by_id, {}) for each in nodes(command.get("updateExpressions"))]
-    rows = united(_conditions(evaluation, command, "condition", target.plan.by_id, FILTER))
-    given = [(each.name, flow) for each, flow in zip(target.plan.columns, flows, strict=False)]
-    given += _assigned(evaluation, command, target.plan.by_id)
+    known, texts = target.plan.by_id, target.plan.texts
+    rows = united(_conditions(evaluation, command, "condition", known, FILTER))
+    given = [
+        (column.name, evaluation.flow(value, known, {}), text_of(value, texts))
+        for column, value in zip(target.plan.columns, nodes(command.get("updateExpressions")), strict=False)
+    ]
+    given += _assigned(evaluation, command, known, texts)
     return _changed(evaluation, target, given, rows)
 
 
@@ -101,8 +109,9 @@ def _changed(evaluation: Evaluation, target: _Target, given: Given, rows: Flow) 
     evaluation.datasets.pop(target.place, None)
     columns = []
     for name, group in groupby(sorted(given, key=_name), key=_name):
-        flow = _foreign(united(each for _, each in group), target.place)
-        columns.append(Column(id=(), name=name, type="", flow=flow))
+        values = list(group)
+        flow = _foreign(united(each for _, each, _ in values), target.place)
+        columns.append(Column(id=(), name=name, type="", flow=flow, text=together(text for *_, text in values)))
     output = output_at(target.place, columns, _foreign(rows, target.place))
     return msgspec.structs.replace(output, schema=tuple((each.name, each.type) for each in target.plan.columns))
 
@@ -111,7 +120,7 @@ def _foreign(flow: Flow, place: DatasetKey) -> Flow:
     return {source: steps for source, steps in flow.items() if source.dataset != place}
 
 
-def _name(given: tuple[str, Flow]) -> str:
+def _name(given: tuple[str, Flow, Text]) -> str:
     return given[0]
 
 

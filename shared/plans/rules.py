@@ -3,12 +3,13 @@
 What decides about rows (filters, joins, groups, sorts) concerns every column, and is kept beside them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from shared.plans.document import Node, children, kind, nodes, ref
 from shared.plans.evaluated import Column, Context, Evaluated, column_of
-from shared.plans.flow import (
+from shared.plans.generators import generated
+from shared.plans.nodes.document import Node, children, kind, nodes, ref
+from shared.plans.nodes.flow import (
     CHANGE,
     COPY,
     FILTER,
@@ -22,7 +23,8 @@ from shared.plans.flow import (
     through,
     united,
 )
-from shared.plans.generators import generated
+from shared.plans.nodes.text_writer import Text
+from shared.plans.nodes.texts import together
 
 _MAX_ROUNDS = 4
 """Rounds in which the columns of a recursive query settle."""
@@ -124,13 +126,16 @@ def _expand(at: Context) -> Evaluated:
 
 def _union(at: Context) -> Evaluated:
     columns = [
-        column_of(
-            {"x": list(first.id), "name": first.name, "t": first.type},
-            united(each.columns[place].flow for each in at.below if place < len(each.columns)),
-        )
+        replace(first, flow=united(each.flow for each in branches), text=_of_branches(branches))
         for place, first in enumerate(at.below[0].columns)
+        for branches in [[each.columns[place] for each in at.below if place < len(each.columns)]]
     ]
     return Evaluated(columns=tuple(columns), rows=at.rows)
+
+
+def _of_branches(columns: Sequence[Column]) -> Text | None:
+    made = [each.text or Text(each.name) for each in columns]
+    return together(made) if any(each.text for each in columns) else None
 
 
 def _set_operation(at: Context) -> Evaluated:
@@ -152,7 +157,8 @@ def _cte_reference(at: Context) -> Evaluated:
             at.evaluation.unknown(kind(at.node))
         return Evaluated(columns=tuple(column_of(each, NOTHING) for each in attributes))
     pairs = zip(attributes, found.columns, strict=False)
-    return Evaluated(columns=tuple(column_of(each, column.flow) for each, column in pairs), rows=found.rows)
+    columns = tuple(column_of(each, column.flow, column.text) for each, column in pairs)
+    return Evaluated(columns=columns, rows=found.rows)
 
 
 def _with_cte(at: Context) -> Evaluated:

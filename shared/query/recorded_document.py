@@ -1,6 +1,6 @@
 """The document of lineage of the record: what is published and what is not yet, without history."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
@@ -15,7 +15,7 @@ from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process
 from shared.publishing.planning.last_run import statement_of
 from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import recorded_processes
+from shared.publishing.planning.planner import RecordedProcess, recorded_processes
 from shared.publishing.planning.resolved_process import resolve_names
 from shared.query.overdue_jobs import overdue_jobs
 from shared.records.asset_matches import AssetMatch, all_matches
@@ -28,27 +28,38 @@ _FAILURES = frozenset({"FAIL", "ABORT"})
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def document_of_record(storage: Storage, options: PublishOptions, *, statements: bool = False) -> LineageDocument:
+def document_of_record(
+    storage: Storage,
+    options: PublishOptions,
+    *,
+    statements: bool = False,
+    expressions: bool = False,
+    recorded: Sequence[RecordedProcess] | None = None,
+) -> LineageDocument:
     """The document of all recorded processes, on the assets that the catalog was found to have. A job is overdue as of
     `options.now()`.
 
-    Reads the tables of runs, contributions and asset matches by one scan each. `statements`: with the SQL of the last
-    run of each process, without literals, for which the events of that run are read. Raises StorageUnavailable.
+    Reads the tables of runs, contributions and asset matches by one scan each. `expressions`: with those of edges;
+    `statements`: also with the SQL of the last run of each process, without literals, for which the events of that run
+    are read. `recorded`: the processes, where they have been read. Raises StorageUnavailable.
     """
     matches = {each.own: each for each in all_matches(storage)}
     failed = _failed_processes(storage)
-    return document_of("record", _known(storage, options, matches, failed, statements=statements))
+    if recorded is None:
+        recorded = tuple(recorded_processes(storage, options))
+    known = _known(storage, options, recorded, matches, failed, statements=statements)
+    return document_of("record", known, expressions=expressions or statements)
 
 
 def _known(
     storage: Storage,
     options: PublishOptions,
+    recorded: Sequence[RecordedProcess],
     matches: Mapping[AssetKey, AssetMatch],
     failed: frozenset[str],
     *,
     statements: bool,
 ) -> Iterator[KnownProcess]:
-    recorded = tuple(recorded_processes(storage, options))
     overdue = {each.process for each in overdue_jobs(recorded, options.now())}
     for each in recorded:
         process = on_matched_assets(each.process, matches)

@@ -259,4 +259,5 @@ def _joined(earlier: ColumnEdge, later: ColumnEdge) -> ColumnEdge:
         masked=earlier.masked or later.masked,
         how=tuple(sorted(ways - {"IDENTITY"} or ways)),
         parsed=earlier.parsed or later.parsed,
+        expressions=later.expressions or earlier.expressions,
     )

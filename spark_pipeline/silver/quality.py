@@ -37,10 +37,14 @@ def refine_quality(lake: Lake, names: tuple[str, str] | None, *, batch: int, sin
         return lake.put(QUALITY, _latest(found.unionByName(known), *QUALITY.keys), batch=batch)
 
 
+def last_tests(lake: Lake) -> DataFrame:
+    """The last result of each test, of whatever run: rows of QUALITY."""
+    return _latest(lake.read(QUALITY).where(f.col("kind") == TEST), "qualified_name", "column", "name")
+
+
 def failed_tests(lake: Lake) -> DataFrame:
-    """The tests whose last result, of whatever run, is a failure: rows of QUALITY."""
-    tests = lake.read(QUALITY).where(f.col("kind") == TEST)
-    return _latest(tests, "qualified_name", "column", "name").where("not success")
+    """The tests whose last result is a failure: rows of QUALITY."""
+    return last_tests(lake).where("not success")
 
 
 def _latest(rows: DataFrame, *keys: str) -> DataFrame:

@@ -74,7 +74,8 @@ def main() -> int:
     """Capture what was asked for; 1 when one of them failed, which does not stop the others."""
     known = scenarios()
     parser = argparse.ArgumentParser(
-        prog="python -m tests.capture", description="Capture golden events from real Spark, dbt, Airflow …"
+        prog="python -m tests.capture",
+        description="Capture golden events of Spark, dbt, Airflow, Great Expectations …",
     )
     parser.add_argument("scenario", nargs="*", help=f"of {', '.join(known)}; all unless named")
     parser.add_argument("--spark", action="append", choices=PLATFORMS, help=f"(default {SPARK_3.short})")

@@ -45,10 +45,14 @@ PROPERTIES = {
 
 def body(kind: str, second: int, *, run: str = "planted", job: str = JOB) -> dict[str, Any]:
     """An event with everything in it."""
+    text = f"concat(x, '{SECRET}')"
+    step = {"type": "DIRECT", "subtype": "TRANSFORMATION", "description": text}
     sources = [
-        {"namespace": namespace, "name": name, "field": "x", "transformations": []} for namespace, name in INPUTS
+        {"namespace": namespace, "name": name, "field": "x", "transformations": [step] * (place % 2)}
+        for place, (namespace, name) in enumerate(INPUTS)
     ]
-    lineage = {"fields": {"x": {"inputFields": sources}}, "dataset": sources}
+    fields = {"x": {"inputFields": sources, "transformationType": "", "transformationDescription": text}}
+    lineage = {"fields": fields, "dataset": sources}
     return {
         "eventType": kind,
         "eventTime": f"2026-11-21T10:00:{second:02}Z",

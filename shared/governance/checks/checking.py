@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shared.governance.checks import run_demands, value_demands
 from shared.governance.checks.findings import Case, Facts, Finding, Verdict, doubt
-from shared.governance.checks.upstream import Step, lineage_of, subject_of
+from shared.governance.checks.upstream import lineage_of, subject_of
 from shared.governance.propagation import CatalogTags, propagate
 from shared.governance.rules import Demand, OnUnknown, Policy, Rules
 from shared.lineage.document import LineageDocument
@@ -45,29 +45,50 @@ class Result:
         lines = [f"{self.verdict.upper()}  {self.policy}: {self.demand}"]
         for each in self.findings:
             lines.append(f"  {each.text}")
-            lines += [f"    {_step_text(step)}" for step in each.way]
+            lines += [f"    {step}" for step in each.way]
         if self.found > len(self.findings):
             lines.append(f"  and {self.found - len(self.findings):,} more")
         return "\n".join(lines)
 
 
-def _step_text(step: Step) -> str:
-    kind = f" ({step.kind})" if step.kind else ""
-    return f"{step.source} → {step.target} by {step.process}{kind}"
-
-
 def check(
-    document: LineageDocument, rules: Rules, facts: Facts, *, catalog: CatalogTags | None = None
+    document: LineageDocument,
+    rules: Rules,
+    facts: Facts,
+    *,
+    catalog: CatalogTags | None = None,
+    dataset: int | None = None,
 ) -> tuple[Result, ...]:
-    """The result of each demand of each policy, in the file's order."""
+    """The result of each demand of each policy, in the file's order.
+
+    `catalog`: the classifications that others set there; None: they were not read. `dataset`: only what the policies
+    demand of this data set; empty where none names it.
+    """
     lineage = lineage_of(document)
     tags = propagate(document, rules, today=facts.now.date(), catalog=catalog)
+    unread = _unread(document, rules, catalog)
+    subjects = ((policy, subject_of(lineage, policy.where)) for policy in rules.policies)
+    if dataset is not None:
+        subjects = ((policy, each.of(dataset)) for policy, each in subjects if dataset in each.datasets)
     return tuple(
-        _result(policy, Case(wanted=wanted, subject=subject, rules=rules, facts=facts, tags=tags))
-        for policy in rules.policies
-        for subject in [subject_of(lineage, policy.where)]
+        _result(policy, Case(wanted=wanted, subject=subject, rules=rules, facts=facts, tags=tags, unread=unread))
+        for policy, subject in subjects
         for wanted in policy.wanted
     )
+
+
+def _unread(document: LineageDocument, rules: Rules, catalog: CatalogTags | None) -> dict[str, str]:
+    """Why it is not known where a classification begins, by its name: its rules ask for what was not read."""
+    found: dict[str, str] = {}
+    for each in rules.tags:
+        if each.classified_as and catalog is None:
+            what = "the catalog's classifications, which were not read"
+        elif each.tag and not document.tags and document.source == "record":
+            what = "tags of events, and the record has none: check a lake instead, named by --lake"
+        else:
+            continue
+        found.setdefault(each.classification, f"the rule in line {each.line} asks for {what}")
+    return found
 
 
 def _result(policy: Policy, case: Case) -> Result:

@@ -50,13 +50,14 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One demand on one subject."""
+    """One demand on one subject. `unread`: why it is not known where classifications begin, by their names."""
 
     wanted: Wanted
     subject: Subject
     rules: Rules
     facts: Facts
     tags: Mapping[str, Propagation] = field(repr=False)
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def broken(text: str, way: Iterable[Step] = ()) -> Finding:

@@ -1,55 +1,113 @@
-"""Results of a check as JUnit XML, SARIF 2.1.0 and JSON, for pipelines."""
+"""What a check found, as text, JUnit XML, SARIF 2.1.0 and JSON."""
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from shared.governance.checks.checking import Result
-from shared.governance.checks.findings import Verdict
+from shared.governance.checks.findings import Finding, Verdict
+from shared.governance.checks.remarks import Remark
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_NO_EFFECT = "no_effect"
 
 
-def as_junit(results: Iterable[Result], place: str) -> str:
-    """A test suite with a case for each demand; one that only warns is skipped."""
-    cases = list(results)
-    suite = Element("testsuite", name=place, tests=str(len(cases)))
-    for each in cases:
-        case = SubElement(suite, "testcase", classname=each.policy, name=each.demand, file=place, line=str(each.line))
-        if each.fails:
-            SubElement(case, "failure", message=_printable(_headline(each))).text = _printable(each.text)
-        elif each.verdict is not Verdict.HOLDS:
-            SubElement(case, "skipped", message=_printable(_headline(each)))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What became of the demands of a rules file, and its rules without an effect. `place`: the file's path."""
+
+    place: str
+    results: tuple[Result, ...]
+    remarks: tuple[Remark, ...] = ()
+
+
+def as_text(report: Report) -> str:
+    """All of it for people, ended by one line with the counts."""
+    counts = [(verdict, sum(each.verdict is verdict for each in report.results)) for verdict in Verdict]
+    total = ", ".join(f"{count} {_COUNTED[verdict]}" for verdict, count in counts if count)
+    remarks = [f"{report.place}:{each.line}: {each.text}" for each in report.remarks]
+    return "\n".join([*(each.text for each in report.results), *remarks, total]) + "\n"
+
+
+_COUNTED: Mapping[Verdict, str] = {
+    Verdict.HOLDS: "held",
+    Verdict.BROKEN: "broken",
+    Verdict.UNKNOWN: "not known",
+}
+
+
+def as_junit(report: Report) -> str:
+    """A test suite with a case for each demand, which is skipped where it only warns. Rules without an effect are its
+    output.
+    """
+    place, cases = report.place, report.results
+    suite = Element("testsuite", name=place, tests=str(len(cases)), errors="0")
     suite.set("failures", str(sum(each.fails for each in cases)))
     suite.set("skipped", str(sum(not each.fails and each.verdict is not Verdict.HOLDS for each in cases)))
+    for each in cases:
+        case = SubElement(suite, "testcase", classname=_printable(each.policy), name=_printable(each.demand))
+        case.attrib.update(file=place, line=str(each.line), time="0")
+        if each.fails:
+            kind = str(each.verdict)
+            SubElement(case, "failure", message=headline(each), type=kind).text = _printable(each.text)
+        elif each.verdict is not Verdict.HOLDS:
+            SubElement(case, "skipped", message=headline(each))
+    if report.remarks:
+        SubElement(suite, "system-out").text = _printable(
+            "\n".join(f"{place}:{each.line}: {each.text}" for each in report.remarks)
+        )
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suite, encoding="unicode") + "\n"
 
 
-def as_sarif(results: Iterable[Result], place: str) -> str:
-    """A run with a result for each finding, at the line of the demand in the rules file."""
-    cases = list(results)
+def as_sarif(report: Report) -> str:
+    """A run with a result for each finding, at the line of the demand in the rules file, which pull requests show."""
     found = [
-        {
-            "ruleId": each.demand.partition(" ")[0],
-            "level": "error" if each.fails else "warning",
-            "message": {"text": "\n".join([f"{each.policy}: {finding.text}", *_ways(finding.way)])},
-            "locations": [
-                {"physicalLocation": {"artifactLocation": {"uri": place}, "region": {"startLine": max(each.line, 1)}}}
-            ],
-        }
-        for each in cases
+        _sarif_result(
+            report.place,
+            line=each.line,
+            rule=each.demand.partition(" ")[0],
+            level="error" if each.fails else "warning",
+            text="\n".join([f"{each.policy}: {finding.text}", *map(str, finding.way)]),
+            same=f"{each.policy}\0{each.demand}\0{finding.text}",
+        )
+        for each in report.results
         for finding in each.findings
     ]
-    rules = [{"id": name} for name in sorted({each.demand.partition(" ")[0] for each in cases})]
+    found += [
+        _sarif_result(report.place, line=each.line, rule=_NO_EFFECT, level="note", text=each.text, same=each.text)
+        for each in report.remarks
+    ]
+    names = sorted({each["ruleId"] for each in found} | {each.demand.partition(" ")[0] for each in report.results})
+    rules = [{"id": name, "shortDescription": {"text": name.replace("_", " ")}} for name in names]
     driver = {"name": "throughline check", "rules": rules}
     log = {"$schema": _SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": found}]}
     return json.dumps(log, indent=2) + "\n"
 
 
-def as_json(results: Iterable[Result], place: str) -> str:
+def _sarif_result(place: str, *, line: int, rule: str, level: str, text: str, same: str) -> dict[str, Any]:
+    """`same`: by what a later run knows this result again."""
+    where = {"artifactLocation": {"uri": quote(place.replace("\\", "/"))}, "region": {"startLine": max(line, 1)}}
+    return {
+        "ruleId": rule,
+        "level": level,
+        "message": {"text": text},
+        "locations": [{"physicalLocation": where}],
+        "partialFingerprints": {"throughline/v1": hashlib.sha256(same.encode()).hexdigest()},
+    }
+
+
+def as_json(report: Report) -> str:
     """The results as they are."""
-    return json.dumps({"rules": place, "results": [_plain(each) for each in results]}, indent=2) + "\n"
+    plain = {
+        "rules": report.place,
+        "results": [_plain(each) for each in report.results],
+        "no_effect": [{"line": each.line, "text": each.text} for each in report.remarks],
+    }
+    return json.dumps(plain, indent=2) + "\n"
 
 
 def _plain(result: Result) -> dict[str, Any]:
@@ -61,27 +119,21 @@ def _plain(result: Result) -> dict[str, Any]:
         "line": result.line,
         "found": result.found,
         "findings": [
-            {
-                "verdict": each.verdict,
-                "text": each.text,
-                "way": [
-                    {"source": step.source, "target": step.target, "process": step.process, "kind": step.kind}
-                    for step in each.way
-                ],
-            }
-            for each in result.findings
+            {"verdict": each.verdict, "text": each.text, "way": list(_steps(each))} for each in result.findings
         ],
     }
 
 
-def _headline(result: Result) -> str:
+def _steps(finding: Finding) -> Iterator[dict[str, str]]:
+    for each in finding.way:
+        yield {"source": each.source, "target": each.target, "process": each.process, "kind": each.kind}
+
+
+def headline(result: Result) -> str:
+    """The first finding of a result, and how many there are, as one line."""
     first = result.findings[0].text if result.findings else str(result.verdict)
-    more = f", and {result.found - 1} more" if result.found > 1 else ""
-    return f"{first}{more}"
-
-
-def _ways(way: Iterable[Any]) -> list[str]:
-    return [f"{step.source} → {step.target} by {step.process}" for step in way]
+    more = f", and {result.found - 1:,} more" if result.found > 1 else ""
+    return _printable(f"{first}{more}")
 
 
 def _printable(text: str) -> str:

@@ -89,7 +89,7 @@ def unchanged_since(case: Case) -> Iterator[Finding]:
     subject, document = case.subject, case.subject.lineage.document
     since = case.wanted.since
     if since is None or not document.history:
-        yield doubt("the record has no history: name a lake with --lake")
+        yield doubt("the record has no history: check a lake instead, named by --lake")
         return
     walked = subject.upstream()
     links: tuple[Edge | Flow, ...] = document.edges if subject.by_column else (*document.flows, *document.edges)
@@ -114,7 +114,7 @@ def quality_passed(case: Case) -> Iterator[Finding]:
     """Assertions that failed."""
     subject, document = case.subject, case.subject.lineage.document
     if case.facts.quality is None:
-        yield doubt("no quality assertions were read: name a lake with --lake")
+        yield doubt("the record has no results of quality tests: check a lake instead, named by --lake")
         return
     walked = subject.upstream()
     ways = subject.ways(walked)

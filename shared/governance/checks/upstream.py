@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shared.governance.patterns import Selector, matching_columns, matching_datasets
 from shared.governance.propagation import unknown_sources
@@ -20,6 +20,11 @@ class Step:
     target: str
     process: str
     kind: str = ""
+
+    def __str__(self) -> str:
+        """One line of a message."""
+        kind = f" ({self.kind})" if self.kind else ""
+        return f"{self.source} → {self.target} by {self.process}{kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +118,12 @@ class Subject:
     columns: tuple[int, ...]
     datasets: tuple[int, ...]
     by_column: bool
+
+    def of(self, dataset: int) -> "Subject":
+        """What of it is in one data set."""
+        columns = self.lineage.document.columns
+        mine = tuple(each for each in self.columns if columns[each].dataset == dataset)
+        return replace(self, columns=mine, datasets=(dataset,))
 
     def upstream(self, ends: Callable[[int], bool] = lambda _: False) -> Walk:
         """Walk upstream, by columns or by data sets; `ends` takes the number of a data set."""

@@ -15,6 +15,8 @@ def no_tag(case: Case) -> Iterator[Finding]:
     subject, lineage = case.subject, case.subject.lineage
     for name in case.wanted.names:
         found = case.tags[name]
+        if name in case.unread:
+            yield doubt(f"it is not known where {name} begins: {case.unread[name]}")
         for column in subject.columns:
             state = found.state(column)
             way = tuple(map(lineage.step, found.way(column)))

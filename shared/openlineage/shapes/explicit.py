@@ -13,11 +13,12 @@ DATASET = "DATASET"
 
 
 class Transformation(Wire, frozen=True):
-    """How an input field acts on an output field; `type` is DIRECT or INDIRECT."""
+    """How an input field acts on an output field; `type` is DIRECT or INDIRECT, `description` the expression."""
 
     type: str = ""
     subtype: str = ""
     masking: bool | None = None
+    description: str | None = None
 
 
 class LineageSource(Wire, frozen=True):

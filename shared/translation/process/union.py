@@ -11,6 +11,9 @@ from shared.translation.process.schemas import one_each
 ALL_ROWS = ""
 """The output column of an edge that concerns every row."""
 
+MAX_EXPRESSIONS = 4
+"""Of an edge: jobs that make a column in different ways."""
+
 
 def union(contents: Sequence[Process]) -> Process:
     """The union of several contents of one process (at least one, all with the same qualified name)."""
@@ -77,8 +80,8 @@ def _batch_inputs(contents: Iterable[Process]) -> tuple[Asset, ...]:
 
 
 def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
-    """The edges sorted, one for each pair of columns and kind: masked if all are, with all their steps. Reported edges
-    go before parsed ones.
+    """The edges sorted, one for each pair of columns and kind: masked if all are, with all their steps, and the first
+    MAX_EXPRESSIONS of their expressions. Reported edges go before parsed ones.
     """
     found: list[ColumnEdge] = []
     for edge in sorted(edges):  # equal input, output and kind are adjacent
@@ -88,5 +91,17 @@ def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
         elif one.parsed != edge.parsed:
             found[-1] = edge if one.parsed else one
         elif one != edge:
-            found[-1] = replace(one, masked=one.masked and edge.masked, how=tuple(sorted({*one.how, *edge.how})))
+            found[-1] = _both(one, edge)
     return tuple(found)
+
+
+def _both(one: ColumnEdge, other: ColumnEdge) -> ColumnEdge:
+    expressions = one.expressions
+    if other.expressions and other.expressions != expressions:
+        expressions = tuple(sorted({*expressions, *other.expressions}))[:MAX_EXPRESSIONS]
+    return replace(
+        one,
+        masked=one.masked and other.masked,
+        how=tuple(sorted({*one.how, *other.how})),
+        expressions=expressions,
+    )

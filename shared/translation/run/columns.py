@@ -7,6 +7,7 @@ filters, groups, sorts) into every output field: they become one edge to all row
 that an upgrade changes no lineage. Conditions and windows belong to the field in which they stand.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from shared.openlineage.run import MergedDataset
 from shared.openlineage.shapes.explicit import Transformation
 from shared.openlineage.wire import InputField, OutputField
 from shared.translation.process.union import ALL_ROWS, union_edges
+from shared.translation.sql.statement_reader import redact
 
 Resolve = Callable[[str, str], Asset | None]
 """From a data set's namespace and name to its asset; None for noise."""
@@ -77,11 +79,15 @@ def _of_fields(output: MergedDataset, ends: "_Ends", of_rows: _OfRows) -> list[C
                 if start is None:
                     continue
                 steps = source.transformations
-                for kind, by_rows, masked, how in map(ways.__getitem__, steps) if steps else (_before_1_1(field),):
+                for kind, by_rows, masked, how, text in (
+                    map(ways.__getitem__, steps) if steps else (_before_1_1(field),)
+                ):
                     if by_rows:
                         of_rows.add((start, masked, how))
                     else:
-                        found.append(ColumnEdge(input=start, output=end, kind=kind, masked=masked, how=how))
+                        found.append(
+                            ColumnEdge(input=start, output=end, kind=kind, masked=masked, how=how, expressions=text)
+                        )
     return found
 
 
@@ -165,17 +171,18 @@ METADATA = frozenset(
 _DECIDES_ABOUT_ROWS = frozenset({"JOIN", "FILTER", "GROUP_BY", "SORT"})
 
 
-_Way = tuple[EdgeKind, bool, bool, tuple[str, ...]]
-"""Kind, whether it is a row dependency, masked, and the step's subtype."""
+_Way = tuple[EdgeKind, bool, bool, tuple[str, ...], tuple[str, ...]]
+"""Kind, whether it is a row dependency, masked, the step's subtype, and its expression."""
 
 
 class _Ways(dict[Transformation, _Way]):
-    """How each transformation acts, computed once: there are about a dozen."""
+    """How each transformation acts, computed once: without descriptions there are about a dozen."""
 
     def __missing__(self, step: Transformation) -> _Way:
         indirect, how = step.type.upper() == INDIRECT, step.subtype.upper()
         by_rows = indirect and how in _DECIDES_ABOUT_ROWS
-        way = INDIRECT if indirect else DIRECT, by_rows, step.masking is True, (how,) if how else ()
+        expressions = _expressions(step.description) if step.description and not by_rows else ()
+        way = INDIRECT if indirect else DIRECT, by_rows, step.masking is True, (how,) if how else (), expressions
         self[step] = way
         return way
 
@@ -183,4 +190,17 @@ class _Ways(dict[Transformation, _Way]):
 def _before_1_1(field: OutputField) -> _Way:
     """How a source reaches a field in facets without transformations."""
     kind = (field.transformation_type or "").upper()
-    return DIRECT, False, kind == "MASKED", (kind,) if kind else ()
+    text = _expressions(field.transformation_description) if field.transformation_description else ()
+    return DIRECT, False, kind == "MASKED", (kind,) if kind else (), text
+
+
+MAX_EXPRESSION = 500
+"""Characters. The rest of a longer description is left out."""
+_MAY_HAVE_LITERALS = re.compile(r"""["'\\$]|--|/\*|(?<![\w.])\.?\d""")
+
+
+def _expressions(description: str) -> tuple[str, ...]:
+    """A transformation's description without literals. The texts that Spark's plan gives have none."""
+    text = redact(description) if _MAY_HAVE_LITERALS.search(description) else description
+    text = " ".join(text.split())
+    return (text if len(text) <= MAX_EXPRESSION else f"{text[: MAX_EXPRESSION - 1]}…",) if text else ()

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import merge
 from shared.openlineage.run import DatasetKey, MergedDataset, MergedRun
-from shared.plans.document import UnreadablePlan
 from shared.plans.jdbc import ReadQuery
+from shared.plans.nodes.document import UnreadablePlan
 from shared.plans.outputs import NO_PLACE
 from shared.plans.reader import PlanLineage, read_plan
 

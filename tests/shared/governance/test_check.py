@@ -11,7 +11,7 @@ import pytest
 
 from shared.governance.checks.checking import BROKEN, HELD, NOT_KNOWN, Result, check, exit_code
 from shared.governance.checks.findings import Assertion, Facts, Verdict
-from shared.governance.checks.reports import as_json, as_junit, as_sarif
+from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.document import Health, LineageDocument
 from tests.support.lineage_documents import NOW, Job, lineage, random_lineage
@@ -193,13 +193,14 @@ def test_behind_an_allowed_source_nothing_is_asked() -> None:
 def test_reports_for_pipelines() -> None:
     document = sound("crm.email -> gold.<c>&\x01 by make", "web.x -> gold.id by make")
     found = results(document, 'no_tag = "PII"\nsources_only = ["crm", "dim"]\nfresh_within = "24h"')
-    suite = ET.fromstring(as_junit(found, "policy.toml"))  # noqa: S314 - our own text
+    report = Report(place="policy.toml", results=found)
+    suite = ET.fromstring(as_junit(report))  # noqa: S314 - our own text
     assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
     assert [case.get("name") for case in suite] == ["no_tag PII", "sources_only crm, dim", "fresh_within 1d"]
-    sarif = json.loads(as_sarif(found, "policy.toml"))["runs"][0]["results"]
+    sarif = json.loads(as_sarif(report))["runs"][0]["results"]
     assert [(each["ruleId"], each["level"]) for each in sarif] == [("no_tag", "error"), ("sources_only", "error")]
     assert sarif[0]["locations"][0]["physicalLocation"]["region"] == {"startLine": 11}
-    plain = json.loads(as_json(found, "policy.toml"))["results"]
+    plain = json.loads(as_json(report))["results"]
     assert plain[1]["findings"][0]["way"] == [
         {"source": "web.x", "target": "gold.id", "process": "make", "kind": "identity"}
     ]

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.plans.document import UnreadablePlan
+from shared.plans.nodes.document import UnreadablePlan
 from shared.plans.reader import PlanLineage, read_plan
 from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet
 

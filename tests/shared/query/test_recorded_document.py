@@ -76,3 +76,17 @@ def test_a_process_has_the_times_and_the_last_of_its_runs() -> None:
 def test_an_empty_record_gives_an_empty_document() -> None:
     document = document_of_record(MemoryStorage(), how(Clock()))
     assert (document.datasets, document.processes, document.times) == ((), (), ())
+
+
+def test_expressions_stand_in_the_document_only_where_sql_is_asked_for() -> None:
+    storage = MemoryStorage()
+    made = {**step("DIRECT", "AGGREGATION"), "description": "sum(c) * 7"}
+    written = dataset("clean", columnLineage=columns_of({"c": [source("raw", "c", made)]}))
+    for place in post(storage, packed(body(inputs=["raw"], outputs=[written]))):
+        settle(storage, place)
+    publish(storage, MemoryCatalog(), how(Clock()))
+    described = [
+        [edge.description for edge in document_of_record(storage, how(Clock()), statements=asked).edges]
+        for asked in (True, False)
+    ]
+    assert described == [["sum(c) * ?"], [""]]

@@ -43,13 +43,19 @@ async function opened({ url, dark, without = [], width = 1400, height = 850 }) {
   return performance.now() - began;
 }
 
+// Large pictures are laid out in a worker.
+const drawn = () => page.locator("#stage[aria-busy=true]").waitFor({ state: "detached", timeout: 30000 });
+
 // The code is a test's own, given as a function's text.
 const asFunction = (code) => (0, eval)(`(${code})`);
 
 const commands = {
   open: opened,
   seen: () => ({ problems, requests }),
-  evaluate: ({ code, argument }) => page.evaluate(asFunction(code), argument ?? null),
+  evaluate: async ({ code, argument }) => {
+    await drawn();
+    return page.evaluate(asFunction(code), argument ?? null);
+  },
   click: ({ selector, nth = 0 }) => page.locator(selector).nth(nth).click({ timeout: 5000 }),
   press: ({ key }) => page.keyboard.press(key),
   drag: async ({ from, to }) => {

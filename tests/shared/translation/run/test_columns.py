@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from shared.model import EdgeKind
 from shared.openlineage.merging import merge
@@ -38,6 +39,36 @@ def _edges(facet: Json, inputs: Iterable[str] = ("/a", "/b")) -> set[Said]:
 def _masked(*sources: Json, kind: str = "MASKED") -> Json:
     """A field as 1-0-1 has it: one transformation for all of its sources."""
     return {"inputFields": list(sources), "transformationDescription": "", "transformationType": kind}
+
+
+@pytest.mark.parametrize(
+    ("facet", "expressions"),
+    [
+        (lineage({"x": [source("/a", "x", {**SUM, "description": "sum(x)"})]}), ("sum(x)",)),
+        (lineage({"x": [source("/a", "x", {**SUM, "description": "sum(x) * 7 -- pay"})]}), ("sum(x) * ?",)),
+        (lineage({"x": [source("/a", "x", {**SUM, "description": "concat(x, 'Smith')"})]}), ("concat(x, ?)",)),
+        (lineage({"x": [source("/a", "x", {**SUM, "description": "unclosed 'Smith"})]}), ()),
+        (lineage({"x": [source("/a", "x", {**SUM, "description": None})]}), ()),
+        (lineage({"x": [source("/a", "x", {**SUM, "description": "a" * 9_999})]}), ("a" * 499 + "…",)),
+        (lineage({"x": [source("/a", "x", {**JOIN, "description": "x = 7"})]}), ()),
+        (
+            {"fields": {"x": {"inputFields": [source("/a", "x")], "transformationDescription": "upper(x)"}}},
+            ("upper(x)",),
+        ),
+    ],
+)
+def test_descriptions_are_expressions_without_literals(facet: Json, expressions: tuple[str, ...]) -> None:
+    word = translate(merged(inputs=["/a"], outputs=[dataset("/out", columnLineage=facet)]))
+    assert not isinstance(word, Skip | Wait)
+    (found,) = word.processes[0].columns
+    assert found.expressions == expressions
+
+
+def test_of_two_ways_to_make_a_column_both_expressions_stay() -> None:
+    ways = [replace(edge("/a", "/out"), expressions=(text,)) for text in ("upper(x)", "lower(x)", "trim(x)")]
+    (one,) = union_edges(ways)
+    assert one.expressions == ("lower(x)", "trim(x)", "upper(x)")
+    assert union_edges([*union_edges(ways[:2]), ways[2]]) == (one,)
 
 
 FACETS: dict[str, tuple[Json, set[Said]]] = {

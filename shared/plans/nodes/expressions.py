@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from shared.plans.document import Node, kind, nodes, ref
-from shared.plans.flow import (
+from shared.plans.nodes.document import Node, kind, nodes, ref
+from shared.plans.nodes.flow import (
     CHANGE,
     COPY,
     COUNTED,
@@ -45,7 +45,7 @@ _MASKS = frozenset({"Sha1", "Sha2", "Md5", "Crc32", "XxHash64", "Murmur3Hash", "
 _RANKS = frozenset({"Rank", "DenseRank", "PercentRank"})
 _NO_COLUMN = frozenset({"Literal", "TypedNullLiteral", "NamedLambdaVariable", "BoundReference", "SimplePythonFunction"})
 _SUBQUERIES = frozenset({"ScalarSubquery", "LateralSubquery", "ListQuery", "Exists", "DynamicPruningSubquery"})
-_IGNORED_FIELDS = frozenset({"x", "t", "k", "mode", "inputTypesForMerging", "sameOrderExpressions", "resultAttribute"})
+IGNORED_FIELDS = frozenset({"x", "t", "k", "mode", "inputTypesForMerging", "sameOrderExpressions", "resultAttribute"})
 
 
 def id_of(node: Node) -> Id | None:
@@ -170,7 +170,7 @@ def parts(value: Any, step: Step) -> Parts:
 def _arguments(node: Node) -> Parts:
     """Of most expressions: all fields that are expressions are arguments, and the value is made of them."""
     step = MASK if kind(node) in _MASKS else CHANGE
-    return [pair for name, value in node.items() if name not in _IGNORED_FIELDS for pair in parts(value, step)]
+    return [pair for name, value in node.items() if name not in IGNORED_FIELDS for pair in parts(value, step)]
 
 
 def _case(node: Node) -> Parts:

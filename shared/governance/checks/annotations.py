@@ -1,0 +1,67 @@
+"""What a check found, as lines that a pipeline shows at the rules file: commands of GitHub Actions and Azure Pipelines.
+
+GitHub: `::error file=…,line=…,title=…::text`, in which `%` and ends of lines are escaped, in values also `:` and `,`
+(the runner's workflow commands). Azure: `##vso[task.logissue type=error;sourcepath=…;linenumber=…]text`, in which `%`
+is %AZP25, and in values `;` and `]` are escaped (the agent's logging commands).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+
+from shared.governance.checks.findings import Verdict
+from shared.governance.checks.reports import Report, headline
+
+MAX_ANNOTATIONS = 50
+"""Lines of one check; GitHub shows ten of a kind for a step anyway."""
+
+
+class Annotations(StrEnum):
+    """For which pipeline the lines are."""
+
+    GITHUB = "github"
+    AZURE = "azure"
+
+
+def annotated(report: Report, form: Annotations) -> tuple[str, ...]:
+    """The lines for demands that do not hold, those that fail first, then for rules without an effect."""
+    line = _FORMS[form]
+    found = sorted(_found(report), key=lambda each: each[0] != "error")
+    return tuple(line(report.place, *each) for each in found[:MAX_ANNOTATIONS])
+
+
+def _found(report: Report) -> Iterator[tuple[str, int, str, str]]:
+    """Level, line, title and text of each."""
+    for each in report.results:
+        if each.verdict is not Verdict.HOLDS:
+            level = "error" if each.fails else "warning"
+            way = each.findings[0].way if each.findings else ()
+            text = "\n".join([headline(each), *map(str, way)])
+            yield level, each.line, f"{each.policy}: {each.demand}", text
+    for remark in report.remarks:
+        yield "warning", remark.line, "a rule without an effect", remark.text
+
+
+def _github(place: str, level: str, line: int, title: str, text: str) -> str:
+    values = {"file": place, "line": str(line), "title": title}
+    given = ",".join(f"{key}={_escaped(value, _GITHUB_VALUE)}" for key, value in values.items())
+    return f"::{level} {given}::{_escaped(text, _GITHUB_TEXT)}"
+
+
+def _azure(place: str, level: str, line: int, title: str, text: str) -> str:
+    values = {"type": level, "sourcepath": place, "linenumber": str(line)}
+    given = ";".join(f"{key}={_escaped(value, _AZURE_VALUE)}" for key, value in values.items())
+    return f"##vso[task.logissue {given}]{_escaped(f'{title}: {text}', _AZURE_TEXT)}"
+
+
+def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(each, each) for each in text)
+
+
+_GITHUB_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_GITHUB_VALUE = {**_GITHUB_TEXT, ":": "%3A", ",": "%2C"}
+_AZURE_TEXT = {"%": "%AZP25", "\r": "%0D", "\n": "%0A"}
+_AZURE_VALUE = {**_AZURE_TEXT, ";": "%3B", "]": "%5D"}
+_FORMS: Mapping[Annotations, Callable[[str, str, int, str, str], str]] = {
+    Annotations.GITHUB: _github,
+    Annotations.AZURE: _azure,
+}

@@ -1,0 +1,261 @@
+"""The text of an expression, as people write it in SQL, for them to read: columns by name, `?` for each literal.
+
+A column of an inner query stands as what it is made of, so that a text names columns of data sets only.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from shared.plans.nodes.document import Node, kind, nodes
+from shared.plans.nodes.expressions import IGNORED_FIELDS, id_of
+from shared.plans.nodes.function_names import function_name
+from shared.plans.nodes.text_writer import (
+    ADDED,
+    AND,
+    COMPARED,
+    CUT,
+    MULTIPLIED,
+    NOT,
+    ONE,
+    OR,
+    Text,
+    Texts,
+    Way,
+    Writer,
+    cut,
+)
+
+
+def text_of(node: Node, texts: Texts) -> Text:
+    """The text of an expression."""
+    writer = Writer(texts, _WAYS, _function)
+    strength = writer.write(node)
+    return Text(writer.text, strength)
+
+
+def together(given: Iterable[Text]) -> Text:
+    """Several ways to make one column, as those of a union's branches."""
+    distinct = sorted({each.text for each in given})
+    return Text(cut("; ".join(distinct)), ONE if len(distinct) == 1 else OR)
+
+
+def _arguments(node: Node) -> Iterator[Node]:
+    for name, value in node.items():
+        if name not in IGNORED_FIELDS and name != "replacement":
+            yield from (each for each in nodes(value) if kind(each) != "NumericEvalContext")
+
+
+_FUNCTIONS_BY_NAME = frozenset({"PythonUDF", "PythonUDAF", "PythonUDTF", "ScalaUDF", "ApplyFunctionExpression"})
+
+
+def _function(to: Writer, node: Node) -> int:
+    given = node.get("udfName") or (node.get("name") if kind(node) in _FUNCTIONS_BY_NAME else None)
+    to.put(str(given or function_name(kind(node))), "(")
+    to.listed(_arguments(node))
+    to.put(")")
+    return ONE
+
+
+def _column(to: Writer, node: Node) -> int:
+    found = to.texts.get(id_of(node) or ())
+    to.put(found.text if found else str(node.get("name", CUT)))
+    return found.strength if found else ONE
+
+
+def _literal(to: Writer, _: Node) -> int:
+    to.put("?")
+    return ONE
+
+
+def _named(to: Writer, node: Node) -> int:
+    to.put(str(node.get("name", "?")))
+    return ONE
+
+
+def _below(field: str) -> Way:
+    def write(to: Writer, node: Node) -> int:
+        found = next(nodes(node.get(field)), None)
+        return _literal(to, node) if found is None else to.write(found)
+
+    return write
+
+
+def _between(word: str, strength: int) -> Way:
+    def write(to: Writer, node: Node) -> int:
+        for place, each in enumerate(_arguments(node)):
+            if place:
+                to.put(f" {word} ")
+            # Operators bind to the left: what stands on the right needs brackets even if it is as strong.
+            to.part(each, strength + (1 if place and word not in {"AND", "OR"} else 0))
+        return strength
+
+    return write
+
+
+def _around(before: str, after: str, strength: int) -> Way:
+    def write(to: Writer, node: Node) -> int:
+        to.put(before)
+        for each in _arguments(node):
+            to.part(each, strength)
+        to.put(after)
+        return strength
+
+    return write
+
+
+def _cast(to: Writer, node: Node) -> int:
+    if kind(node.get("child")) in _LITERALS:
+        return _literal(to, node)
+    to.put("CAST(")
+    to.listed(nodes(node.get("child")))
+    to.put(" AS ", _PARAMETERS.split(str(node.get("t", "")), maxsplit=1)[0] or CUT, ")")
+    return ONE
+
+
+_LITERALS = frozenset({"Literal", "TypedNullLiteral"})
+_PARAMETERS = re.compile("[(<]")
+
+
+def _case(to: Writer, node: Node) -> int:
+    to.put("CASE")
+    for branch in node.get("branches", ()):
+        if isinstance(branch, list) and len(branch) == 2:  # noqa: PLR2004 - condition and value
+            to.put(" WHEN ")
+            to.listed(nodes(branch[0]))
+            to.put(" THEN ")
+            to.listed(nodes(branch[1]))
+    for each in nodes(node.get("elseValue")):
+        to.put(" ELSE ")
+        to.write(each)
+    to.put(" END")
+    return ONE
+
+
+def _in(to: Writer, node: Node) -> int:
+    given = [*nodes(node.get("value")), *nodes(node.get("values"))]
+    for each in given[:1]:
+        to.part(each, COMPARED)
+    to.put(" IN (")
+    to.listed([*given[1:], *nodes(node.get("list"))])
+    to.put(")")
+    return COMPARED
+
+
+def _subquery(to: Writer, node: Node) -> int:
+    to.put("EXISTS (subquery)" if kind(node) == "Exists" else "(subquery)")
+    return ONE
+
+
+def _aggregate(to: Writer, node: Node) -> int:
+    for function in nodes(node.get("aggregateFunction")):
+        if kind(function) in _FUNCTIONS_BY_NAME:
+            to.write(function)
+            continue
+        to.put(function_name(kind(function)), "(DISTINCT " if node.get("isDistinct") else "(")
+        to.listed(_arguments(function))
+        to.put(")")
+    for each in nodes(node.get("filter")):
+        to.put(" FILTER (WHERE ")
+        to.write(each)
+        to.put(")")
+    return ONE
+
+
+def _window(to: Writer, node: Node) -> int:
+    for function in nodes(node.get("windowFunction")):
+        to.write(function)
+    given = next(nodes(node.get("windowSpec")), {})
+    to.put(" OVER (")
+    groups, orders = list(nodes(given.get("partitionSpec"))), list(nodes(given.get("orderSpec")))
+    if groups:
+        to.put("PARTITION BY ")
+        to.listed(groups)
+    if orders:
+        to.put(" ORDER BY " if groups else "ORDER BY ")
+        to.listed(orders)
+    to.put(")")
+    return ONE
+
+
+def _order(to: Writer, node: Node) -> int:
+    for each in nodes(node.get("child")):
+        to.write(each)
+    if kind(node.get("direction")) == "Descending":
+        to.put(" DESC")
+    return ONE
+
+
+def _struct(to: Writer, node: Node) -> int:
+    to.put("struct(")
+    to.listed(list(nodes(node.get("children")))[1::2])
+    to.put(")")
+    return ONE
+
+
+def _field(to: Writer, node: Node) -> int:
+    for each in nodes(node.get("child")):
+        to.part(each, ONE)
+    to.put(".", str(node.get("name") or CUT))
+    return ONE
+
+
+def _item(to: Writer, node: Node) -> int:
+    whole, *place = _arguments(node)
+    to.part(whole, ONE)
+    to.put("[")
+    to.listed(place)
+    to.put("]")
+    return ONE
+
+
+def _lambda(to: Writer, node: Node) -> int:
+    to.listed(nodes(node.get("arguments")))
+    to.put(" -> ")
+    to.listed(nodes(node.get("function")))
+    return ONE
+
+
+_COMPARISONS = {
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "Like": "LIKE",
+    "ILike": "ILIKE",
+    "RLike": "RLIKE",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+}
+_WAYS: Mapping[str, Way] = {
+    "AttributeReference": _column,
+    "Literal": _literal,
+    "TypedNullLiteral": _literal,
+    "BoundReference": _literal,
+    "NamedLambdaVariable": _named,
+    **dict.fromkeys(("Alias", "UpCast", "KnownNotNull", "KnownNullable", "PromotePrecision"), _below("child")),
+    **dict.fromkeys(("CheckOverflow", "CheckOverflowInTableWrite", "With"), _below("child")),
+    "OuterReference": _below("e"),
+    **dict.fromkeys(("Cast", "AnsiCast", "TryCast"), _cast),
+    "Or": _between("OR", OR),
+    "And": _between("AND", AND),
+    "Not": _around("NOT ", "", NOT),
+    **{name: _between(word, COMPARED) for name, word in _COMPARISONS.items()},
+    "IsNull": _around("", " IS NULL", COMPARED),
+    "IsNotNull": _around("", " IS NOT NULL", COMPARED),
+    "In": _in,
+    "InSubquery": _in,
+    **{name: _between(word, ADDED) for name, word in {"Add": "+", "Subtract": "-", "TimeAdd": "+"}.items()},
+    **{name: _between(word, MULTIPLIED) for name, word in {"Multiply": "*", "Divide": "/", "Remainder": "%"}.items()},
+    "IntegralDivide": _between("DIV", MULTIPLIED),
+    "UnaryMinus": _around("-", "", ONE),
+    "CaseWhen": _case,
+    **dict.fromkeys(("ScalarSubquery", "LateralSubquery", "ListQuery", "Exists"), _subquery),
+    "AggregateExpression": _aggregate,
+    "WindowExpression": _window,
+    "SortOrder": _order,
+    "CreateNamedStruct": _struct,
+    "GetStructField": _field,
+    "GetArrayItem": _item,
+    "GetMapValue": _item,
+    "LambdaFunction": _lambda,
+}

@@ -1,0 +1,75 @@
+// The shape of curves, and places on them for badges that do not lie on each other.
+
+/**
+ * @typedef {{x1: number, y1: number, x2: number, y2: number}} Ends
+ * @typedef {Ends & {from: string, to: string, text: string, at: number}} Labelled
+ */
+
+const MIDDLE = 0.5;
+const NEAR_START = 0.3;
+const STEP = 0.05;
+const LAST = 0.9;
+const BADGE = { left: 8, height: 18, letter: 6.3 };
+
+/** @param {Ends} curve */
+function bendOf({ x1, x2 }) {
+  return (x2 >= x1 ? 1 : -1) * Math.max(50, Math.abs(x2 - x1) / 2);
+}
+
+/** A curve's path in SVG. @param {Ends} curve */
+export function pathOf(curve) {
+  const { x1, y1, x2, y2 } = curve;
+  const bend = bendOf(curve);
+  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+}
+
+/** Add a curve to a canvas' path. @param {CanvasRenderingContext2D} context @param {Ends} curve */
+export function traced(context, curve) {
+  const { x1, y1, x2, y2 } = curve;
+  const bend = bendOf(curve);
+  context.moveTo(x1, y1);
+  context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
+}
+
+/** A point of a curve, from 0 at its start to 1 at its end (Bernstein's form of a cubic). @param {Ends} curve @param {number} t */
+export function pointOn(curve, t) {
+  const { x1, y1, x2, y2 } = curve;
+  const bend = bendOf(curve);
+  const weights = [(1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t ** 2, t ** 3];
+  const sum = (/** @type {number[]} */ values) => values.reduce((total, value, place) => total + value * weights[place], 0);
+  return [sum([x1, x1 + bend, x2 - bend, x2]), sum([y1, y1, y2, y2])];
+}
+
+/** Put the badge of each curve near the end that it shares with fewer others, or on the next place of the curve where it
+ * lies on no other badge. @param {Labelled[]} curves */
+export function placeBadges(curves) {
+  /** @type {Map<string, number>} */
+  const shared = new Map();
+  for (const curve of curves) {
+    for (const end of [`${curve.from} out`, `${curve.to} in`]) shared.set(end, (shared.get(end) ?? 0) + 1);
+  }
+  /** @type {[number, number, number][]} */
+  const taken = [];
+  for (const curve of curves) {
+    const many = (shared.get(`${curve.from} out`) ?? 0) > (shared.get(`${curve.to} in`) ?? 0);
+    const wanted = many ? 1 - NEAR_START : NEAR_START;
+    const width = BADGE.left * 2 + BADGE.letter * curve.text.length;
+    const isFree = (/** @type {number} */ at) => {
+      const [x, y] = pointOn(curve, at);
+      return taken.every(([left, right, middle]) => x - BADGE.left > right || x + width < left || Math.abs(middle - y) > BADGE.height);
+    };
+    curve.at = placesAround(wanted).find(isFree) ?? wanted;
+    const [x, y] = pointOn(curve, curve.at);
+    taken.push([x - BADGE.left, x + width, y]);
+  }
+}
+
+/** @param {number} wanted @returns {number[]} places of a curve, the nearest to this first */
+function placesAround(wanted) {
+  const places = [wanted];
+  for (let step = STEP; step <= LAST; step += STEP) {
+    const inwards = wanted < MIDDLE ? step : -step;
+    places.push(...[wanted + inwards, wanted - inwards].filter((at) => at > 1 - LAST && at < LAST));
+  }
+  return places;
+}
