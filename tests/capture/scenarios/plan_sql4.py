@@ -4,6 +4,7 @@ One folder each; see plan_sql4.truth.json.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from _session import data_folder, finish  # type: ignore[import-not-found]  # beside this script
 from pyspark.sql import DataFrame, SparkSession
@@ -65,11 +66,13 @@ QUERIES = {
 
 def frames(spark: SparkSession) -> Iterator[tuple[str, DataFrame]]:
     """Subqueries of frames."""
-    orders, refunds = spark.table("orders").alias("o"), spark.table("refunds").alias("r")
-    same = f.col("r.order_id") == f.col("o.order_id").outer()  # type: ignore[operator]  # Spark 4 has it; mypy sees 3.5
-    yield "existing", orders.where(refunds.where(same).exists()).select("status")  # type: ignore[operator]  # Spark 4 has it; mypy sees 3.5
-    yield "scalar", orders.select("order_id", refunds.where(same).select(f.max("reason")).scalar().alias("why"))  # type: ignore[operator]  # Spark 4 has it; mypy sees 3.5
-    yield "lateral", orders.lateralJoin(refunds.where(same).select("reason")).select("o.status", "reason")  # type: ignore[operator]  # Spark 4 has it; mypy sees 3.5
+    orders: Any = spark.table("orders").alias("o")
+    refunds: Any = spark.table("refunds").alias("r")
+    order_id: Any = f.col("o.order_id")  # the stubs are Spark 3.5's, as those of the frames
+    same = f.col("r.order_id") == order_id.outer()
+    yield "existing", orders.where(refunds.where(same).exists()).select("status")
+    yield "scalar", orders.select("order_id", refunds.where(same).select(f.max("reason")).scalar().alias("why"))
+    yield "lateral", orders.lateralJoin(refunds.where(same).select("reason")).select("o.status", "reason")
 
 
 def main() -> None:
