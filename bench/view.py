@@ -69,7 +69,7 @@ _SEARCH = """(text) => {
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """Each figure against its goal, which is for an estate of the default size."""
     steps.begin("the page: the estate", 4)
-    processes = _estate(sizes.view_datasets)
+    processes = estate(sizes.view_datasets)
     document = document_of("record", [KnownProcess(process=each) for each in processes])
     steps.done()
     storage = _recorded(processes)
@@ -186,7 +186,7 @@ def _path(qualified_name: str) -> str:
     return "/" + "/".join(qualified_name.split("/")[4:])
 
 
-def _estate(size: int) -> list[Process]:
+def estate(size: int) -> list[Process]:
     """So many data sets of nine columns: each reads up to three of those before it, in values and conditions."""
     draw = random.Random(7)
     words = ("customer", "order", "amount", "price", "city", "country", "created", "updated", "status", "email")
