@@ -47,9 +47,7 @@ def _pieces(sql: str, tokens: list[Token], *, readable: bool) -> Iterator[str]:
         gap = sql[end : token.start]
         yield gap if not gap.strip() else " "  # other gaps are comments, or a command's text
         text = sql[token.start : token.end + 1]
-        if token.token_type == TokenType.HINT:  # a comment for the optimizer, as one token
-            yield " "
-        elif token.token_type not in _LITERALS and not _may_hold_a_literal(token, text):
+        if token.token_type not in _LITERALS and not _may_hold_a_literal(token, text):
             yield text
         elif not readable:
             yield PLACEHOLDER
