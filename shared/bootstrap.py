@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from shared.adapters import StorageRetryPolicy, credential_of, paths_of, storage_at, telemetry_to
+from shared.announcing.gates import gates_of
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.port import Sender
+from shared.announcing.recorded_state import Gates, no_gates
 from shared.announcing.rounds import WatchOptions
 from shared.catalog.clouds import cloud_of
 from shared.catalog.dialect import dialect_of
@@ -23,6 +25,7 @@ from shared.errors import Misconfigured
 from shared.events.archiver import ArchiveOptions
 from shared.events.blob_cache import BlobCache
 from shared.gc_tuning import tune_gc
+from shared.governance.rules_file.decoding import parse_policies
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 from shared.processing.application_cache import ApplicationCache
@@ -176,8 +179,14 @@ def watching(rules: Rules, settings: WatchSettings, telemetry: Telemetry = SILEN
         rules=rules,
         senders={each.name: sender(each) for each in rules.channels},
         every=settings.every,
+        gates=gates_by(settings.policy),
         parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
     )
+
+
+def gates_by(policy: TextFile | None) -> Gates:
+    """The policies of a file as gates of the watch. Raises Misconfigured with all its mistakes."""
+    return gates_of(parse_policies(policy.text, policy.place)) if policy else no_gates
 
 
 def _watching(settings: WatchSettings, telemetry: Telemetry) -> WatchOptions | None:

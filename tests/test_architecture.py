@@ -110,7 +110,8 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.watching": _room("lineage", "msgspec"),
     "shared.announcing": _room(
-        "concurrency errors lineage model publishing query records storage storage_layout telemetry watching",
+        "concurrency errors governance lineage model publishing query records storage storage_layout telemetry "
+        "watching",
         "msgspec requests",
     ),
     "shared.classifying": _room("atlas catalog errors governance lineage storage storage_layout"),
@@ -118,8 +119,8 @@ ROOMS: dict[str, Room] = {
     "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap": _room(
-        "announcing catalog gc_tuning concurrency errors naming adapters records events processing publishing settings "
-        "storage telemetry translation watching",
+        "announcing catalog gc_tuning governance concurrency errors naming adapters records events processing publishing "
+        "settings storage telemetry translation watching",
         "pyapacheatlas",
     ),
     # the same meaning on Spark

@@ -12,7 +12,7 @@ from shared.publishing.placeholders.columns import merged_columns, merged_declar
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import recorded_processes
 from shared.query.overdue_jobs import overdue_jobs
-from shared.query.recorded_document import on_matched_assets
+from shared.query.recorded_document import document_of_record, on_matched_assets
 from shared.records.asset_matches import all_matches
 from shared.storage.port import Storage
 from shared.watching.comparing.snapshot import BrokenGate, Snapshot, snapshot_of
@@ -39,7 +39,10 @@ def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = 
     document = document_of("record", (KnownProcess(process=each) for each in _with_merged_schemas(named)))
     known = {each.qualified_name for each in named}
     overdue = (each for each in overdue_jobs(recorded, options.now()) if each.process in known)
-    return snapshot_of(document, overdue=tuple(overdue), broken=tuple(gates(document)))
+    judged = document
+    if gates is not no_gates:  # policies also ask for expressions, and for the times and ends of runs
+        judged = document_of_record(storage, options, expressions=True, recorded=recorded)
+    return snapshot_of(document, overdue=tuple(overdue), broken=tuple(gates(judged)))
 
 
 def _with_merged_schemas(processes: Sequence[Process]) -> Iterator[Process]:

@@ -112,6 +112,7 @@ def load(
         telemetry=TelemetrySettings(destination=values["THROUGHLINE_TELEMETRY"], connection_string=values[INSIGHTS]),
         watch=WatchSettings(
             rules=values[WATCH],
+            policy=values["THROUGHLINE_WATCH_POLICY"],
             every=timedelta(minutes=values["THROUGHLINE_WATCH_MINUTES"]),
             webhooks=values["THROUGHLINE_WATCH_WEBHOOKS"],
             secret=values["THROUGHLINE_WATCH_SECRET"],

@@ -84,11 +84,12 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchSettings:
-    """The file of rules (None: no watch), how long after one look the next is due, and the addresses of webhooks by
-    channel; these and the secret that signs are kept out of any print.
+    """The file of rules (None: no watch), the file of policies (None: no gates), how long after one look the next is
+    due, and the addresses of webhooks by channel; these and the secret that signs are kept out of any print.
     """
 
     rules: TextFile | None = None
+    policy: TextFile | None = None
     every: timedelta = timedelta(minutes=15)
     webhooks: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     secret: str = field(default="", repr=False)

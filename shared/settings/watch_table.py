@@ -16,6 +16,14 @@ WATCH_SETTINGS: tuple[Setting, ...] = (
         bounds="a path; at most 1 MiB",
     ),
     Setting(
+        name="THROUGHLINE_WATCH_POLICY",
+        default="",
+        meaning="File of rules, TOML, whose policies are gates: `watch` announces one that breaks",
+        source=Source.SHELL,
+        parse=file,
+        bounds="a path; at most 1 MiB",
+    ),
+    Setting(
         name="THROUGHLINE_WATCH_MINUTES",
         default="15",
         meaning="How long after one look at all lineage the next is due",

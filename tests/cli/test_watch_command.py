@@ -129,3 +129,21 @@ def test_telemetry_is_left_to_the_sweeper(parts: Parts, tmp_path: Path) -> None:
     said = parts.run("watch", "--once", "--rules", file)
     assert "left to the sweeper" in " ".join(said.output.split())
     assert "1 message decided, 0 sent" in said.output
+
+
+def test_a_policy_that_breaks_is_announced_once(parts: Parts, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[policy]]\nname = "ids are not copied"\ndatasets = "clean"\nsources_only = "raw"\n')
+    words = ("watch", "--once", "--rules", rules(tmp_path), "--policy", str(policy))
+    assert parts.run(*words).exit_code == 0
+    assert "0 messages decided" in parts.run(*words).output
+    policy.write_text(policy.read_text().replace('"raw"', '"vault"'))
+    broken = parts.run(*words)
+    assert "1 message decided, 1 sent" in broken.output, broken.output
+    (message,) = [json.loads(line) for line in (tmp_path / "messages.jsonl").read_text().splitlines()]
+    assert message["topic"] == "gate"
+    assert "sources_only vault" in json.dumps(message)
+    assert "0 messages decided" in parts.run(*words).output
+    policy.write_text("[[policy]]\nnam = 1\n")
+    wrong = parts.run(*words)
+    assert (wrong.exit_code, "policy.toml:2" in wrong.output) == (2, True)

@@ -15,10 +15,10 @@ from cli.ui.console import counted, fail, note, out, plain, print_json, quiet
 from cli.ui.interrupt import stopping
 from cli.ui.options import AsJson, Plan
 from shared.announcing.local_channels import TelemetryChannel
-from shared.announcing.recorded_state import no_gates, recorded_snapshot
+from shared.announcing.recorded_state import Gates, no_gates, recorded_snapshot
 from shared.announcing.rounds import Watched, WatchOptions, pending_messages
 from shared.announcing.rounds import watch as watch_round
-from shared.bootstrap import Worker, watch_rules, watching
+from shared.bootstrap import Worker, gates_by, watch_rules, watching
 from shared.errors import Misconfigured
 from shared.settings.kinds import file
 from shared.watching.comparing.rhythm import overdue
@@ -39,11 +39,16 @@ def watch(
     rules: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The rules; by default those of THROUGHLINE_WATCH")
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Policies as gates; default: THROUGHLINE_WATCH_POLICY"),
+    ] = None,
     lake: Annotated[str, typer.Option(metavar="FOLDER", help="Look at the lake, not at the record")] = "",
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Announce changes of lineage: schemas, sources, lost masks, overdue jobs. Each change once, with who is hit.
+    """Announce changes of lineage: schemas, sources, lost masks, overdue jobs, broken policies. Each change once, with
+    who is hit.
 
     A file of rules says what goes to which channel: a webhook, Slack, Teams, a file, or telemetry for an alert. The
     first look at lineage only remembers it. The sweeper does the same where THROUGHLINE_WATCH names the rules; a change
@@ -51,14 +56,16 @@ def watch(
 
         throughline watch --plan
         throughline watch --once --rules watch.toml
+        throughline watch --once --rules watch.toml --policy policy.toml
     """
     quiet()
     parts = parts_of(context, home, writes=not plan)
     source = "lake" if lake else "record"
 
+    gates = _gates(parts, policy)
+
     def look() -> Snapshot:
-        gates = parts.watching.gates if parts.watching else no_gates
-        return _lake(lake) if lake else recorded_snapshot(parts.storage, parts.publishing, gates)
+        return _lake(lake, gates) if lake else recorded_snapshot(parts.storage, parts.publishing, gates)
 
     if plan:
         with reported():
@@ -91,7 +98,15 @@ def _options(parts: Worker, rules: Path | None) -> WatchOptions:
     return replace(options, senders=local)
 
 
-def _lake(root: str) -> Snapshot:
+def _gates(parts: Worker, policy: Path | None) -> Gates:
+    """The policies given, or those of the settings."""
+    try:
+        return gates_by(file(str(policy)) if policy else parts.watch_settings.policy)
+    except (Misconfigured, ValueError) as error:
+        fail(str(error), code=2)
+
+
+def _lake(root: str, gates: Gates) -> Snapshot:
     """The snapshot of a lake. What is overdue, is so at the time of its last event: it knows nothing later."""
     with opened_lake(root, engine=EngineName.auto) as opened:
         from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
@@ -99,7 +114,9 @@ def _lake(root: str) -> Snapshot:
 
         now = newest_event(opened)
         late = (overdue(process, starts, now) for process, starts in starts_in(opened).items()) if now else ()
-        return snapshot_of(document_of_lake(opened), overdue=tuple(each for each in late if each))
+        document = document_of_lake(opened, expressions=gates is not no_gates)
+        broken = tuple(gates(document))
+        return snapshot_of(document, overdue=tuple(each for each in late if each), broken=broken)
 
 
 def _go_on(parts: Worker, options: WatchOptions, look: Callable[[], Snapshot], *, as_json: bool) -> None:

@@ -45,7 +45,7 @@ def test_the_policy_allows_the_pages_own_script_and_styles_only() -> None:
 def test_names_are_data() -> None:
     html = page(document(process(NASTY, NASTY, "clean", edge(f"{NASTY}.{NASTY}", f"clean.{NASTY}"))), NASTY).decode()
     assert "alert(1)" not in html.replace(part(html, r'data-start="([^"]*)"'), "")
-    assert html.count("</script>") == 2
+    assert html.count("</script>") == 3
 
 
 def test_the_modules_have_one_name_for_one_thing() -> None:

@@ -1,0 +1,43 @@
+"""Policies as gates of the watch: which demands are broken."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from shared.announcing.recorded_state import Gates
+from shared.governance.checks.checking import Result, check
+from shared.governance.checks.findings import Facts, Verdict
+from shared.governance.patterns import matching_datasets
+from shared.governance.rules import Rules
+from shared.lineage.document import LineageDocument
+from shared.watching.comparing.snapshot import BrokenGate
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def gates_of(rules: Rules, now: Callable[[], datetime] = _utc_now) -> Gates:
+    """Judge lineage by the policies of a rules file. What is not known breaks nothing: `throughline check` names it."""
+
+    def judged(document: LineageDocument) -> Sequence[BrokenGate]:
+        results = check(document, rules, Facts(now=now()))
+        return [_broken(document, rules, each) for each in results if each.verdict is Verdict.BROKEN]
+
+    return judged
+
+
+def _broken(document: LineageDocument, rules: Rules, result: Result) -> BrokenGate:
+    """With the finding of the shortest way."""
+    first = result.findings[0]
+    way = f": {', '.join(map(str, first.way))}" if first.way else ""
+    more = f", and {result.found - 1:,} more" if result.found > 1 else ""
+    datasets = {
+        number
+        for policy in rules.policies
+        if policy.name == result.policy
+        for number in matching_datasets(document, policy.where.datasets)
+    }
+    keys = ((each.type, each.qualified_name) for each in map(document.datasets.__getitem__, sorted(datasets)))
+    return BrokenGate(
+        policy=result.policy, rule=result.demand, sentence=f"{first.text}{way}{more}", datasets=tuple(keys)
+    )
