@@ -80,8 +80,9 @@ faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, 
 proofs: $(READY) plan-truth ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --proofs $(PROOFS) $(ARGS)
 
-plan-truth: $(READY) ## Run the queries of TPC-DS on real Spark, and compare the lineage of their plans with sqlglot's
+plan-truth: $(READY) ## Hold the plan reader to sqlglot on the queries of TPC-DS, and to cells that carry their origin
 	$(BIN)/python -m tests.plan_truth.tpcds
+	$(BIN)/python -m tests.plan_truth.tracer
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)

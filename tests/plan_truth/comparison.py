@@ -43,7 +43,7 @@ def differences(query: str, lineage: PlanLineage, truth: Expected) -> list[Diffe
     (output,) = lineage.outputs
     if len(output.schema) != len(truth.columns):
         return [_difference(query, -1, "number of columns", frozenset(), truth.rows)]
-    found = list(_columns(output, len(truth.columns)))
+    found = list(columns_of(output, len(truth.columns)))
     compared = [(-1, "rows", frozenset(map(_source, output.rows)), truth.rows)]
     for place, (ours, theirs, leaves) in enumerate(zip(found, truth.columns, truth.leaves, strict=True)):
         compared += [
@@ -58,7 +58,7 @@ def _difference(query: str, place: int, what: str, ours: frozenset[Source], thei
     return Difference(query=query, column=place, what=what, ours=ours - theirs, theirs=theirs - ours)
 
 
-def _columns(output: MergedDataset, count: int) -> Iterator[Sources]:
+def columns_of(output: MergedDataset, count: int) -> Iterator[Sources]:
     """The sources of the columns `c0`, `c1` and so on."""
     known = dict(output.fields)
     for place in range(count):

@@ -34,12 +34,12 @@ class Ran:
     refused: Mapping[str, str]
 
 
-def run(queries: Mapping[str, str], folder: Path) -> Ran:
-    """Run the queries over the tables of TPC-DS, which are empty; `folder` is empty, and takes what the job leaves.
+def run(queries: Mapping[str, str], folder: Path, *, job: Path = JOB, tables: object = TABLES) -> Ran:
+    """Run the queries over tables, those of TPC-DS unless given; the empty `folder` takes what `job` leaves.
 
     Raises RuntimeError for a job that fails.
     """
-    (folder / "tables.json").write_text(json.dumps(TABLES))
+    (folder / "tables.json").write_text(json.dumps(tables))
     (folder / "queries.json").write_text(json.dumps(queries))
     events = folder / "plans.jsonl"
     configuration = {
@@ -47,8 +47,8 @@ def run(queries: Mapping[str, str], folder: Path) -> Ran:
         "spark.jars": str(plan_jar()),
         "spark.throughline.plan.transport.location": str(events),
     }
-    with SparkJob(JOB, configuration=configuration, directory=folder / "job", arguments=[str(folder)]) as job:
-        result = job.wait(seconds=_PATIENCE_SECONDS)
+    with SparkJob(job, configuration=configuration, directory=folder / "job", arguments=[str(folder)]) as running:
+        result = running.wait(seconds=_PATIENCE_SECONDS)
     if result.problem:
         raise RuntimeError(f"{result.problem}\n{result.output[-2000:]}")
     refused = json.loads((folder / "refused.json").read_text())
