@@ -7,7 +7,7 @@ from tests.plan_truth.comparison import differences
 from tests.plan_truth.expected import expected
 from tests.plan_truth.runs import Ran
 from tests.plan_truth.tpcds import report
-from tests.support.plans import Json, PlanBuilder, alias, call, column, facet
+from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet
 
 TABLES = {"t": {"a": "int", "b": "int", "c": "int"}, "u": {"a": "int", "d": "int"}}
 A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
@@ -85,3 +85,14 @@ def _lineage(value: Json, condition: Json, of_rows: Json, *, known: bool = True)
 
 def _names(sources: frozenset[tuple[str, str]]) -> str:
     return " ".join(f"{table}.{column}" for table, column in sorted(sources))
+
+
+@pytest.mark.parametrize(("value", "explained"), [(LITERAL, True), (C, False)])
+def test_an_explanation_covers_its_own_difference_alone(value: Json, explained: bool) -> None:
+    truth = expected("SELECT a, a, CASE WHEN a > 1 THEN b END FROM t WHERE c > 1", TABLES)
+    plans = PlanBuilder()
+    source = plans.add("Filter", condition=call("IsNotNull", C), child=plans.table("file:/t", A, B, C))
+    case: Json = {"k": "CaseWhen", "branches": [[A, value]]}
+    columns = (alias(50, "c0", A), alias(51, "c1", A), alias(52, "c2", case))
+    lineage = read_plan(facet(plans.writing(plans.project(source, *columns))))
+    assert [bool(each.reason) for each in differences("v14_q27", lineage, truth)] == [explained, explained]

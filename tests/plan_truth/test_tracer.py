@@ -11,9 +11,9 @@ from tests.support.plans import PlanBuilder, alias, call, column, facet
 
 SCHEMA = {table: dict.fromkeys(columns, "string") for table, columns in TABLES.items()}
 FORMS = (
-    "JOIN", "WHERE", "GROUP BY", "ROLLUP", "CUBE", "FILTER (", "OVER (", "UNION ALL", "UNION (", "EXCEPT",
-    "LATERAL VIEW", "UNPIVOT", "NOT EXISTS", "IN (SELECT", "WITH ", "(SELECT max", "DISTINCT", "CASE", "coalesce(n", "nvl2(",
-    "nullif(", "named_struct", "transform(", "map(",
+    "JOIN", "WHERE", "GROUP BY", "ROLLUP", "CUBE", "FILTER (", "OVER (", "UNION ALL", "UNION (",
+    "EXCEPT", "LATERAL VIEW", "UNPIVOT", "NOT EXISTS", "IN (SELECT", "WITH ", "(SELECT max", "DISTINCT",
+    "CASE", "coalesce(n", "nvl2(", "nullif(", "named_struct", "transform(", "map(",
 )  # fmt: skip
 
 
