@@ -1,8 +1,8 @@
 """Random queries over traced tables, whose cells carry their origin, built of what keeps the origins.
 
 A cell is `[s0.a#17]`: its table and column, and a random number. Conditions are checksums of cells with a salt of their
-own, so that each branch of each condition is met by some row. A value that can't be null has no place where only a
-null lets the next one through, and `max`, which keeps one cell, takes only plain columns: each value edge can be met.
+own, so that each branch of each condition is met by some row. Only cells stand where a null lets the next value
+through, and `max`, which keeps one cell, takes only plain columns: each value edge can be met.
 """
 
 # ruff: noqa: S608 - the texts are of this grammar, and run on tables of our own
@@ -217,7 +217,7 @@ class Grammar:
         """A value made of columns; of `depth` levels at most."""
         if depth == 0 or self.chance.random() < 0.3:
             return self.chance.choice(known)
-        x, y, z = (self._expression(known, depth - 1) for _ in range(3))
+        x, y = (self._expression(known, depth - 1) for _ in range(2))
         condition = self._condition(known)
         any_null = Column("", nullable=x.nullable or y.nullable, plain=False)
         forms = [
@@ -225,7 +225,7 @@ class Grammar:
             any_null._replace(text=f"CASE WHEN {condition} THEN {x.text} ELSE {y.text} END"),
             any_null._replace(text=f"if({condition}, {x.text}, {y.text})"),
             Column(f"upper(lower({x.text}))", nullable=x.nullable, plain=False),
-            Column(f"nullif({x.text}, {z.text})" if x.text != z.text else x.text, nullable=x.nullable, plain=False),
+            Column(f"nullif({x.text}, 'none')", nullable=x.nullable, plain=False),
             Column(f"named_struct('p', {x.text}, 'q', {y.text}).p", nullable=x.nullable, plain=False),
             Column(f"map('k', {x.text})['k']", nullable=x.nullable, plain=False),
             Column(
@@ -235,11 +235,15 @@ class Grammar:
             ),
             Column(f"concat_ws('', {x.text}, {y.text})", nullable=False, plain=False),
         ]
-        if x.nullable and x.plain:
+        cells = [each for each in known if each.plain and each.text.rpartition(".")[2] in {"a", "b", "c"}]
+        if len(cells) > 1:
+            first, second = (
+                each.text for each in self.chance.sample(cells, 2)
+            )  # where one is null the other need not be
             forms += [
-                Column(f"coalesce({x.text}, {y.text})", nullable=False, plain=False),
-                Column(f"nvl({x.text}, {y.text})", nullable=False, plain=False),
-                Column(f"nvl2({x.text}, {y.text}, {z.text})", nullable=False, plain=False),
+                Column(f"coalesce({first}, {second})", nullable=True, plain=False),
+                Column(f"nvl({first}, {second})", nullable=True, plain=False),
+                Column(f"nvl2({first}, {x.text}, {second})", nullable=True, plain=False),
             ]
         return self.chance.choice(forms)
 
