@@ -12,7 +12,7 @@ CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation te
   tests/test_architecture.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes reference bench fuzz faults faults-long proofs soak bench-spark func-delivery jar wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types tests capture coverage runtimes reference bench fuzz faults faults-long proofs plan-truth soak bench-spark func-delivery jar wheel package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,8 +77,12 @@ faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, 
 	@failed=0; for way in eventGrid polling emulator; do \
 	  $(BIN)/python -m tests.faults --seeds 0 5000 --delivery $$way $(ARGS) || failed=1; done; exit $$failed
 
-proofs: $(READY) ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
+proofs: $(READY) plan-truth ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --proofs $(PROOFS) $(ARGS)
+
+plan-truth: $(READY) ## Hold the plan reader to sqlglot on the queries of TPC-DS, and to cells that carry their origin
+	$(BIN)/python -m tests.plan_truth.tpcds
+	$(BIN)/python -m tests.plan_truth.tracer
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)

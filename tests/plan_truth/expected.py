@@ -1,0 +1,184 @@
+"""What sqlglot makes of a query with the schema: the sources of each column, and what decides about its rows.
+
+sqlglot's optimizer qualifies the query and finds its scopes; both answers come from these. `Expected.columns` and
+`rows` follow the scopes' expressions by the rules of docs/concepts/meaning.md. `Expected.leaves` is what sqlglot's own
+lineage says of each column: its values and what decides within its expressions, undivided.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sqlglot import exp, lineage, parse_one
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, build_scope
+from sqlglot.schema import MappingSchema
+
+DIALECT = "spark"
+
+Source = tuple[str, str]
+"""A table and its column."""
+
+
+class Sources(NamedTuple):
+    """The columns that give a value, and those that only decide."""
+
+    values: frozenset[Source] = frozenset()
+    conditions: frozenset[Source] = frozenset()
+
+    @property
+    def all(self) -> frozenset[Source]:
+        """Both."""
+        return self.values | self.conditions
+
+
+NOTHING = Sources()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """The columns of a query in order, what decides about its rows, and sqlglot's own lineage of each column."""
+
+    columns: tuple[Sources, ...]
+    rows: frozenset[Source]
+    leaves: tuple[frozenset[Source], ...]
+
+
+def expected(query: str, tables: Mapping[str, Mapping[str, str]]) -> Expected:
+    """Read a query over these tables. Raises sqlglot's SqlglotError."""
+    schema = MappingSchema({table: dict(columns) for table, columns in tables.items()}, dialect=DIALECT)
+    scope = build_scope(qualify(parse_one(query, dialect=DIALECT), dialect=DIALECT, schema=schema))
+    if scope is None:
+        raise ValueError("not a query")
+    columns, rows = Scopes().query(scope)
+    leaves = []
+    for place in range(len(columns)):
+        root = lineage.to_node(place, scope, DIALECT, schema=schema, trim_selects=False)
+        found = [each for each in root.walk() if isinstance(each.expression, exp.Table) and not each.downstream]
+        leaves.append(
+            frozenset((each.expression.name, each.name.rpartition(".")[2].strip('"').lower()) for each in found)
+        )
+    return Expected(columns=columns, rows=rows, leaves=tuple(leaves))
+
+
+def united(found: Iterable[Sources]) -> Sources:
+    """All sources of several."""
+    each = list(found)
+    return Sources(
+        frozenset().union(*(one.values for one in each)), frozenset().union(*(one.conditions for one in each))
+    )
+
+
+@dataclass(slots=True)
+class Scopes:
+    """The columns and rows of each scope, read once."""
+
+    _read: dict[int, tuple[tuple[Sources, ...], frozenset[Source]]] = field(default_factory=dict)
+
+    def query(self, scope: Scope) -> tuple[tuple[Sources, ...], frozenset[Source]]:
+        """The columns of a scope in order, and what decides about its rows."""
+        if id(scope) not in self._read:
+            self._read[id(scope)] = self._query(scope)
+        return self._read[id(scope)]
+
+    def _query(self, scope: Scope) -> tuple[tuple[Sources, ...], frozenset[Source]]:
+        query = _query_of(scope)
+        if isinstance(query, exp.SetOperation):
+            columns, rows = self._set_operation(query, scope)
+        elif isinstance(query, exp.Subquery):
+            (inner,) = scope.subquery_scopes
+            columns, rows = self.query(inner)
+        else:
+            columns = tuple(self._sources(each, scope) for each in query.selects)
+            rows = self._rows(query, scope, columns)
+        ordered = query.args.get("order")
+        names = [each.lower() for each in query.named_selects]
+        for column in ordered.find_all(exp.Column) if ordered else ():
+            if not column.table and column.name.lower() in names:
+                rows |= columns[names.index(column.name.lower())].all
+        return columns, rows
+
+    def _set_operation(self, query: exp.SetOperation, scope: Scope) -> tuple[tuple[Sources, ...], frozenset[Source]]:
+        (left, left_rows), (right, right_rows) = (self.query(each) for each in scope.set_operation_scopes)
+        rows = left_rows | right_rows
+        both = tuple(map(united, zip(left, right, strict=True)))
+        if query.args.get("distinct") or not isinstance(query, exp.Union):
+            rows |= united(both).all
+        return both if isinstance(query, exp.Union) else left, rows
+
+    def _rows(self, query: exp.Query, scope: Scope, columns: tuple[Sources, ...]) -> frozenset[Source]:
+        parts = [query.args.get(name) for name in ("where", "group", "having", "order")]
+        parts += [join.args.get("on") for join in query.args.get("joins") or ()]
+        rows = united(self._sources(each, scope) for each in parts if each).all
+        for _, source in scope.selected_sources.values():
+            if isinstance(source, Scope):
+                rows |= self.query(source)[1]
+        return rows | united(columns).all if query.args.get("distinct") else rows
+
+    def _sources(self, expression: exp.Expr, scope: Scope) -> Sources:
+        """What an expression takes from the sources of a scope, and of those around it."""
+        if isinstance(expression, exp.Column):
+            return self._column(expression, scope)
+        if isinstance(expression, exp.Query):
+            return self._subquery(expression, scope)
+        if isinstance(expression, exp.Exists):
+            return Sources(conditions=self._subquery(expression.this, scope).conditions)
+        decide = set(map(id, _deciding(expression)))
+        give = [each for each in expression.iter_expressions() if id(each) not in decide]
+        give += _both(expression)
+        return united(
+            (
+                *(self._sources(each, scope) for each in give),
+                *(Sources(conditions=self._sources(each, scope).all) for each in _deciding(expression)),
+            )
+        )
+
+    def _subquery(self, query: exp.Expr, scope: Scope) -> Sources:
+        inner = query.unnest()
+        (found,) = (each for each in scope.subquery_scopes if each.expression in (inner, query))
+        columns, rows = self.query(found)
+        return united((*columns, Sources(conditions=rows)))
+
+    def _column(self, column: exp.Column, scope: Scope) -> Sources:
+        if not column.table:
+            return NOTHING  # a name of the query's own columns in ORDER BY
+        at: Scope | None = scope
+        while at and column.table not in at.selected_sources:
+            at = at.parent
+        if at is None:
+            raise ValueError(f"{column.sql()} is of no source")
+        _, source = at.selected_sources[column.table]
+        if isinstance(source, Scope):
+            names = [each.lower() for each in _query_of(source).named_selects]
+            return self.query(source)[0][names.index(column.name.lower())]
+        return Sources(values=frozenset({(source.name, column.name.lower())}))
+
+
+def _query_of(scope: Scope) -> exp.Query:
+    if not isinstance(scope.expression, exp.Query):
+        raise TypeError(f"a scope is no query: {scope.expression.sql()}")
+    return scope.expression
+
+
+def _deciding(expression: exp.Expr) -> list[exp.Expr]:
+    """The parts of an expression that decide about its value and don't give it."""
+    if isinstance(expression, exp.Case):
+        return [each for each in (expression.this, *(branch.this for branch in expression.args["ifs"])) if each]
+    if isinstance(expression, exp.If):
+        return [expression.this]
+    if isinstance(expression, exp.Window):
+        return [*expression.args.get("partition_by", ()), *filter(None, [expression.args.get("order")])]
+    if isinstance(expression, exp.Filter):
+        return [expression.expression]
+    if isinstance(expression, exp.Coalesce):
+        return [expression.this, *expression.expressions][:-1]
+    if isinstance(expression, exp.Nullif):
+        return [expression.this, expression.expression]
+    return []
+
+
+def _both(expression: exp.Expr) -> list[exp.Expr]:
+    """The parts of an expression that decide, and give its value too."""
+    if isinstance(expression, exp.Coalesce):
+        return _deciding(expression)
+    return [expression.this] if isinstance(expression, exp.Nullif) else []

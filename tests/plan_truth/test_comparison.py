@@ -1,0 +1,98 @@
+"""What sqlglot makes of a query, and that the comparison sees each edge that is missing, wrong or of the other kind."""
+
+import pytest
+
+from shared.plans.reader import PlanLineage, read_plan
+from tests.plan_truth.comparison import differences
+from tests.plan_truth.expected import expected
+from tests.plan_truth.runs import Ran
+from tests.plan_truth.tpcds import report
+from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet
+
+TABLES = {"t": {"a": "int", "b": "int", "c": "int"}, "u": {"a": "int", "d": "int"}}
+A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
+
+
+@pytest.mark.parametrize(
+    ("query", "values", "conditions", "rows"),
+    [
+        ("SELECT a + b FROM t WHERE c > 1", "t.a t.b", "", "t.c"),
+        ("SELECT CASE WHEN a > 1 THEN b ELSE c END FROM t", "t.b t.c", "t.a", ""),
+        ("SELECT CASE a WHEN 1 THEN b END FROM t", "t.b", "t.a", ""),
+        ("SELECT COALESCE(a, b, c) FROM t", "t.a t.b t.c", "t.a t.b", ""),
+        ("SELECT NULLIF(a, b) FROM t", "t.a", "t.a t.b", ""),
+        ("SELECT SUM(a) OVER (PARTITION BY b ORDER BY c) FROM t", "t.a", "t.b t.c", ""),
+        ("SELECT RANK() OVER (ORDER BY SUM(a)) FROM t GROUP BY b", "", "t.a", "t.b"),
+        ("SELECT d FROM t JOIN u USING (a)", "u.d", "", "t.a u.a"),
+        ("SELECT x.n FROM (SELECT a AS n FROM t WHERE b = 1) AS x", "t.a", "", "t.b"),
+        ("WITH w AS (SELECT a AS n FROM t ORDER BY c) SELECT n AS m FROM w", "t.a", "", "t.c"),
+        ("SELECT a AS n FROM t ORDER BY n", "t.a", "", "t.a"),
+        ("SELECT DISTINCT a FROM t", "t.a", "", "t.a"),
+        ("SELECT a FROM t UNION ALL SELECT d FROM u", "t.a u.d", "", ""),
+        ("SELECT a FROM t UNION SELECT d FROM u", "t.a u.d", "", "t.a u.d"),
+        ("SELECT a FROM t EXCEPT SELECT d FROM u", "t.a", "", "t.a u.d"),
+        ("SELECT a FROM t WHERE EXISTS (SELECT d FROM u WHERE u.a = t.b)", "t.a", "", "t.b u.a"),
+        ("SELECT a FROM t WHERE b IN (SELECT d FROM u)", "t.a", "", "t.b u.d"),
+        ("SELECT (SELECT MAX(d) FROM u WHERE u.a = t.b) AS m FROM t", "u.d", "t.b u.a", ""),
+    ],
+)
+def test_what_is_expected_of_a_query(query: str, values: str, conditions: str, rows: str) -> None:
+    found = expected(query, TABLES)
+    (first,) = found.columns
+    assert [_names(first.values), _names(first.conditions), _names(found.rows)] == [values, conditions, rows]
+
+
+def test_sqlglots_own_lineage_is_undivided() -> None:
+    found = expected("SELECT CASE WHEN a > 1 THEN b END FROM (SELECT a, b + c AS b FROM t) AS x", TABLES)
+    assert [_names(each) for each in found.leaves] == ["t.a t.b t.c"]
+
+
+QUERY = "SELECT CASE WHEN a > 1 THEN b END FROM t WHERE c > 1"
+
+
+@pytest.mark.parametrize(
+    ("value", "condition", "of_rows", "seen"),
+    [
+        (B, A, C, []),
+        (C, A, C, ["0 values", "0 sqlglot's lineage"]),
+        (A, B, C, ["0 values", "0 conditions"]),
+        (B, B, C, ["0 conditions", "0 sqlglot's lineage"]),
+        (B, A, B, ["-1 rows"]),
+    ],
+)
+def test_each_wrong_edge_is_seen(value: Json, condition: Json, of_rows: Json, seen: list[str]) -> None:
+    lineage, truth = _lineage(value, condition, of_rows), expected(QUERY, TABLES)
+    assert [f"{each.column} {each.what}" for each in differences("q", lineage, truth)] == seen
+    assert report(Ran(lineages={"q": lineage}, refused={}), {"q": truth}) == bool(seen)
+
+
+def test_a_plan_with_unknown_parts_a_missing_one_and_an_outdated_explanation_are_failures() -> None:
+    lineage, truth = _lineage(B, A, C, known=False), expected(QUERY, TABLES)
+    assert [each.what for each in differences("q", lineage, truth)] == ["not exact: (('Unheard', 1),)"]
+    assert report(Ran(lineages={}, refused={"q": "refused"}), {"q": truth}) == 1
+    assert report(Ran(lineages={"v14_q27": _lineage(B, A, C)}, refused={}), {"v14_q27": truth}) == 1
+
+
+def _lineage(value: Json, condition: Json, of_rows: Json, *, known: bool = True) -> PlanLineage:
+    plans = PlanBuilder()
+    source = plans.table("file:/t", A, B, C)
+    if not known:
+        source = plans.add("Unheard", child=source)
+    filtered = plans.add("Filter", condition=call("IsNotNull", of_rows), child=source)
+    case: Json = {"k": "CaseWhen", "branches": [[condition, value]]}
+    return read_plan(facet(plans.writing(plans.project(filtered, alias(50, "c0", case)))))
+
+
+def _names(sources: frozenset[tuple[str, str]]) -> str:
+    return " ".join(f"{table}.{column}" for table, column in sorted(sources))
+
+
+@pytest.mark.parametrize(("value", "explained"), [(LITERAL, True), (C, False)])
+def test_an_explanation_covers_its_own_difference_alone(value: Json, explained: bool) -> None:
+    truth = expected("SELECT a, a, CASE WHEN a > 1 THEN b END FROM t WHERE c > 1", TABLES)
+    plans = PlanBuilder()
+    source = plans.add("Filter", condition=call("IsNotNull", C), child=plans.table("file:/t", A, B, C))
+    case: Json = {"k": "CaseWhen", "branches": [[A, value]]}
+    columns = (alias(50, "c0", A), alias(51, "c1", A), alias(52, "c2", case))
+    lineage = read_plan(facet(plans.writing(plans.project(source, *columns))))
+    assert [bool(each.reason) for each in differences("v14_q27", lineage, truth)] == [explained, explained]

@@ -1,0 +1,81 @@
+"""`python -m tests.plan_truth.tpcds`: the queries of TPC-DS in real Spark, their plans' lineage beside sqlglot's.
+
+python -m tests.plan_truth.tpcds                    all queries of TPC-DS 1.4 and those that 2.7 changes: some minutes
+python -m tests.plan_truth.tpcds v14_q9 v27_q70a    these
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cli.ui.console import err, out
+from tests.plan_truth.comparison import EXPLAINED, Difference, differences
+from tests.plan_truth.expected import Expected, expected
+from tests.plan_truth.runs import Ran, run
+from tests.plan_truth.tables import TABLES
+from tests.plan_truth.texts import queries
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line: 0 when every difference is explained, 1 when one is not, 2 without the queries."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.plan_truth.tpcds",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("queries", nargs="*", help="names of queries; none: all")
+    options = parser.parse_args(arguments)
+    try:
+        texts = queries()
+    except RuntimeError as error:
+        err.print(str(error))
+        return 2
+    unknown = set(options.queries) - set(texts)
+    if unknown:
+        parser.error(f"no query is called {', '.join(sorted(unknown))}: one of {', '.join(texts)}")
+    chosen = {name: texts[name] for name in options.queries or texts}
+    with tempfile.TemporaryDirectory(prefix="throughline-tpcds-") as scratch:
+        ran = run(chosen, Path(scratch))
+    return report(ran, {name: expected(text, TABLES) for name, text in chosen.items()})
+
+
+def report(ran: Ran, truths: Mapping[str, Expected]) -> int:
+    """Print what is equal and what is not: 0 when every difference is explained."""
+    missing = sorted(set(truths) - set(ran.lineages))
+    found = [
+        each for name in truths if name not in missing for each in differences(name, ran.lineages[name], truths[name])
+    ]
+    wrong = [each for each in found if not each.reason]
+    stale = sorted({at for at in EXPLAINED if at[0] in truths} - {(each.query, each.column) for each in found})
+    for name in missing:
+        out.print(f"{name}: no plan came. Spark: {ran.refused.get(name, 'no error')}")
+    for each in found:
+        out.print(_line(each))
+    for name, column in stale:
+        out.print(f"{name} column {column} is explained, and does not differ: delete the explanation")
+    columns = sum(len(each.columns) for each in truths.values())
+    differing = {(each.query, each.column) for each in found if each.column >= 0}
+    rows = len(truths) - len(missing) - len({each.query for each in found if each.column < 0})
+    out.print(
+        f"{len(truths)} queries, {columns:,} columns: {columns - len(differing):,} columns with the same values and "
+        f"conditions, {rows} queries with the same conditions of rows; "
+        f"{len({(each.query, each.column) for each in found if each.reason})} differences explained, "
+        f"{len({(each.query, each.column) for each in wrong}) + len(missing)} not"
+    )
+    return 1 if wrong or missing or stale else 0
+
+
+def _line(each: Difference) -> str:
+    where = "rows" if each.column < 0 else f"column {each.column}"
+    only = f"only the plan: {_names(each.ours)}; only sqlglot: {_names(each.theirs)}"
+    return f"{each.query} {where}, {each.what}: {only}. {each.reason or 'NOT EXPLAINED'}"
+
+
+def _names(sources: frozenset[tuple[str, str]]) -> str:
+    return ", ".join(f"{table}.{column}" for table, column in sorted(sources)) or "nothing"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
