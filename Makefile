@@ -106,7 +106,8 @@ lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
 	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt package:requirements/package.txt \
 	  java17:requirements/java17.txt java21:requirements/java21.txt \
 	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt \
-	  spark33:requirements/spark33.txt spark34:requirements/spark34.txt; do \
+	  spark33:requirements/spark33.txt spark34:requirements/spark34.txt \
+	  great_expectations:requirements/great_expectations.txt; do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done
 

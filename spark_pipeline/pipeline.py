@@ -18,7 +18,7 @@ from spark_pipeline.silver.quality import refine_quality
 from spark_pipeline.silver.refinement import Meaning, refine
 from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.lake import Lake
-from spark_pipeline.tables.schemas import CURRENT, RUNS, SCHEMAS
+from spark_pipeline.tables.schemas import CURRENT, QUALITY, RUNS, SCHEMAS
 
 STAGES = ("bronze", "silver", "current", "history", "impact", "tags", "changes", "coverage")
 """The stages in their order."""
@@ -79,7 +79,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     stage("bronze", lambda: _bronze(lake, order, batch))
     stage("silver", lambda: _silver(lake, order, batch, since))
     stage("current", lambda: {"processes": add_all_up(lake, order.meaning, batch=batch, since=since)})
-    edges, schemas, runs = (_changed(lake, table, since) for table in (CURRENT, SCHEMAS, RUNS))
+    edges, schemas, runs, tests = (_changed(lake, table, since) for table in (CURRENT, SCHEMAS, RUNS, QUALITY))
 
     def dependants() -> None:
         """The stages that depend on the current lineage, and their counts."""
@@ -92,7 +92,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
             stage("changes", lambda: {"columns": write_schema_changes(lake, batch=batch, since=since)})
 
     def covered() -> None:
-        if edges or schemas or runs:
+        if edges or schemas or runs or tests:
             stage("coverage", lambda: {"rows": write_coverage(lake, batch=batch)})
 
     def history() -> None:

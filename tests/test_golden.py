@@ -22,6 +22,7 @@ from shared.openlineage.selection import Ignore, select
 from shared.publishing.placeholders.columns import merged_declaration
 from shared.translation.reference import History, translate_history
 from tests.capture.scenario import scenarios
+from tests.support.declared import declared_truth
 from tests.support.golden import FOLDERS, GOLDEN, _events
 
 LISTENERS = GOLDEN / "listeners.json"
@@ -131,7 +132,8 @@ def test_every_version_gives_the_same_entities() -> None:
             direct = frozenset((source, sink) for source, sink, kind, _ in expected.edges if kind == EdgeKind.DIRECT)
             job = (folder.name, expected.output)
             names.setdefault(job, set()).add(process.qualified_name)
-            entities.setdefault((*job, expected.operations, expected.inputs, direct), set()).add(
+            owners = frozenset(declared_truth(folder)["owners"])
+            entities.setdefault((*job, expected.operations, expected.inputs, direct, owners), set()).add(
                 json.dumps(msgspec.to_builtins(process_entity(process)), sort_keys=True)
             )
     assert {job: found for job, found in names.items() if len(found) > 1} == {}

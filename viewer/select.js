@@ -46,6 +46,25 @@ export function columnsFrom(model, starts, way, depth, at, conditions) {
   }, depth);
 }
 
+/** Everything that depends on some columns, with its distance. With conditions, what decides about all rows of a data set
+ * reaches each of its columns. @param {Model} model @param {number[]} starts @param {number | null} at @param {boolean} conditions */
+export function dependents(model, starts, at, conditions) {
+  const distance = new Map(starts.map((each) => [each, 0]));
+  const waiting = [...starts];
+  for (let place = 0; place < waiting.length; place += 1) {
+    const node = waiting[place];
+    const { dataset, name } = model.columns[node];
+    const ends = (model.edgesOut.get(node) ?? []).map((link) => model.edges[link])
+      .filter((edge) => (conditions || edge.kind !== "condition") && model.valid(edge, at)).map((edge) => edge.output);
+    for (const end of name ? ends : [...ends, ...(model.columnsOf.get(dataset) ?? [])]) {
+      if (distance.has(end)) continue;
+      distance.set(end, (distance.get(node) ?? 0) + 1);
+      waiting.push(end);
+    }
+  }
+  return distance;
+}
+
 /** The data sets reached from some, one way. @param {Model} model @param {number[]} starts @param {"up" | "down"} way
  * @param {number | null} depth @param {number | null} at */
 export function datasetsFrom(model, starts, way, depth, at) {

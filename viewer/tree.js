@@ -14,7 +14,7 @@ export function pathTree(model, selection, dataset, column, choose) {
   const tree = element("ul", { role: "tree", "aria-label": TEXTS.path });
   for (const [way, title, none] of /** @type {const} */ ([["up", TEXTS.upstream, TEXTS.nothingUpstream], ["down", TEXTS.downstream, TEXTS.nothingDownstream]])) {
     const branch = column === undefined ? datasetBranch(model, selection, dataset, way, new Set([dataset]))
-      : columnBranch(model, selection, column, way, new Set([column]));
+      : columnBranch(model, selection, column, way, new Set([column]), new Set());
     tree.append(item(title, branch.length ? branch : [item(none, [], {})], {}));
   }
   const first = tree.querySelector("[role=treeitem]");
@@ -37,27 +37,43 @@ function item(text, children, attributes) {
 }
 
 /** @param {Model} model @param {Selection} selection @param {number} column @param {"up" | "down"} way @param {Set<number>} seen what
- * the tree has already, whose own branches are not repeated @returns {HTMLElement[]} */
-function columnBranch(model, selection, column, way, seen) {
+ * the tree has already, whose own branches are not repeated @param {Set<number>} rows data sets whose conditions it has
+ * @returns {HTMLElement[]} */
+function columnBranch(model, selection, column, way, seen, rows) {
   const links = (way === "up" ? model.edgesIn : model.edgesOut).get(column) ?? [];
   const found = new Map();
-  for (const number of links) {
+  for (const number of [...links, ...(way === "up" ? rowLinks(model, column, rows) : [])]) {
     if (!selection.edges.has(number)) continue;
     const edge = model.edges[number];
     const end = way === "up" ? edge.input : edge.output;
     const words = found.get(end) ?? new Set();
-    found.set(end, words.add(edge.parsed ? `${KIND_WORDS[edge.kind]}, ${TEXTS.parsed}` : KIND_WORDS[edge.kind]));
+    found.set(end, words.add(wordsOf(edge, edge.output !== column && way === "up")));
   }
   return [...found].map(([end, words]) => {
     const own = model.columns[end];
     const dataset = model.datasets[own.dataset];
     const again = seen.has(end);
     seen.add(end);
-    const beyond = again ? [] : columnBranch(model, selection, end, way, seen);
+    const beyond = again ? [] : columnBranch(model, selection, end, way, seen, rows);
     const note = again ? [...words, TEXTS.seeAbove] : [...words];
     return item(`${model.longName(own.dataset)}.${own.name || TEXTS.allRows} (${note.join("; ")})`, beyond,
       { "data-dataset": dataset.qualified_name, "data-column": own.name });
   });
+}
+
+/** The edges into all rows of a column's data set, the first time that one of its columns is met.
+ * @param {Model} model @param {number} column @param {Set<number>} rows */
+function rowLinks(model, column, rows) {
+  const { dataset } = model.columns[column];
+  const all = rows.has(dataset) ? undefined : model.column(dataset, "");
+  rows.add(dataset);
+  return all === undefined || all === column ? [] : model.edgesIn.get(all) ?? [];
+}
+
+/** @param {import("./model.js").Edge} edge @param {boolean} ofRows */
+function wordsOf(edge, ofRows) {
+  const words = [KIND_WORDS[edge.kind], ofRows ? TEXTS.allRows : "", edge.parsed ? TEXTS.parsed : ""].filter(Boolean).join(", ");
+  return edge.description ? `${words}: ${edge.description}` : words;
 }
 
 /** @param {Model} model @param {Selection} selection @param {number} dataset @param {"up" | "down"} way @param {Set<number>} seen the same

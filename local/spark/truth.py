@@ -86,6 +86,16 @@ class Truth:
         """
         return cls(processes=tuple(process for path in paths for process in _told(path, capture)))
 
+    @classmethod
+    def whole(cls, path: Path) -> "Truth":
+        """All that is true by a truth file, also what no capture tells. Raises TruthError."""
+        found: dict[str, Any] = json.loads(path.read_text())
+        processes = {each["output"]: _expected(each) for each in found["processes"]}
+        for gap in found["not_told"]:
+            if "only" not in gap:
+                _add(processes, gap)
+        return cls(processes=tuple(processes.values()))
+
     def as_told_by(self, listener: Listener) -> "Truth":
         """What is left of the truth when this version of the listener tells it."""
         return Truth(processes=tuple(replace(each, edges=listener.tells(each.edges)) for each in self.processes))
@@ -102,9 +112,13 @@ class Truth:
             if output not in expected:
                 found.append(f"{output}: a process that should not be")
                 continue
-            found += _compare(expected[output], process, known)
+            found += _compare(expected[output], _as_told(process, known))
         found += [f"{output}: the process is missing" for output in expected if output not in seen]
         return found
+
+    def as_told(self, process: Process) -> Expected:
+        """A process in the words of the truth."""
+        return _as_told(process, self.called(process))
 
     def called(self, process: Process) -> dict[str, str]:
         """What the truth calls the inputs and the output of a process, by their qualified names."""
@@ -136,6 +150,18 @@ def _told(path: Path, capture: str) -> tuple[Expected, ...]:
     except TruthError as error:
         raise TruthError(f"{path}, for {capture}: {error}") from error
     return tuple(told.values())
+
+
+def _add(processes: dict[str, Expected], gap: Mapping[str, Any]) -> None:
+    """What a gap without `only` says is true besides."""
+    output = _output(gap)
+    before = processes.get(output)
+    edges = frozenset({_edge(gap["edge"])} if "edge" in gap else ())
+    inputs = frozenset({gap["edge"]["input"][0]} if "edge" in gap else gap.get("inputs", ()))
+    if before is None:
+        processes[output] = Expected(output=output, operations=frozenset(), inputs=inputs, edges=edges)
+    else:
+        processes[output] = replace(before, inputs=before.inputs | inputs, edges=before.edges | edges)
 
 
 def _take_away(told: dict[str, Expected], gap: Mapping[str, Any]) -> None:
@@ -185,15 +211,24 @@ def _output(gap: Mapping[str, Any]) -> str:
     return name
 
 
-def _compare(expected: Expected, process: Process, known: Mapping[str, str]) -> list[str]:
+def _as_told(process: Process, known: Mapping[str, str]) -> Expected:
     def mine(edge: ColumnEdge) -> Edge:
         source, sink = known[edge.input.qualified_name], known[edge.output.qualified_name]
         return ((source, edge.input.column), (sink, edge.output.column or None), str(edge.kind), edge.masked)
 
+    return Expected(
+        output=known[process.outputs[0].qualified_name],
+        operations=frozenset(process.operations),
+        inputs=frozenset(known[asset.qualified_name] for asset in process.inputs),
+        edges=frozenset(map(mine, process.columns)),
+    )
+
+
+def _compare(expected: Expected, told: Expected) -> list[str]:
     kinds: list[tuple[str, frozenset[Any], frozenset[Any]]] = [
-        ("input", expected.inputs, frozenset(known[asset.qualified_name] for asset in process.inputs)),
-        ("operation", expected.operations, frozenset(process.operations)),
-        ("edge", expected.edges, frozenset(map(mine, process.columns))),
+        ("input", expected.inputs, told.inputs),
+        ("operation", expected.operations, told.operations),
+        ("edge", expected.edges, told.edges),
     ]
     return [
         f"{expected.output}: {kind} {word}: {each}"

@@ -7,8 +7,8 @@ from msgspec import structs
 
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
-from shared.model import AssetSchema, Process
-from shared.publishing.placeholders.columns import merged_columns
+from shared.model import NOTHING_DECLARED, AssetSchema, Process
+from shared.publishing.placeholders.columns import merged_columns, merged_declaration
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import recorded_processes
 from shared.query.overdue_jobs import overdue_jobs
@@ -43,16 +43,21 @@ def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = 
 
 
 def _with_merged_schemas(processes: Sequence[Process]) -> Iterator[Process]:
-    """The processes, each with the same schema for a data set."""
+    """The processes, each with the same schema for a data set, and the same owner and description."""
     users = defaultdict(list)
     for process in processes:
         for key in {asset.key for asset in (*process.inputs, *process.outputs)}:
             users[key].append(process)
-    merged = {key: merged_columns(key, using) for key, using in users.items()}
+    merged = {
+        key: AssetSchema(
+            qualified_name=key[1], columns=merged_columns(key, using), declared=merged_declaration(key, using)
+        )
+        for key, using in users.items()
+    }
     for process in processes:
         schemas = {
-            asset.qualified_name: AssetSchema(qualified_name=asset.qualified_name, columns=merged[asset.key])
+            asset.qualified_name: merged[asset.key]
             for asset in (*process.inputs, *process.outputs)
-            if merged[asset.key]
+            if merged[asset.key].columns or merged[asset.key].declared != NOTHING_DECLARED
         }
         yield structs.replace(process, schemas=tuple(schemas[name] for name in sorted(schemas)))

@@ -9,12 +9,14 @@ columns = 0.3
 column_descriptions = 0.2
 owner = 0.1
 tags = 0.1
+
+The rules of `throughline classify` and `check` may stand in the same file: their tables are passed over.
 """
 
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any
@@ -24,6 +26,9 @@ from shared.completeness.score import DEFAULT_RULES, DEFAULT_WEIGHTS, Part, Scor
 _TABLE, _WEIGHTS, _FRESH = "completeness", "weights", "fresh_within"
 _TIME = re.compile(r"([1-9]\d{0,4})([hd])")
 MAX_WEIGHT = 1_000_000
+OF_OTHERS = frozenset({"classification", "tag", "mask", "declassify", "term", "certified", "policy", "unknown"})
+"""Tables and keys of the same file that shared/governance/rules_file reads and checks."""
+_HEADER = re.compile(r"\s*\[+\s*([\w.\-]+)")
 
 
 class WrongScoreRulesError(ValueError):
@@ -53,10 +58,11 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.mistakes: list[tuple[int, str]] = []
-        self._lines = text.splitlines()
+        self._lines = list(enumerate(text.splitlines(), start=1))
+        self._own = [(number, line) for number, line, table in _with_tables(self._lines) if table == _TABLE]
 
     def rules(self, document: Mapping[str, Any]) -> ScoreRules:
-        self._unknown(document, (_TABLE,))
+        self._unknown({key: value for key, value in document.items() if key not in OF_OTHERS}, (_TABLE,))
         table = self._table(document, _TABLE)
         self._unknown(table, (_WEIGHTS, _FRESH))
         fresh = DEFAULT_RULES.fresh_within
@@ -101,7 +107,18 @@ class _Reader:
             self._wrong(key, f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
     def _wrong(self, key: str, what: str) -> None:
-        """A mistake at the first line that begins with the key or a table of this name; every key stands once."""
+        """A mistake at the first line that begins with the key or a table of this name, in the file's own tables if it
+        stands there: a key stands there once.
+        """
         form = re.compile(rf"\s*(\[+[^#]*?)?[\"']?\b{re.escape(key)}\b[\"']?\s*[.=\]]")
-        line = next((at for at, text in enumerate(self._lines, start=1) if form.match(text)), 1)
+        line = next((at for at, text in (*self._own, *self._lines) if form.match(text)), 1)
         self.mistakes.append((line, what))
+
+
+def _with_tables(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
+    """Each line with the first part of the name of the table in which it stands, empty before the first table."""
+    table = ""
+    for number, line in lines:
+        if header := _HEADER.match(line):
+            table = header[1].partition(".")[0]
+        yield number, line, table

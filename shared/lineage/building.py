@@ -1,6 +1,5 @@
 """Build the document of lineage from processes of the model and, where there is one, their history."""
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
@@ -10,7 +9,6 @@ from shared.lineage.document import (
     FORMAT,
     NOT_SET,
     Column,
-    Dataset,
     Edge,
     Flow,
     Health,
@@ -19,12 +17,11 @@ from shared.lineage.document import (
     Tag,
     kind_of,
 )
-from shared.model import ColumnEdge
+from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, tag_name
+from shared.model import NOTHING_DECLARED, ColumnEdge, Declared
 from shared.model import Process as ModelProcess
 
-PLACEHOLDER_TYPE = "DataSet"
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
-_STORE = re.compile(r"^[A-Za-z0-9+.-]+://[^/?]*")
 
 
 class KnownProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -59,16 +56,6 @@ TABLE = "TABLE"
 """The kind of an interval of two data sets."""
 
 
-def place(qualified_name: str, asset_type: str) -> tuple[str, str, str]:
-    """The store (`scheme://host`, else the type), the zone (container or database; may be empty) and the short name."""
-    found = _STORE.match(qualified_name)
-    store = found.group() if found else asset_type
-    path = qualified_name[found.end() :] if found else qualified_name
-    segments = [each for each in path.partition("?")[0].split("/") if each]
-    zone = segments[0] if len(segments) > 1 else ""
-    return store, zone, segments[-1] if segments else qualified_name
-
-
 def document_of(
     source: str,
     processes: Iterable[KnownProcess],
@@ -81,7 +68,8 @@ def document_of(
     """The document of these processes. `expressions`: with those of the lineage of today.
 
     `history`: every edge with its interval; without it the edges of the processes count, valid since ever. `types`: the
-    types of data sets that only the history has. `tags`: qualified name, column and tag.
+    types of data sets that only the history has. `tags`: qualified name, column and tag; those that events declare of
+    columns come with the processes.
     """
     known = sorted(processes, key=lambda each: each.process.qualified_name)
     found = _Found(types or {})
@@ -90,7 +78,7 @@ def document_of(
     intervals = None if history is None else list(history)
     for interval in intervals or ():
         found.add_interval(interval)
-    tagged = sorted(set(tags))
+    tagged = sorted({*tags, *found.tagged})
     for name, column, _ in tagged:
         found.column(name, column)
     return found.document(source, known, intervals, tagged, expressions=expressions)
@@ -106,6 +94,9 @@ class _Found:
         self._columns: dict[str, set[str]] = {}
         self._constants: set[tuple[str, str]] = set()
         self._times: set[datetime] = set()
+        self._written: dict[str, Declared] = {}
+        self._read: dict[str, Declared] = {}
+        self.tagged: set[tuple[str, str, str]] = set()
 
     def column(self, dataset: str, column: str) -> None:
         self._datasets.add(dataset)
@@ -127,7 +118,14 @@ class _Found:
             self.column(each.qualified_name, each.column)
             if process.exact:
                 self._constants.add((each.qualified_name, each.column))
+        outputs = {each.qualified_name for each in process.outputs}
         for schema in process.schemas:
+            declared = self._written if schema.qualified_name in outputs else self._read
+            declared[schema.qualified_name] = declared.get(schema.qualified_name, NOTHING_DECLARED) | schema.declared
+            for key, value, column in schema.declared.tags:
+                if column:
+                    self.column(schema.qualified_name, column)
+                    self.tagged.add((schema.qualified_name, column, tag_name(key, value)))
             before = self._schemas.get(schema.qualified_name)
             last = known.last or _NEVER
             if before is None or last >= before[0]:
@@ -143,6 +141,11 @@ class _Found:
         self._times.add(interval.valid_from)
         if interval.valid_to:
             self._times.add(interval.valid_to)
+
+    def declared(self, dataset: str) -> Declared:
+        """What the writers of a data set declare of it, or else its readers; of the first process by name that does."""
+        written, read = (each.get(dataset, NOTHING_DECLARED) for each in (self._written, self._read))
+        return written | read
 
     def _ordered_columns(self, dataset: str) -> dict[str, str]:
         """The columns of a data set with their types: all rows first, then by the newest schema, then by name."""
@@ -212,25 +215,15 @@ class _Found:
             source=source,
             history=intervals is not None,
             times=tuple(times),
-            datasets=tuple(_dataset(name, self._types.get(name, PLACEHOLDER_TYPE)) for name in names),
+            datasets=tuple(
+                dataset_of(name, self._types.get(name, PLACEHOLDER_TYPE), self.declared(name)) for name in names
+            ),
             columns=tuple(columns),
             processes=tuple(_process(each, number, when(each.first), when(each.last)) for each in known),
             flows=tuple(sorted(flows)),
             edges=tuple(sorted(edges)),
             tags=tuple(sorted(Tag(column_number[name, column], tag) for name, column, tag in tagged)),
         )
-
-
-def _dataset(name: str, asset_type: str) -> Dataset:
-    store, zone, short = place(name, asset_type)
-    return Dataset(
-        qualified_name=name,
-        type=asset_type,
-        name=short,
-        store=store,
-        zone=zone,
-        placeholder=asset_type == PLACEHOLDER_TYPE,
-    )
 
 
 _Ends = tuple[str, str, str, str, str, str]
@@ -291,4 +284,6 @@ def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: 
         first_seen=first,
         last_seen=last,
         statement=known.statement,
+        owner=process.origin.declared.owner,
+        description=process.origin.declared.description,
     )

@@ -36,7 +36,8 @@ class Health(StrEnum):
 
 class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """A data set of the catalog. `store` is the account, server or workspace it lies in, `zone` the container, database
-    or schema in it; either may be empty. `placeholder`: its type is no store that the catalog scans.
+    or schema in it; either may be empty. `placeholder`: its type is no store that the catalog scans. `owner` and
+    `description` are what events declare of it.
     """
 
     qualified_name: str
@@ -66,8 +67,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
 
     `platform`, `workspace`, `job` and `link` say where it runs. `parsed_inputs`: inputs that only the SQL text names.
     `unresolved_tables`: tables of the SQL text whose place no event gives. `statement`: the SQL of its last run without
-    literals, if it was asked for. `exact`: Spark's own plan decided its columns, so none is missing. Times are numbers
-    of `times`.
+    literals, if it was asked for. `owner` and `description`: what events declare of its job. `exact`: Spark's own plan
+    decided its columns, so none is missing. Times are numbers of `times`.
     """
 
     qualified_name: str
@@ -88,6 +89,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     first_seen: int = NOT_SET
     last_seen: int = NOT_SET
     statement: str = ""
+    owner: str = ""
+    description: str = ""
 
 
 class Edge(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
@@ -131,6 +134,20 @@ class Tag(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True):
     name: str
 
 
+class FailedTest(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
+    """A quality test whose last result is a failure: the number of the data set, the name of the column (empty: the
+    whole data set), the test, the time of the result in UTC (None: not asked for), the job that tested, and `error` or
+    `warn` if an event says so.
+    """
+
+    dataset: int
+    column: str
+    name: str
+    at: datetime | None = None
+    job: str = ""
+    severity: str = ""
+
+
 class LineageDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """All of it. `source`: `record` or `lake`. `times`: the points of time that the rest refers to, oldest first, UTC.
     `history`: whether `flows` and `edges` have those that are no longer valid.
@@ -146,6 +163,7 @@ class LineageDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_
     flows: tuple[Flow, ...]
     edges: tuple[Edge, ...]
     tags: tuple[Tag, ...] = ()
+    failed_tests: tuple[FailedTest, ...] = ()
 
 
 class UnreadableDocumentError(ValueError):

@@ -21,7 +21,7 @@ from shared.openlineage.shapes.explicit import (
     LineageField,
     LineageSource,
 )
-from shared.openlineage.shapes.quality import Assertions, ColumnMetrics
+from shared.openlineage.shapes.quality import Assertions, ColumnMetrics, Expectations
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,
@@ -151,7 +151,7 @@ def _dataset(dataset: Dataset, redactors: Redactors) -> Dataset:
     namespace, name = redactors.spelling(dataset.namespace, dataset.name)
     read = dataset.input_facets
     if read:
-        read = replace(read, **_quality(read))
+        read = replace(read, **_quality(read), great_expectations=_results(read.great_expectations))
     return replace(dataset, namespace=namespace, name=name, facets=facets, input_facets=read)
 
 
@@ -222,6 +222,14 @@ def _quality(facets: InputFacets | DatasetFacets) -> dict[str, Any]:
         }
         measured = replace(measured, column_metrics=counts)
     return {"data_quality_assertions": tested, "data_quality_metrics": measured}
+
+
+def _results(given: Expectations | None) -> Expectations | None:
+    """Expectations with the results that are known; another one is a text."""
+    if given is None:
+        return None
+    known = (each for each in given.assertions or () if isinstance(each.success, bool))
+    return Expectations(assertions=tuple(known))
 
 
 def _entries(given: JobLineage | None, redactors: Redactors) -> JobLineage | None:

@@ -16,9 +16,11 @@ from shared.openlineage.shapes.base import Wire
 from shared.openlineage.shapes.bounds import ColumnName, Columns, Name, OtherNames, Properties, Sources, Steps
 from shared.openlineage.shapes.declared import Documentation, Ownership, Tags
 from shared.openlineage.shapes.explicit import DatasetLineage, JobLineage, Transformation
-from shared.openlineage.shapes.quality import Assertions, Metrics
+from shared.openlineage.shapes.quality import Assertions, Expectations, Metrics
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
+Quality = tuple[Assertions | None, Expectations | None, Metrics | None]
+"""The tests of a data set, those of Great Expectations, and what was measured of it."""
 
 
 class InputField(Wire, frozen=True):
@@ -100,6 +102,12 @@ class InputFacets(Wire, frozen=True):
     input_statistics: Statistics | None = None
     data_quality_assertions: Assertions | None = None
     data_quality_metrics: Metrics | None = None
+    great_expectations: Expectations | None = field(name="greatExpectations_assertions", default=None)
+
+    @property
+    def quality(self) -> Quality:
+        """What was tested and measured."""
+        return self.data_quality_assertions, self.great_expectations, self.data_quality_metrics
 
 
 class OutputFacets(Wire, frozen=True):
@@ -121,6 +129,11 @@ class DatasetFacets(Wire, frozen=True):
     data_quality_assertions: Assertions | None = None
     data_quality_metrics: Metrics | None = None
     lineage: DatasetLineage | None = None
+
+    @property
+    def quality(self) -> Quality:
+        """What was tested and measured."""
+        return self.data_quality_assertions, None, self.data_quality_metrics
 
 
 class Dataset(Wire, frozen=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from shared.plans.nodes.document import Node, kind, nodes
-from shared.plans.nodes.expressions import Columns, Id, Subqueries, id_of
+from shared.plans.nodes.expressions import Columns, Id, Subqueries, flow_of_named, id_of
 from shared.plans.nodes.flow import COPY, Flow, Step, decides, through, united
 from shared.plans.nodes.text_writer import Text, Texts
 from shared.plans.nodes.texts import text_of
@@ -113,7 +113,7 @@ class Context:
         """The named expressions in a field as columns."""
         known, texts = self.columns, self.texts
         return tuple(
-            column_of(each, self.evaluation.flow(each, known, self.outer), _text(each, texts))
+            column_of(each, flow_of_named(each, known, self.evaluation, self.outer), _text(each, texts))
             for each in nodes(self.node.get(name))
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from shared.plans.evaluated import Column, Context, Evaluated, column_of
+from shared.plans.generators import generated
 from shared.plans.nodes.document import Node, children, kind, nodes, ref
 from shared.plans.nodes.flow import (
     CHANGE,
@@ -114,15 +115,6 @@ def _window(at: Context) -> Evaluated:
     return Evaluated(columns=(*at.below[0].columns, *at.named("windowExpressions")), rows=at.rows)
 
 
-def _generate(at: Context) -> Evaluated:
-    """Each generated column is made of all arguments, which mostly decide how many rows there are too."""
-    flow = united(at.flows("generator"))
-    made = at.output("generatorOutput", through(CHANGE, flow))
-    fixed = kind(at.node.get("generator")) in _SAME_NUMBER_OF_ROWS
-    rows = at.rows if fixed else united((at.rows, through(decides(FILTER), flow)))
-    return Evaluated(columns=(*at.below[0].columns, *made), rows=rows)
-
-
 def _expand(at: Context) -> Evaluated:
     projections = [list(nodes(each)) for each in at.node.get("projections", ())]
     known, columns = at.columns, []
@@ -215,7 +207,8 @@ def _by_function(at: Context) -> Evaluated:
     for name, side in zip(("leftGroupingLen", "rightGroupingLen"), at.below, strict=False):
         keys = side.columns[: int(at.node.get(name, 0))]  # the groups' columns are a side's first
         groups.append(through(decides(GROUP_BY), united(key.flow for key in keys)))
-    return Evaluated(columns=at.output("output", flow), rows=united((at.rows, *groups)))
+    made = at.output("output", flow) or at.output("outputAttrs", flow)
+    return Evaluated(columns=made, rows=united((at.rows, *groups)))
 
 
 def _numbered(at: Context) -> Evaluated:
@@ -225,8 +218,7 @@ def _numbered(at: Context) -> Evaluated:
 
 def _of_objects(at: Context) -> Evaluated:
     """A step of a typed Dataset: an object made of all columns below."""
-    flow = united((*at.flows("deserializer"), *at.flows("valueDeserializer"), *at.flows("keyDeserializer")))
-    flow = through(CHANGE, flow or _all_columns(at, COPY))
+    flow = through(CHANGE, united(each for name in _DESERIALIZERS for each in at.flows(name)) or _all_columns(at, COPY))
     groups = [at.condition(name, GROUP_BY) for name in ("groupingAttributes", "leftGroup", "rightGroup")]
     kept = at.below[0].columns if kind(at.node).startswith("AppendColumns") else ()
     made = at.output("outputObjAttr", flow) or tuple(
@@ -236,7 +228,7 @@ def _of_objects(at: Context) -> Evaluated:
 
 
 def _typed_filter(at: Context) -> Evaluated:
-    flow = united(at.flows("deserializer", decides(FILTER)))
+    flow = at.condition("deserializer", FILTER) or _all_columns(at, decides(FILTER))
     return Evaluated(columns=at.below[0].columns, rows=united((at.rows, flow)))
 
 
@@ -262,7 +254,7 @@ _SAME = (
     "ResolvedHint UnresolvedHint EventTimeWatermark WithWindowDefinition Sample CollectMetrics ReturnAnswer Subquery "
     "UpdateEventTimeWatermarkColumn NoopTransform"
 )
-_SAME_NUMBER_OF_ROWS = frozenset({"JsonTuple", "Stack"})
+_DESERIALIZERS = ("deserializer", "keyDeserializer", "valueDeserializer", "leftDeserializer", "rightDeserializer")
 _FUNCTIONS = (
     "MapInPandas PythonMapInArrow MapInArrow MapInPandasWithState FlatMapGroupsInPandas FlatMapGroupsInArrow "
     "FlatMapCoGroupsInPandas FlatMapCoGroupsInArrow FlatMapGroupsInPandasWithState TransformWithStateInPandas "
@@ -288,7 +280,7 @@ RULES: Mapping[str, Rule] = {
     "DeduplicateWithinWatermark": _deduplicate,
     "Sort": _sort,
     "Window": _window,
-    "Generate": _generate,
+    "Generate": generated,
     "Expand": _expand,
     "Union": _union,
     "Intersect": _set_operation,

@@ -130,7 +130,8 @@ def _message(was: View, now: View, found: Sequence[Change], comparison: str, dec
     told = found[:MAX_NAMED]
     subject = _subject(was, now, first)
     hit = _hit(was, now, found)
-    owners = dict.fromkeys(each for each in (subject.owner, *(one.owner for one in hit.datasets)) if each)
+    owned = (subject.owner, *(one.owner for one in hit.datasets))
+    owners = dict.fromkeys(name for each in owned for name in each.split(", ") if name)
     return Message(
         id=_id(comparison, str(first.topic), str(first.severity), *first.subject),
         decided=decided,
@@ -158,7 +159,7 @@ def _subject(was: View, now: View, change: Change) -> Subject:
         return Subject(type=kind, qualified_name=name, name=name)
     if change.process:
         process = now.processes[name]
-        return Subject(type=kind, qualified_name=name, name=process.name)
+        return Subject(type=kind, qualified_name=name, name=process.name, owner=process.owner)
     dataset = now.datasets.get(change.dataset) or was.datasets[change.dataset]
     return Subject(type=kind, qualified_name=name, name=dataset.name, owner=dataset.owner)
 

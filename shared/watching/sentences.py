@@ -52,6 +52,9 @@ _SENTENCES: dict[ChangeKind, Callable[[Change], str]] = {
         f"it last started at {_time(change.before)}, and by its own rhythm was due by {_time(change.after)}"
     ),
     ChangeKind.GATE_BROKEN: lambda change: f"{change.before}: {change.after}",
+    ChangeKind.TEST_FAILED: lambda change: (
+        f"the test {change.after} failed" + (f" on column {change.column}" if change.column else "")
+    ),
 }
 
 
@@ -66,6 +69,7 @@ _HEADLINES: dict[Topic, str] = {
     Topic.MASK: "Mask lost: {name}, {what}",
     Topic.OVERDUE: "Job overdue: {name}",
     Topic.GATE: "Gate broken: {name}, {what}",
+    Topic.QUALITY: "Quality of {name}: {what}",
 }
 _COUNTED: dict[ChangeKind, tuple[str, str]] = {
     ChangeKind.COLUMN_ADDED: ("column added", "columns added"),
@@ -80,6 +84,7 @@ _COUNTED: dict[ChangeKind, tuple[str, str]] = {
     ChangeKind.MASK_LOST: ("column", "columns"),
     ChangeKind.JOB_OVERDUE: ("job", "jobs"),
     ChangeKind.GATE_BROKEN: ("rule", "rules"),
+    ChangeKind.TEST_FAILED: ("test failed", "tests failed"),
 }
 
 

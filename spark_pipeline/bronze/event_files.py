@@ -79,7 +79,7 @@ class Read:
         body = self.event.body
         datasets = (*(body.inputs or ()), *(body.outputs or ())) if body else ()
         facets = (each for dataset in datasets for each in (dataset.input_facets, dataset.facets) if each)
-        return any(each.data_quality_assertions or each.data_quality_metrics for each in facets)
+        return any(any(each.quality) for each in facets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

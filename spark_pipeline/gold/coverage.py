@@ -1,4 +1,4 @@
-"""Gold, `coverage` and `schema_changes`: how complete lineage is, and how data sets changed."""
+"""Gold, `coverage` and `schema_changes`: how complete lineage is, which tests fail, and how data sets changed."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
+from spark_pipeline.silver.quality import last_tests
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, RUNS, SCHEMA_CHANGES, SCHEMAS
 
@@ -25,6 +26,8 @@ _COUNTS = (
     "unusable",
     "exact",
     "by_listener",
+    "tests",
+    "failing",
 )
 _FLAGS = ("orphan", "placeholder")
 """Counts of data sets only."""
@@ -71,11 +74,11 @@ def _latest(lake: Lake, newest: DataFrame) -> DataFrame:
 
 def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
     """A row for each data set, with counts of 0 and 1, and those of its columns. The parts are united and grouped once:
-    joins would shuffle each part.
+    joins would shuffle each part. A data set that no lineage has counts with its tests alone.
     """
-    named = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
+    assets = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
     both = (
-        _laid(_KNOWN, named, _linked(lake), _columns(lake, newest))
+        _laid(_KNOWN, assets, _linked(lake), _columns(lake, newest), _tests(lake))
         .groupBy("qualified_name")
         .agg(
             f.min("type").alias("type"),
@@ -84,17 +87,22 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
             f.max("written").alias("written"),
             f.sum("known").alias("known"),
             f.sum("source").alias("sources"),
+            f.sum("test").alias("tests"),
+            f.sum("failing").alias("failing"),
         )
-        .where("named")
+        .where("named or tests > 0")
     )
+    named = f.col("named").eqNullSafe(f.lit(True))
     written = f.col("written").eqNullSafe(f.lit(True))
-    kind = f.coalesce("linked_type", "type")
+    kind = f.coalesce("linked_type", "type", f.lit(_PLACEHOLDER))
     number = {
-        "assets": f.lit(1),
+        "assets": named.cast("bigint"),
         "linked": f.col("linked_type").isNotNull().cast("bigint"),
         "written": written.cast("bigint"),
         "columns": f.coalesce(f.when(written, f.col("known")), f.lit(0)),
         "traced": f.coalesce(f.when(written, f.col("sources")), f.lit(0)),
+        "tests": f.coalesce("tests", f.lit(0)),
+        "failing": f.coalesce("failing", f.lit(0)),
     }
     scheme = f.regexp_extract("qualified_name", r"^([A-Za-z0-9+.-]+://[^/?]*)", 1)
     return both.select(
@@ -102,8 +110,8 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
         f.when(scheme != "", scheme).otherwise(kind).alias("store"),
         *(value.cast("bigint").alias(name) for name, value in number.items()),
         *(f.lit(0).cast("bigint").alias(name) for name in _COUNTS if name not in number),
-        f.col("linked_type").isNull().alias("orphan"),
-        kind.eqNullSafe(_PLACEHOLDER).alias("placeholder"),
+        (named & f.col("linked_type").isNull()).alias("orphan"),
+        (named & (kind == _PLACEHOLDER)).alias("placeholder"),
     )
 
 
@@ -115,6 +123,8 @@ _KNOWN = {
     "written": "boolean",
     "known": "int",
     "source": "int",
+    "test": "int",
+    "failing": "int",
 }
 _TRACED = {"qualified_name": "string", "column": "string", "named": "boolean", "source": "int"}
 
@@ -142,6 +152,12 @@ def _side(name: str, *, written: bool) -> Column:
         name,
         lambda each: f.struct(*(each[old].alias(new) for old, new in kinds.items()), f.lit(written).alias("written")),
     )
+
+
+def _tests(lake: Lake) -> DataFrame:
+    """A row for each test of a data set."""
+    failing = (~f.col("success")).cast("int").alias("failing")
+    return last_tests(lake).select("qualified_name", f.lit(1).alias("test"), failing)
 
 
 def _columns(lake: Lake, newest: DataFrame) -> DataFrame:

@@ -8,8 +8,10 @@ from pyspark.sql.window import Window
 
 from shared.lineage.building import Interval, KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
+from shared.lineage.failures import Failure, with_failures
 from shared.translation.sql.statement_reader import redact
 from spark_pipeline.gold.lineage_history import STEP_SEPARATOR
+from spark_pipeline.silver.quality import failed_tests
 from spark_pipeline.tables.encoding import moment, unpack_process, unpack_run
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import ASSETS, CONTRIBUTIONS, CURRENT, HISTORY, RUN_CONTRIBUTIONS, RUNS, TAGS
@@ -18,8 +20,8 @@ _FAILURES = ("FAIL", "ABORT")
 
 
 def document_of_lake(lake: Lake, *, statements: bool = False, expressions: bool = False) -> LineageDocument:
-    """The document of all processes that the lake knows, past ones too. `expressions`: with those of edges;
-    `statements`: also with the SQL of the last run of each, without literals.
+    """The document of all processes that the lake knows, past ones too, and of failed quality tests. `expressions`:
+    with those of edges; `statements`: also with the SQL of the last run of each, without literals.
 
     Raises LakeError where there is no lake, or one whose history has no masks: an older version wrote it.
     """
@@ -35,7 +37,7 @@ def document_of_lake(lake: Lake, *, statements: bool = False, expressions: bool 
         )
     types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).orderBy("type").toLocalIterator()}
     tags = [(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).toLocalIterator()]
-    return document_of(
+    document = document_of(
         "lake",
         _processes(lake, statements=statements),
         expressions=expressions or statements,
@@ -43,6 +45,20 @@ def document_of_lake(lake: Lake, *, statements: bool = False, expressions: bool 
         types=types,
         tags=tags,
     )
+    return with_failures(document, _failures(lake))
+
+
+def _failures(lake: Lake) -> Iterator[Failure]:
+    """The failed quality tests."""
+    for row in failed_tests(lake).withColumn("at", f.unix_micros("at")).toLocalIterator():
+        yield Failure(
+            qualified_name=row["qualified_name"],
+            column=row["column"],
+            name=row["name"],
+            at=moment(row["at"]),
+            job=row["job"],
+            severity=row["severity"] or "",
+        )
 
 
 def _intervals(history: DataFrame) -> Iterator[Interval]:

@@ -295,6 +295,8 @@ COVERAGE = Table(
         unusable bigint Runs that could not be translated
         exact bigint Runs of Spark whose columns are exact by its own plan
         by_listener bigint Runs of Spark without a plan: their job runs without throughline-plan.jar
+        tests bigint Quality tests of data sets
+        failing bigint Of these, those whose last result is a failure
         orphan boolean Whether no current lineage has this data set
         placeholder boolean Whether its type is no store that the catalog scans
         score double Columns traced of those known, else data sets linked of those named; 0 to 1
@@ -327,7 +329,7 @@ COMPLETENESS = Table(
         held boolean Whether the catalog has it
         described boolean Whether it has a description
         owned boolean Whether it has an owner
-        tagged boolean Whether it or a column of it has a classification, a label, or a tag in gold/tags
+        tagged boolean Whether it or a column of it has a classification, a label, a tag in gold/tags or one of events
         columns bigint How many columns the catalog has of it
         described_columns bigint How many of these have a description
         score double The weighted mean of the parts; 0 to 1

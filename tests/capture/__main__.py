@@ -19,7 +19,7 @@ from local.spark.truth import not_run
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION, PLATFORMS, SPARK_3
-from tests.capture.cloud import NoCompilerError
+from tests.capture.javac import NoCompilerError
 from tests.capture.needs import NeedsError
 from tests.capture.runner import CaptureError, capture, copy_truths
 from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures, scenarios
@@ -74,7 +74,8 @@ def main() -> int:
     """Capture what was asked for; 1 when one of them failed, which does not stop the others."""
     known = scenarios()
     parser = argparse.ArgumentParser(
-        prog="python -m tests.capture", description="Capture golden events from real Spark, dbt, Airflow …"
+        prog="python -m tests.capture",
+        description="Capture golden events of Spark, dbt, Airflow, Great Expectations …",
     )
     parser.add_argument("scenario", nargs="*", help=f"of {', '.join(known)}; all unless named")
     parser.add_argument("--spark", action="append", choices=PLATFORMS, help=f"(default {SPARK_3.short})")

@@ -14,6 +14,7 @@ from typing import Any
 from local.spark.truth import Listener, Truth, holds, not_run
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
+from tests.capture.beside import table
 from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, PROJECT, WITH_PLANS, Scenario, captures, scenarios
 
 PAGE = PROJECT / "docs/reference/coverage.md"
@@ -73,6 +74,7 @@ def page() -> str:
     lines = [_HEAD, "## Spark", "", *_matrix(spark), ""]
     if others:
         lines += ["## Other engines", "", *_others(others), ""]
+    lines += ["## The listener alone, and with the plan", "", *table(spark), ""]
     lines += ["## What these versions do not report", "", *_listeners(), "", "## The gaps", ""]
     for scenario in known:
         lines += gaps(scenario)

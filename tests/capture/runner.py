@@ -17,6 +17,7 @@ from local.spark.plan_jar import plan_configuration
 from local.toolchain.interpreter import made_for
 from local.toolchain.java import JavaNeed, find_java
 from tests.capture.cloud import cloud_configuration
+from tests.capture.javac import classes_beside
 from tests.capture.needs import Needs, together
 from tests.capture.plans import packed, unpacked
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
@@ -91,6 +92,7 @@ def _run_spark(
             SMALL_SESSION,
             file_configuration(events, platform=platform, listener=versions.listener, packages=needs.packages),
             cloud_configuration(folder, java, interpreter.spark_home),
+            classes_beside(scenario.script, java, interpreter.spark_home),
             used.configuration if used else {},
             needs.conf,
             plan_configuration(_plans(folder)) if versions.plans else {},

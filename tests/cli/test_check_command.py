@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from jsonschema import Draft7Validator  # type: ignore[import-untyped] # ships no types
+from jsonschema import Draft7Validator  # type: ignore[import-untyped]  # ships no types
 
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts

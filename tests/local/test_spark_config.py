@@ -174,9 +174,8 @@ def test_properties_are_put_together() -> None:
 def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None:
     """An edge comes from an input of its process and goes to its output; what is never told is no edge of it."""
     truth = json.loads(scenarios()[name].truth.read_text())
-    assert (
-        {"processes", "not_told", "told_wrongly"} <= set(truth) <= {"processes", "not_told", "told_wrongly", "not_run"}
-    )
+    always = {"processes", "not_told", "told_wrongly"}
+    assert always <= set(truth) <= always | {"not_run", "declared"}
     never = [entry for entry in truth["not_told"] if "only" not in entry]
     for process in truth["processes"]:
         assert process["output"] not in process["inputs"]
@@ -218,7 +217,7 @@ def test_kept_events_stand_beside_the_truth_they_were_captured_with() -> None:
 
 def test_golden_events_stay_small() -> None:
     """Git keeps about a twentieth of it."""
-    assert sum(path.stat().st_size for path in GOLDEN.rglob("*") if path.is_file()) < 60_000_000
+    assert sum(path.stat().st_size for path in GOLDEN.rglob("*") if path.is_file()) < 85_000_000
 
 
 def test_the_page_on_coverage_is_what_the_events_give() -> None:

@@ -149,3 +149,16 @@ def test_a_scenario_may_not_run_somewhere(tmp_path: Path) -> None:
     path = _write(tmp_path, not_run=[{"only": ["spark4*"], "reason": "no such class"}])
     assert not_run(path, ELSEWHERE) == "no such class"
     assert not_run(path, HERE) is None
+
+
+def test_the_whole_truth_has_what_no_capture_reports(tmp_path: Path) -> None:
+    gaps = [
+        {"edge": ROWS, "reason": "why"},
+        {"output": "out", "inputs": ["in/c"], "reason": "why"},
+        {"output": "unseen", "inputs": ["in/a"], "reason": "why"},
+        {"edge": OTHER, "only": [HERE], "reason": "why"},
+    ]
+    found = {each.output: each for each in Truth.whole(_write(tmp_path, not_told=gaps)).processes}
+    assert found["out"].inputs == {"in/a", "in/b", "in/c"}
+    assert found["out"].edges == _edges(MASKED, OTHER, ROWS)
+    assert found["unseen"].inputs == {"in/a"}

@@ -1,6 +1,7 @@
 """The lake says what the functions say: the whole of it, over all captured events and made-up histories."""
 
 import gzip
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,31 @@ from shared.lineage.graph import LineageGraph
 from spark_pipeline.bronze.ingestion import ingest
 from spark_pipeline.engine.session import prepare
 from spark_pipeline.gold.current_lineage import add_all_up
+from spark_pipeline.gold.impact import DEEPEST
 from spark_pipeline.gold.lineage_document import document_of_lake
 from spark_pipeline.gold.lineage_history import write_history
 from spark_pipeline.pipeline import DONE, Order, run
+from spark_pipeline.silver.quality import failed_tests, refine_quality
 from spark_pipeline.silver.refinement import Meaning, refine
 from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.tables.lake import Lake
-from spark_pipeline.tables.schemas import LAKE, QUARANTINE
+from spark_pipeline.tables.schemas import COVERAGE, IMPACT, LAKE, QUARANTINE
 from tests.spark_pipeline.differential import TEMPLATES, captured, current, history, usable
 from tests.spark_pipeline.files import OF_SPARK
+from tests.support.declared import declared_truth
+from tests.support.golden import FOLDERS
+from tests.support.lineage import dependents
 
 pytestmark = OF_SPARK
 
-NEWEST = ("spark35-ol1.53", "spark35-ol1.53-plan", "dbt-1.54", "airflow-2.11", "python_client-1.54")
+NEWEST = (
+    "spark35-ol1.53",
+    "spark35-ol1.53-plan",
+    "dbt-1.54",
+    "airflow-2.11",
+    "great_expectations-1.24",
+    "python_client-1.54",
+)
 
 
 def test_the_lake_says_what_the_functions_say(
@@ -49,6 +62,7 @@ def test_the_lake_says_what_the_functions_say(
         if step == 0 and in_two_steps:
             ingest(lake, [str(source)], batch=1)
             refine(lake, Meaning(), batch=1, since=0)
+            refine_quality(lake, None, batch=1, since=0)
             add_all_up(lake, Meaning(), batch=1, since=0)
             write_history(lake, Meaning(), batch=1, since=0)
             lake.note(DONE, 1)
@@ -56,13 +70,54 @@ def test_the_lake_says_what_the_functions_say(
     wanted = history(usable(source))
     assert current(lake) == wanted
     document = document_of_lake(lake)
-    assert now(document) == now(document_of("record", [KnownProcess(process=each) for each in wanted]))
+    recorded = document_of("record", [KnownProcess(process=each) for each in wanted])
+    assert now(document) == now(recorded)
+    assert owned(document) == owned(recorded) != {}
+    tests = {row for folder in FOLDERS.values() for row in declared_truth(folder)["tests"]}
+    assert failing(lake, document) == {row[:3] for row in tests if not row[3]}
     assert len(document.edges) + len(document.flows) > len(now(document)), "past edges are there too"
+    assert downstream(document) == {tuple(row) for row in lake.read(IMPACT).select(*REACHED).collect()}
     assert lake.read(QUARANTINE).count() == made.broken
     versions = {table.name: lake.version(table) for table in LAKE}
     done = run(lake, Order(sources=(str(source),)))
     assert {table.name: lake.version(table) for table in LAKE} == versions
     assert not any(count for stage in done for count in stage.counts.values())
+
+
+REACHED = ("source", "source_column", "target", "target_column", "depth")
+
+
+def downstream(document: LineageDocument) -> set[tuple[object, ...]]:
+    """What depends on each column, by the walk that tests/viewer/test_questions.py holds the page to."""
+    names = [each.qualified_name for each in document.datasets]
+    ends = [(names[each.dataset], each.name) for each in document.columns]
+    now = LineageGraph(document, conditions=True).edges
+    traced = {end for edge in map(document.edges.__getitem__, now) for end in (edge.input, edge.output)}
+    return {
+        (*ends[start], *ends[target], depth)
+        for start, reached in dependents(document, conditions=True).items()
+        for target, depth in reached.items()
+        if target != start and target in traced and depth <= DEEPEST
+    }
+
+
+def owned(document: LineageDocument) -> dict[str, str]:
+    """The owners of data sets, by qualified name."""
+    return {each.qualified_name: each.owner for each in document.datasets if each.owner}
+
+
+def failing(lake: Lake, document: LineageDocument) -> set[tuple[str, str, str]]:
+    """The failed tests in the lake: data set as events call it, column, test. All views of them agree."""
+    rows = failed_tests(lake).collect()
+    counted = {row["level"]: row for row in lake.read(COVERAGE).where("tests > 0").collect() if row["level"] != "asset"}
+    assert counted["all"]["failing"] == len(rows) < counted["all"]["tests"]
+    by_asset = lake.read(COVERAGE).where("level = 'asset' and failing > 0").collect()
+    assert {row["name"]: row["failing"] for row in by_asset} == Counter(row["qualified_name"] for row in rows)
+    names = [each.qualified_name for each in document.datasets]
+    assert {(names[each.dataset], each.column, each.name) for each in document.failed_tests} == {
+        (row["qualified_name"], row["column"], row["name"]) for row in rows if row["qualified_name"] in names
+    }
+    return {(row["dataset"], row["column"], row["name"]) for row in rows}
 
 
 def now(document: LineageDocument) -> set[tuple[object, ...]]:

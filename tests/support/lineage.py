@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from shared.lineage.building import TABLE, Interval, KnownProcess, document_of
 from shared.lineage.document import LineageDocument
+from shared.lineage.graph import valid
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Origin, Process
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -109,3 +110,28 @@ def searched() -> LineageDocument:
         process("b", "raw/orders", "clean/sales_orders", edge("raw/orders.amount", "clean/sales_orders.amount")),
         process("c", "raw/orders", "clean/customers", edge("raw/orders.order_id", "clean/customers.id")),
     )
+
+
+def dependents(document: LineageDocument, *, conditions: bool, at: datetime | None = None) -> dict[int, dict[int, int]]:
+    """By column: everything that depends on it, with its distance. What decides about all rows of a data set reaches
+    each of its columns; see `gold/impact`.
+    """
+    near: dict[int, set[int]] = {}
+    for edge in document.edges:
+        if valid(edge, document, at) and (conditions or edge.is_value):
+            near.setdefault(edge.input, set()).add(edge.output)
+    for number, column in enumerate(document.columns):
+        if not column.name:
+            near.setdefault(number, set()).update(
+                other for other, each in enumerate(document.columns) if each.dataset == column.dataset and each.name
+            )
+    return {start: _away(start, near) for start in range(len(document.columns))}
+
+
+def _away(start: int, near: dict[int, set[int]]) -> dict[int, int]:
+    found, frontier, distance = {start: 0}, {start}, 0
+    while frontier:
+        distance += 1
+        frontier = {end for node in frontier for end in near.get(node, ())} - found.keys()
+        found |= dict.fromkeys(frontier, distance)
+    return found

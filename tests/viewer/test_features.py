@@ -3,16 +3,21 @@
 import csv
 import io
 import subprocess
+from itertools import combinations
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from msgspec import structs
 
 from cli.viewer.page import FOLDER, page
 from local.toolchain.node import find_node
 from local.toolchain.stamp import ROOT
+from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.document import FailedTest
 from shared.lineage.exports import as_dot, as_mermaid
 from shared.lineage.selection import Question, select
+from shared.model import EdgeKind
 from tests.support.lineage import document, drawn, edge, process
 from tests.viewer.browser.driver import Browser, installed
 from tests.viewer.estate import STORE, estate
@@ -292,7 +297,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_no_serious_finding_of_axe_and_six_pictures(browser: Browser, file: Path, dark: bool) -> None:
+def test_no_serious_finding_of_axe_and_pictures_to_look_at(browser: Browser, file: Path, dark: bool) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     states = {
         "start": "",
@@ -301,6 +306,9 @@ def test_no_serious_finding_of_axe_and_six_pictures(browser: Browser, file: Path
         "process": at(asset=CUSTOMERS, process="throughline:load_customers"),
         "changes": at(asset=CUSTOMERS, compare="2026-11-22T12:00:00Z", open=CUSTOMERS),
         "estate": at(view="estate", group="zone"),
+        "impact": at(asset=CUSTOMERS, view="impact"),
+        "unknown": at(asset="nowhere"),
+        "no-time": at(asset=CUSTOMERS, at="yesterday"),
     }
     browser.open(file, dark=dark)
     for name, state in states.items():
@@ -323,20 +331,92 @@ def test_an_unknown_asset_and_a_broken_file_say_what_to_do(browser: Browser, fil
     assert "Make it again" in browser.texts("[role=alert]")[0]
 
 
-def test_a_large_picture_is_on_a_canvas(browser: Browser, tmp_path: Path) -> None:
+COLOURS = """() => {
+  const canvas = document.querySelector("#canvas");
+  if (canvas.hidden) return [];
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const found = new Set();
+  for (let place = 0; place < data.length; place += 4) found.add(data.slice(place, place + 3).join(" "));
+  return ["identity", "mask", "condition", "line"].filter((name) => {
+    const text = getComputedStyle(canvas).getPropertyValue(`--${name}`).trim();
+    return found.has([1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16)).join(" "));
+  });
+}"""
+
+
+@pytest.mark.parametrize("without", [(), ("Worker",)], ids=["laid out in a worker", "in a browser without workers"])
+def test_a_large_picture_is_on_a_canvas(browser: Browser, tmp_path: Path, without: tuple[str, ...]) -> None:
+    copies, masks, conditions = range(150), range(150, 300), range(300, 450)
+    decides = EdgeKind.INDIRECT
     star = document(
-        *(process(f"p{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c")) for number in range(450))
+        *(process(f"p{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c")) for number in copies),
+        *(process(f"m{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c", masked=True)) for number in masks),
+        *(
+            process(f"c{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c", kind=decides))
+            for number in conditions
+        ),
     )
     (tmp_path / "page.html").write_bytes(page(star))
-    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/hub"))
-    painted = """() => {
-      const canvas = document.querySelector("#canvas");
-      if (canvas.hidden) return 0;
-      return new Set(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data).size;
-    }"""
-    assert browser.run(painted) > 5
+    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/hub"), without=without)
+    assert browser.run(COLOURS) == ["line"]
     assert browser.run("() => document.querySelectorAll('[role=treeitem]').length") > 450
-    assert browser.problems == []
+    browser.go(at(asset="file:///lake/hub", column="c", conditions="1"))
+    browser.press("+", "+", "+", "+", "+", "+")
+    assert browser.run(COLOURS) == ["identity", "mask", "condition"]
+    assert bool([each for each in browser.requests if each.startswith("blob:")]) == (not without)
+    assert [each for each in browser.problems if "getImageData" not in each] == [], "this test reads the pixels"
+
+
+def test_failed_quality_tests_are_marked_and_listed(browser: Browser, tmp_path: Path) -> None:
+    known = document(process("p", "raw", "clean", edge("raw.a", "clean.a")))
+    number = next(place for place, each in enumerate(known.datasets) if each.name == "clean")
+    failed = (FailedTest(number, "a", "not_null", severity="error"), FailedTest(number, "", "row_count"))
+    (tmp_path / "page.html").write_bytes(page(structs.replace(known, failed_tests=failed)))
+    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean"))
+    assert browser.texts(".card .failed-tests text") == ["✗ 2"]
+    assert browser.texts("ul.failed-tests li") == ["a: not_null (error)", "row_count"]
+    assert [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}] == []
+
+
+def test_badges_do_not_lie_on_each_other(browser: Browser, tmp_path: Path) -> None:
+    wide = document(
+        *(
+            process(
+                f"p{number}",
+                "a b",
+                f"t{number}",
+                *(edge(f"{name}.c{one}", f"t{number}.c", "AGGREGATION") for name in ("a", "b") for one in range(4)),
+            )
+            for number in range(3)
+        )
+    )
+    (tmp_path / "page.html").write_bytes(page(wide))
+    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/t0", column="c"))
+    boxes = browser.run(
+        """() => [...document.querySelectorAll(".badge")].map((each) => {
+          const { left, right, top, bottom } = each.getBoundingClientRect();
+          return [left, right, top, bottom];
+        })"""
+    )
+    assert len(boxes) == 8
+    over = [
+        (one, other)
+        for one, other in combinations(boxes, 2)
+        if one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+    ]
+    assert over == []
+
+
+def test_the_list_has_expressions_and_the_conditions_of_all_rows(browser: Browser, tmp_path: Path) -> None:
+    made = structs.replace(edge("raw.a", "clean.c", "TRANSFORMATION"), expressions=("upper(a)",))
+    filtered = edge("raw.b", "clean.", kind=EdgeKind.INDIRECT)
+    known = [KnownProcess(process=process("p", "raw", "clean", made, filtered))]
+    (tmp_path / "page.html").write_bytes(page(document_of("record", known, expressions=True)))
+    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean", column="c", conditions="1"))
+    items = browser.texts("[role=treeitem][data-dataset] > span")
+    assert items == ["lake/raw.a (transformation: upper(a))", "lake/raw.b (condition, all rows)"]
+    browser.go(at(asset="file:///lake/clean", column="c"))
+    assert browser.texts("[role=treeitem][data-dataset] > span") == items[:1]
 
 
 def test_dot_and_mermaid_pass_their_own_parsers(browser: Browser) -> None:

@@ -10,7 +10,7 @@ import pytest
 from cli.viewer.page import page
 from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
 from shared.lineage.selection import Question, select
-from tests.support.lineage import drawn
+from tests.support.lineage import dependents, drawn
 from tests.viewer.browser.driver import Browser
 
 QUESTIONS = 200
@@ -126,25 +126,25 @@ def test_the_page_shows_what_is_there(browser: Browser, tmp_path: Path, seed: in
     assert browser.problems == []
 
 
-def test_impact_is_everything_downstream(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("conditions", [False, True], ids=["values", "and conditions"])
+def test_impact_is_everything_downstream(browser: Browser, tmp_path: Path, conditions: bool) -> None:
+    """By the same walk that tests/spark_pipeline/test_differential.py holds `gold/impact` to."""
     document = drawn(11, tables=14, processes=24)
     file = tmp_path / "page.html"
     file.write_bytes(page(document))
     browser.open(file)
-    values = {
-        (each.input, each.output)
-        for each in document.edges
-        if each.kind is not Kind.CONDITION and valid(each, document, None)
-    }
+    reached = dependents(document, conditions=conditions)
     for number, column in enumerate(document.columns):
         if not column.name:
             continue
         name = document.datasets[column.dataset].qualified_name
-        browser.go(urlencode({"asset": name, "column": column.name, "view": "impact"}))
+        state = {"asset": name, "column": column.name, "view": "impact", "conditions": "1" if conditions else ""}
+        browser.go(urlencode({key: value for key, value in state.items() if value}))
         wanted: dict[str, set[str]] = {}
-        for each in walked(number, values, None):
+        for each in reached[number]:
             other = document.columns[each]
             if other.dataset != column.dataset:
-                wanted.setdefault(document.datasets[other.dataset].qualified_name, set()).add(other.name)
+                names = wanted.setdefault(document.datasets[other.dataset].qualified_name, set())
+                names |= {other.name} - {""}
         found = {name: set(columns) for name, columns in browser.run(READ)["impact"]}
         assert found == wanted

@@ -79,11 +79,10 @@ def check(
 def _rules(place: str) -> Rules:
     """The rules with their policies; ends the command where there are none, or they are wrong."""
     try:
-        if found := file(place):
-            return parse_policies(found.text, found.place)
+        found = file(place) or fail("no file of policies is named: give its path", code=2)
+        return parse_policies(found.text, found.place)
     except (Misconfigured, ValueError) as error:
         fail(str(error), code=2)
-    fail("no file of policies is named: give its path", code=2)
 
 
 def _number(document: LineageDocument, rules: Rules, dataset: str) -> int:

@@ -1,4 +1,6 @@
-"""`throughline lake coverage`: where lineage is missing, and where the catalog's documentation is."""
+"""`throughline lake coverage`: where lineage is missing, which quality tests fail, and how complete the catalog's
+documentation is.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -40,7 +42,8 @@ def coverage(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Show how much of what runs has lineage, worst first; or how completely the catalog documents it.
+    """Show how much of what runs has lineage, worst first, and failed quality tests; or how completely the catalog
+    documents it.
 
     By job and owner: how many runs of Spark are exact by plan, and how many have the listener's columns alone, because
     their job runs without throughline-plan.jar.
@@ -67,13 +70,38 @@ def coverage(
         rows = lake.read(COVERAGE).where(f"level = '{level}'").drop("batch", "level")
         order = [f.desc("by_listener"), f.desc("runs")] if level in _OF_RUNS else [f.asc("score")]
         show_rows(rows.orderBy(*order, "name"), _NARROW.get(level, _DATA_SETS), wide=wide, as_json=as_json)
+        if not as_json and level not in _OF_RUNS:
+            _show_failed_tests(lake, wide=wide)
 
 
+MAX_FAILED_TESTS = 20
 _OF_RUNS = ("owner", "job")
-_DATA_SETS = ("name", "assets", "linked", "columns", "traced", "score")
+_DATA_SETS = ("name", "assets", "linked", "columns", "traced", "failing", "score")
 _RUNS = ("name", "runs", "failed", "exact", "by_listener")
 _NARROW = {**dict.fromkeys(_OF_RUNS, _RUNS), "all": (*_DATA_SETS, *_RUNS[1:])}
 _LEVELS = ("asset", "store", "owner", "job", "all")
+
+
+def _show_failed_tests(lake: "Lake", *, wide: bool) -> None:
+    """Print the quality tests whose last result is a failure, the latest first."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
+
+    from spark_pipeline.silver.quality import failed_tests  # noqa: PLC0415 - the same
+    from spark_pipeline.tables.encoding import moment  # noqa: PLC0415 - the same
+
+    rows = failed_tests(lake).withColumn("at", f.unix_micros("at"))
+    found = rows.orderBy(f.desc("at"), "qualified_name", "column", "name").limit(MAX_FAILED_TESTS + 1).collect()
+    if not found:
+        return
+    out.print("\nFailed quality tests:")
+    columns = tuple(map(text_column, ("data set", "column", "test", "job", "failed")))
+    table = [
+        [row["qualified_name"], row["column"], row["name"], row["job"], f"{moment(row['at']):%Y-%m-%d %H:%M}"]
+        for row in found[:MAX_FAILED_TESTS]
+    ]
+    print_table(columns, table, wide=wide)
+    if len(found) > MAX_FAILED_TESTS:
+        note("more", f"only the latest {MAX_FAILED_TESTS} are shown: the table silver/quality has all")
 
 
 def _rules_in(path: Path | None) -> ScoreRules:

@@ -21,6 +21,7 @@ from shared.announcing.rounds import watch as watch_round
 from shared.bootstrap import Worker, watch_rules, watching
 from shared.errors import Misconfigured
 from shared.settings.kinds import file
+from shared.watching.comparing.rhythm import overdue
 from shared.watching.comparing.snapshot import Snapshot, snapshot_of
 from shared.watching.messages import Message
 from shared.watching.rendering import lines
@@ -91,10 +92,14 @@ def _options(parts: Worker, rules: Path | None) -> WatchOptions:
 
 
 def _lake(root: str) -> Snapshot:
+    """The snapshot of a lake. What is overdue, is so at the time of its last event: it knows nothing later."""
     with opened_lake(root, engine=EngineName.auto) as opened:
         from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+        from spark_pipeline.gold.starts import newest_event, starts_in  # noqa: PLC0415 - the same
 
-        return snapshot_of(document_of_lake(opened))
+        now = newest_event(opened)
+        late = (overdue(process, starts, now) for process, starts in starts_in(opened).items()) if now else ()
+        return snapshot_of(document_of_lake(opened), overdue=tuple(each for each in late if each))
 
 
 def _go_on(parts: Worker, options: WatchOptions, look: Callable[[], Snapshot], *, as_json: bool) -> None:

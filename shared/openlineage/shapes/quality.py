@@ -1,8 +1,9 @@
 """Facets of data quality: what was tested and measured of a data set.
 
 DataQualityAssertionsDatasetFacet 1-1-0, DataQualityMetricsDatasetFacet 1-0-0 and DataQualityMetricsInputDatasetFacet
-1-0-3. Producers send them among an input's facets, and among a data set's own. Lineage does not need them; the lake has
-them in `silver/quality`.
+1-0-3. Producers send them among an input's facets, and among a data set's own. Great Expectations' action (openlineage-
+integration-common 1.54) has a facet of its own for tests. Lineage does not need them; the lake has them in
+`silver/quality`.
 """
 
 from typing import Annotated
@@ -29,6 +30,22 @@ class Assertions(Wire, frozen=True):
     """The tests of a data set."""
 
     assertions: Annotated[tuple[Assertion, ...], AssertionsOf] | None = None
+
+
+class Expectation(Wire, frozen=True):
+    """A test of Great Expectations and its result. `success` is a text where the result is numpy's bool, which
+    OpenLineage's client cannot write: such a result is not known.
+    """
+
+    expectation_type: Name
+    success: bool | Name | None = None
+    column: ColumnName | None = None
+
+
+class Expectations(Wire, frozen=True):
+    """The tests of a data set by Great Expectations."""
+
+    assertions: Annotated[tuple[Expectation, ...], AssertionsOf] | None = None
 
 
 class ColumnMetrics(Wire, frozen=True):

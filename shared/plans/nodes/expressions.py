@@ -15,6 +15,7 @@ from shared.plans.nodes.flow import (
     SUMMARY,
     Flow,
     Step,
+    StructureFlow,
     after,
     through,
     united,
@@ -79,6 +80,8 @@ def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
         elif name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
             common = {_common_id(each): flow_of(each["child"], known, plans, outer) for each in nodes(at.get("defs"))}
             waiting.append((at["child"], step, {**known, **common}))
+        elif name == "GetStructField" and kind(_chained(at)[0]) == "AttributeReference":
+            found.add(_field_of_column(at, known, plans, outer), after(step, CHANGE))
         elif "replacement" in at:  # Spark replaces it by this: its own arguments stand there too
             waiting.append((at["replacement"], after(step, CHANGE), known))
         elif name in _SUBQUERIES:
@@ -116,6 +119,35 @@ def _column(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
     if found is None:
         plans.unknown("a column without a source")
     return found or NOTHING
+
+
+def _chained(node: Node) -> tuple[Node, list[int]]:
+    """What a chain such as `a.b.c` starts from, and the places of the fields on the way."""
+    places: list[int] = []
+    while kind(node) == "GetStructField" and isinstance(node.get("child"), dict):
+        places.insert(0, int(node.get("ordinal", 0)))
+        node = node["child"]
+    return node, places
+
+
+def _field_of_column(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
+    """Of a field of a column: of that field alone where a plan below made the structure."""
+    column, places = _chained(node)
+    flow = _column(column, columns, plans, outer)
+    for place in places:
+        if isinstance(flow, StructureFlow) and place < len(flow.fields):
+            flow = flow.fields[place]
+    return flow
+
+
+def flow_of_named(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
+    """As `flow_of`; of a structure that is made here also the flow of each field."""
+    whole = flow_of(node, columns, plans, outer)
+    made = node.get("child") if kind(node) == "Alias" else node
+    if not isinstance(made, dict) or kind(made) != "CreateNamedStruct" or not whole:
+        return whole
+    values = list(nodes(made.get("children")))[1::2]
+    return StructureFlow(whole, [flow_of_named(each, columns, plans, outer) for each in values])
 
 
 def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> tuple[Flow, ...]:
@@ -163,7 +195,9 @@ def _aggregate(node: Node) -> Parts:
     if name in {"MaxBy", "MinBy"} and isinstance(function, dict):
         return [*found, *parts(function.get("valueExpr"), SUMMARY), *parts(function.get("orderingExpr"), DECIDES)]
     step = COUNTED if name in {"Count", "CountIf", "ApproxCountDistinct", "HyperLogLogPlusPlus"} else SUMMARY
-    return [*found, *((each, step) for each, _ in _arguments(function or {}))]
+    arguments = dict(function) if isinstance(function, dict) else {}
+    found += parts(arguments.pop("orderExpressions", None), DECIDES)
+    return [*found, *((each, step) for each, _ in _arguments(arguments))]
 
 
 def _window(node: Node) -> Parts:
@@ -190,6 +224,19 @@ def _field(node: Node) -> Parts:
     return parts(made, CHANGE)
 
 
+def _window_of_time(node: Node) -> Parts:
+    """Of an end of a window of time: Spark computes it by cases of the time, which alone it is made of."""
+    times: list[Node] = []
+    waiting = list(nodes(node.get("child")))
+    while waiting:
+        at = waiting.pop()
+        if kind(at) == kind(node):
+            times += nodes(at.get("child"))
+        else:
+            waiting += [each for value in at.values() for each in nodes(value)]
+    return parts(times or node.get("child"), CHANGE)
+
+
 def _child(node: Node) -> Parts:
     return parts(node.get("child"), COPY)
 
@@ -198,6 +245,7 @@ _RULES: Mapping[str, Callable[[Node], Parts]] = {
     "Alias": _child,
     "OuterReference": lambda node: parts(node.get("e"), COPY),
     "SortOrder": _child,
+    "SQLScalarFunction": _child,  # its body: the arguments stand in it where it uses them
     "CaseWhen": _case,
     "If": lambda node: [
         *parts(node.get("predicate"), DECIDES),
@@ -208,6 +256,7 @@ _RULES: Mapping[str, Callable[[Node], Parts]] = {
     "AggregateExpression": _aggregate,
     "WindowExpression": _window,
     "GetStructField": _field,
+    "PreciseTimestampConversion": _window_of_time,
     "ArrayFilter": _filter,
     "MapFilter": _filter,
     "LambdaFunction": lambda node: parts(node.get("function"), COPY),

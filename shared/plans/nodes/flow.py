@@ -3,7 +3,7 @@
 The words are those of OpenLineage's column lineage facet 1-2-0.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -47,6 +47,14 @@ Flow = Mapping[Source, frozenset[Step]]
 """All sources of a column, or of all rows, with their steps."""
 
 NOTHING: Flow = MappingProxyType({})
+
+
+class StructureFlow(dict[Source, frozenset[Step]]):
+    """The flow of a structure that the plan makes, with the flow of each of its fields."""
+
+    def __init__(self, whole: Flow, fields: Sequence[Flow]) -> None:
+        super().__init__(whole)
+        self.fields = tuple(fields)
 
 
 def after(step: Step, before: Step) -> Step:

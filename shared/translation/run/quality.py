@@ -1,7 +1,7 @@
 """Data quality in one event: the tests of its data sets with their results, and what was measured of them.
 
 Producers send both among an input's own facets (dbt, Great Expectations) or among a data set's. The specification has
-them for inputs; those of outputs count alike.
+them for inputs; those of outputs count alike. Tests of Great Expectations have a facet of its own.
 """
 
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import msgspec
 
 from shared.openlineage.run import MergedDataset
-from shared.openlineage.shapes.quality import Assertions, ColumnMetrics, Metrics
-from shared.openlineage.wire import Dataset, RunEvent
+from shared.openlineage.shapes.quality import Assertions, ColumnMetrics, Expectations, Metrics
+from shared.openlineage.wire import Dataset, Quality, RunEvent
 from shared.secrets import text_without_secrets
 from shared.translation.run.datasets import Place
 
@@ -45,7 +45,7 @@ def quality_results(body: RunEvent, place: Place) -> tuple[QualityResult, ...]:
     """All results in an event, sorted, each once. `place` names its data sets."""
     found: set[QualityResult] = set()
     for dataset in _datasets(body):
-        results = [each for tested, measured in _facets(dataset) for each in _results(tested, measured)]
+        results = [each for parts in _parts(dataset) for each in _results(*parts)]
         if results:
             asset = place.asset(_named(dataset))
             names = {"qualified_name": asset.qualified_name, "namespace": asset.namespace, "dataset": asset.name}
@@ -57,10 +57,9 @@ def _datasets(body: RunEvent) -> tuple[Dataset, ...]:
     return (*(body.inputs or ()), *(body.outputs or ()))
 
 
-def _facets(dataset: Dataset) -> Iterator[tuple[Assertions | None, Metrics | None]]:
-    for facets in (dataset.input_facets, dataset.facets):
-        if facets and (facets.data_quality_assertions or facets.data_quality_metrics):
-            yield facets.data_quality_assertions, facets.data_quality_metrics
+def _parts(dataset: Dataset) -> Iterator[Quality]:
+    """What an input's facets and a data set's own say."""
+    return (facets.quality for facets in (dataset.input_facets, dataset.facets) if facets)
 
 
 def _named(dataset: Dataset) -> MergedDataset:
@@ -69,7 +68,9 @@ def _named(dataset: Dataset) -> MergedDataset:
     return MergedDataset(namespace=dataset.namespace, name=dataset.name, symlinks=tuple(sorted(others)))
 
 
-def _results(tested: Assertions | None, measured: Metrics | None) -> Iterator[QualityResult]:
+def _results(
+    tested: Assertions | None, expected: Expectations | None, measured: Metrics | None
+) -> Iterator[QualityResult]:
     for each in (tested.assertions or ()) if tested else ():
         yield QualityResult(
             qualified_name="",
@@ -83,6 +84,17 @@ def _results(tested: Assertions | None, measured: Metrics | None) -> Iterator[Qu
             expected=_clean(each.expected),
             actual=_clean(each.actual),
         )
+    for expectation in (expected.assertions or ()) if expected else ():
+        if isinstance(expectation.success, bool):
+            yield QualityResult(
+                qualified_name="",
+                namespace="",
+                dataset="",
+                column=expectation.column or "",
+                kind=TEST,
+                name=_clean(expectation.expectation_type),
+                success=expectation.success,
+            )
     if measured:
         for name, value in (
             ("rowCount", measured.row_count),

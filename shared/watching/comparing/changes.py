@@ -15,6 +15,7 @@ class Topic(StrEnum):
     MASK = "mask"
     OVERDUE = "overdue"
     GATE = "gate"
+    QUALITY = "quality"
 
 
 class Severity(StrEnum):
@@ -48,6 +49,7 @@ class ChangeKind(StrEnum):
     MASK_LOST = "mask_lost"
     JOB_OVERDUE = "job_overdue"
     GATE_BROKEN = "gate_broken"
+    TEST_FAILED = "test_failed"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, order=True):

@@ -6,6 +6,7 @@ from shared.watching.comparing.alignment import aligned
 from shared.watching.comparing.changes import Change, ChangeKind, Severity, Topic
 from shared.watching.comparing.lineage_changes import lineage_changes
 from shared.watching.comparing.mask_changes import mask_changes
+from shared.watching.comparing.quality_changes import quality_changes
 from shared.watching.comparing.schema_changes import renames, schema_changes
 from shared.watching.comparing.snapshot import Snapshot
 from shared.watching.comparing.view import View
@@ -24,6 +25,7 @@ def changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
         *schema_changes(was, now, renamed),
         *lineage_changes(was, now, renamed),
         *mask_changes(was, now, renamed),
+        *quality_changes(was, now),
         *_overdue(before, after, now),
         *_broken(before, after),
     )

@@ -1,9 +1,11 @@
-"""A job's own rhythm, from the times at which it has started: when the next start is due."""
+"""A job's own rhythm, from the times at which it has started: when the next start is due, and whether it is overdue."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
+
+from shared.watching.comparing.snapshot import Overdue
 
 MIN_STARTS = 5
 """So many starts it takes to know a rhythm."""
@@ -15,9 +17,28 @@ _WEEK = timedelta(days=7)
 _LEAST_PATIENCE = timedelta(minutes=15)
 _SAME_TIME = timedelta(hours=1)
 """So far two starts may lie apart that count as one of the week's."""
+_ONE_START = timedelta(minutes=10)
+"""Starts that lie this close together are one: a job often writes a table in several steps."""
 
 
 _MIN_OF_WEEK = 2
+
+
+def overdue(process: str, starts: Iterable[datetime], now: datetime) -> Overdue | None:
+    """That a process (its qualified name) has not started by now when its rhythm says; `starts` are sorted."""
+    apart = _apart(starts)
+    when = due(apart)
+    return Overdue(process=process, last_start=apart[-1], due=when) if when is not None and when < now else None
+
+
+def _apart(starts: Iterable[datetime]) -> tuple[datetime, ...]:
+    found: list[datetime] = []
+    last = None
+    for start in starts:
+        if last is None or start - last > _ONE_START:
+            found.append(start)
+        last = start
+    return tuple(found)
 
 
 def due(starts: Sequence[datetime]) -> datetime | None:

@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 from msgspec import structs
 
-from shared.lineage.document import NOT_SET, Health, LineageDocument
+from shared.lineage.document import NOT_SET, FailedTest, Health, LineageDocument
 
 FORMAT = 1
 
@@ -60,18 +60,28 @@ def _timeless(document: LineageDocument) -> LineageDocument:
     }
     processes = tuple(
         structs.replace(
-            each, health=Health.GOOD, last_run="", first_seen=NOT_SET, last_seen=NOT_SET, statement="", operations=()
+            each,
+            health=Health.GOOD,
+            last_run="",
+            first_seen=NOT_SET,
+            last_seen=NOT_SET,
+            statement="",
+            operations=(),
+            description="",
         )
         for each in document.processes
     )
+    failed = {FailedTest(each.dataset, each.column, each.name) for each in document.failed_tests}
     return structs.replace(
         document,
         history=False,
         times=(),
+        datasets=tuple(structs.replace(each, description="") for each in document.datasets),
         processes=processes,
         flows=tuple(sorted(flows)),
         edges=tuple(sorted(edges)),
         tags=(),
+        failed_tests=tuple(sorted(failed)),
     )
 
 

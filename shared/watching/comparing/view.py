@@ -65,6 +65,11 @@ class View:
         return {self.key(number): number for number in range(len(self.document.columns))}
 
     @cached_property
+    def failed_tests(self) -> frozenset[tuple[DatasetKey, str, str]]:
+        """The quality tests that fail: data set, column (empty: the whole data set) and test."""
+        return frozenset((self._keys[each.dataset], each.column, each.name) for each in self.document.failed_tests)
+
+    @cached_property
     def sources(self) -> dict[DatasetKey, dict[DatasetKey, set[str]]]:
         """By data set that is written: the data sets that it is made of, each with the processes between them."""
         found: dict[DatasetKey, dict[DatasetKey, set[str]]] = {}

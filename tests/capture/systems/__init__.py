@@ -7,7 +7,7 @@ from types import MappingProxyType
 from tests.capture.systems.databricks import databricks
 from tests.capture.systems.kafka import kafka
 from tests.capture.systems.postgres import postgres
-from tests.capture.systems.pythons import airflow, dbt, python_client
+from tests.capture.systems.pythons import airflow, dbt, great_expectations, python_client
 from tests.capture.systems.system import System, SystemsError
 
 __all__ = ["SYSTEMS", "System", "SystemsError", "system"]
@@ -17,6 +17,7 @@ SYSTEMS: Mapping[str, Callable[[], AbstractContextManager[System]]] = MappingPro
         "airflow": airflow,
         "databricks": databricks,
         "dbt": dbt,
+        "great_expectations": great_expectations,
         "kafka": kafka,
         "postgres": postgres,
         "python_client": python_client,

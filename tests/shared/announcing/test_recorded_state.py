@@ -13,8 +13,10 @@ from shared.lineage.document import LineageDocument
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import recorded_processes
 from shared.storage.memory import MemoryStorage
+from shared.watching.comparing.changes import Topic
 from shared.watching.comparing.comparison import changes
 from shared.watching.comparing.snapshot import BrokenGate, packed
+from shared.watching.messages import messages
 from shared.watching.rules import Channel, ChannelKind, Rule, Rules
 from tests.faults.scheduler import Scheduler
 from tests.faults.watching import FaultyChannel
@@ -65,6 +67,29 @@ def test_another_run_of_the_same_lineage_is_the_same_state() -> None:
     before = packed(recorded_snapshot(storage, at(1)))
     run(storage, "two", 30, "a", "b")
     assert packed(recorded_snapshot(storage, at(31))) == before
+
+
+def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_message_goes() -> None:
+    storage = MemoryStorage()
+    owned = {"owners": [{"name": "team:crm"}, {"name": "ann"}]}
+    for minute, columns in ((0.0, ("a", "b")), (30.0, ("a",))):
+        edges = columns_of({each: [source("raw", each, IDENTITY)] for each in columns})
+        written = dataset("clean", schema=schema(*columns), columnLineage=edges, ownership=owned)
+        seen = dataset("raw", schema=schema("a", "b"))
+        event = body(run=f"r{minute}", application=f"r{minute}", minute=minute, inputs=[seen], outputs=[written])
+        for place in post(storage, packed_event(event)):
+            settle(storage, place)
+        publish(storage, MemoryCatalog(), how(Clock()))
+        if not minute:
+            before = recorded_snapshot(storage, at(1))
+    found = messages(before, recorded_snapshot(storage, at(31)), comparison="x", now=Clock().at)
+    (dropped,) = (each for each in found if each.topic is Topic.SCHEMA)
+    assert (dropped.subject.owner, dropped.owners) == ("ann, team:crm", ("ann", "team:crm"))
+    rules = Rules(
+        channels=(Channel(name="crm", kind=ChannelKind.FILE),),
+        rules=(Rule(owners=("team:crm",), to=("crm",)),),
+    )
+    assert rules.channels_for(dropped) == ("crm",)
 
 
 def test_readers_that_report_fewer_columns_by_turns_are_no_change() -> None:

@@ -11,6 +11,7 @@ from shared.atlas.entities import PLACED, AssetEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.documentation import AtlasDocumentation, documentation_of
 from shared.catalog.port import AssetKey
+from shared.catalog.rate_limiter import RateLimiter
 from shared.catalog.transport import RetryPolicy, SteadyAtlasClient
 from shared.completeness.documentation import Documentation
 from tests.plugins.atlas import V2
@@ -66,7 +67,7 @@ def test_what_people_wrote_is_read(v2: V2) -> None:
     assert found == {
         "bare": Documentation(),
         "described": Documentation(described=True, columns=3, described_columns=1),
-        "placed": Documentation(),
+        "placed": Documentation(placed=True),
         "owned": Documentation(owned=True, tagged=True, columns=1),
     }
 
@@ -91,6 +92,31 @@ def test_many_data_sets_take_few_calls(v2: V2, monkeypatch: pytest.MonkeyPatch) 
     assert len(found) == 250
     assert {each.columns for each in found.values()} == {3}
     assert calls <= 25
+
+
+@pytest.mark.catalogs("local")
+def test_reading_keeps_the_call_rate(v2: V2) -> None:
+    """Five calls for 200 data sets with long names, at two a second: two at once, then one each half second."""
+    waits: list[float] = []
+    clock = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal clock
+        waits.append(seconds)
+        clock += seconds
+
+    limiter = RateLimiter(2, clock=lambda: clock, sleep=sleep)
+    client = SteadyAtlasClient(
+        v2.endpoint,
+        BasicAuthentication(v2.user, v2.password),
+        retry_policy=RetryPolicy(tries=1, max_pause=2),
+        rate_limiter=limiter,
+    )
+    files = [_file(f"{'long' * 25}{number:03}") for number in range(200)]
+    for start in range(0, len(files), 50):
+        AtlasCatalog(_client(v2)).create_assets(files[start : start + 50])
+    assert len(dict(AtlasDocumentation(client).documentation(each.key for each in files))) == len(files)
+    assert waits == [0.5] * 3
 
 
 @pytest.mark.catalogs("local")
@@ -123,7 +149,7 @@ def test_what_is_deleted_meanwhile_is_left_out(v2: V2, monkeypatch: pytest.Monke
         (
             {"attributes": {"description": PLACED, "userDescription": "Orders"}},
             [],
-            Documentation(described=True),
+            Documentation(described=True, placed=True),
         ),
         ({"attributes": {"description": "  "}}, [], Documentation()),
         (

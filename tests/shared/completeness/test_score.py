@@ -5,8 +5,10 @@ from datetime import timedelta
 import pytest
 
 from shared.completeness.documentation import Documentation
-from shared.completeness.rules_file import WrongScoreRulesError, parse_score_rules
+from shared.completeness.rules_file import OF_OTHERS, WrongScoreRulesError, parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, DEFAULT_WEIGHTS, Part, ScoreRules, lacking, parts_of, score
+from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file.keys import TABLES
 
 FULL = Documentation(described=True, owned=True, tagged=True, columns=4, described_columns=4)
 
@@ -94,3 +96,26 @@ description = true
 def test_a_wrong_file_is_refused(text: str, part: str) -> None:
     with pytest.raises(WrongScoreRulesError, match=part):
         parse_score_rules(text, "rules.toml")
+
+
+GOVERNANCE = """\
+unknown = "warn"
+
+[[tag]]
+classification = "PII"
+columns = "mail"
+
+[[policy]]
+name = "p"
+columns = "mail"
+no_tag = "PII"
+"""
+
+
+def test_one_file_holds_these_rules_and_those_of_governance() -> None:
+    weights = "[completeness.weights]\nowner = 1\n"
+    assert parse_score_rules(GOVERNANCE + weights, "rules.toml").weights == {Part.OWNER: 1}
+    assert parse_rules(GOVERNANCE + weights, "rules.toml").policies
+    assert frozenset(TABLES) | {"unknown"} == OF_OTHERS
+    with pytest.raises(WrongScoreRulesError, match="line 12: the weight of columns is 'much'"):
+        parse_score_rules(GOVERNANCE + '[completeness.weights]\ncolumns = "much"\n', "rules.toml")

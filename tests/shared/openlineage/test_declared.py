@@ -106,3 +106,11 @@ def test_redaction_keeps_what_is_declared_and_no_value_that_a_test_met() -> None
         assert facets["dataQualityMetrics"]["columnMetrics"] == {"id": {"nullCount": 7.0, "distinctCount": 2.0}}
     assert "abc123xyz789" not in json.dumps(stored)
     assert redacted(decode(redacted(decode(sent)))) == redacted(decode(sent))
+
+
+def test_redaction_keeps_known_results_of_great_expectations_only() -> None:
+    known = {"expectationType": "expect_column_to_exist", "success": False, "column": "id"}
+    assertions = [known, {"expectationType": "expect_column_max_to_be_between", "success": "<<max of ann is 7>>"}]
+    read = {**dataset("/a"), "inputFacets": {"greatExpectations_assertions": {"assertions": assertions}}}
+    stored = json.loads(redacted(decode(packed(body(inputs=[read])))))
+    assert stored["inputs"][0]["inputFacets"] == {"greatExpectations_assertions": {"assertions": [known]}}

@@ -33,6 +33,8 @@ LAMBDA: Json = {
     "arguments": [{"k": "NamedLambdaVariable", "x": [99, 0], "name": "i"}],
 }
 
+TIME: Json = {"k": "PreciseTimestampConversion", "child": A}
+
 
 @pytest.mark.parametrize(
     ("expression", "edges"),
@@ -58,8 +60,16 @@ LAMBDA: Json = {
             },
             {"a>o", "a?o", "b?o"},
         ),
+        (
+            {
+                "k": "PreciseTimestampConversion",
+                "child": call("Subtract", TIME, {"k": "CaseWhen", "branches": [[TIME, TIME]], "elseValue": TIME}),
+            },
+            {"a>o"},
+        ),
         ({"k": "ArrayFilter", "argument": A, "function": LAMBDA}, {"a>o", "a?o", "b?o"}),
         ({"k": "GetStructField", "child": A, "ordinal": 1}, {"a>o"}),
+        ({"k": "SQLScalarFunction", "inputs": [A, C], "child": call("Upper", B)}, {"b>o"}),
         (
             {"k": "GetStructField", "child": call("CreateNamedStruct", LITERAL, A, LITERAL, B), "ordinal": 1},
             {"b>o"},
@@ -80,6 +90,10 @@ def _aggregated(function: Json, **more: object) -> Json:
         (_aggregated(call("Sum", A)), {"a>o", "b?"}),
         (_aggregated(call("Count", A)), {"a>o*", "b?"}),
         (_aggregated(call("Sum", A), filter=C), {"a>o", "c?o", "b?"}),
+        (
+            _aggregated({"k": "ListAgg", "child": A, "orderExpressions": [{"k": "SortOrder", "child": C}]}),
+            {"a>o", "c?o", "b?"},
+        ),
         (_aggregated({"k": "MaxBy", "valueExpr": A, "orderingExpr": C}), {"a>o", "c?o", "b?"}),
     ],
 )
@@ -136,6 +150,11 @@ def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
             {"leftGroup": [A], "rightGroup": [X], "outputObjAttr": column(30, "z")},
             {"a>z", "b>z", "x>z", "y>z", "a?", "x?"},
         ),
+        (
+            "CoGroup",
+            {"leftDeserializer": call("NewInstance", B), "rightDeserializer": X, "outputObjAttr": column(30, "z")},
+            {"b>z", "x>z"},
+        ),
     ],
 )
 def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
@@ -169,6 +188,9 @@ def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
             {"groupingAttributes": [A], "functionExpr": call("PythonUDF", A, B), "output": [X]},
             {"a>x", "b>x", "a?"},
         ),
+        ("FlatMapGroupsInPandasWithState", {"functionExpr": call("PythonUDF", A), "outputAttrs": [X]}, {"a>x"}),
+        ("TypedFilter", {"deserializer": {"k": "InitializeJavaBean", "setters": [B]}}, {"a>a", "b>b", "b?"}),
+        ("TypedFilter", {"deserializer": {"k": "InitializeJavaBean"}}, {"a>a", "b>b", "a?", "b?"}),
     ],
 )
 def test_one_source(kind: str, fields: Json, edges: set[str]) -> None:

@@ -1,16 +1,17 @@
 """What changed between two states of lineage: schemas, sources, masks; renames are one change."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from shared.lineage.document import Kind
+from shared.lineage.failures import Failure, with_failures
 from shared.watching.comparing.changes import Change, ChangeKind, Severity
 from shared.watching.comparing.column_types import same, widens
 from shared.watching.comparing.comparison import changes
-from shared.watching.comparing.rhythm import due
+from shared.watching.comparing.rhythm import due, overdue
 from shared.watching.comparing.snapshot import (
     BrokenGate,
     Overdue,
@@ -21,6 +22,7 @@ from shared.watching.comparing.snapshot import (
     unpacked,
 )
 from shared.watching.comparing.view import View
+from shared.watching.messages import messages
 from tests.support.states import name_of, state
 
 JOBS = {
@@ -305,6 +307,48 @@ def test_a_job_without_rhythm_is_never_due() -> None:
     chance = random.Random(3)
     assert due(sorted(MONDAY + chance.random() * 30 * DAY for _ in range(30))) is None
     assert due([MONDAY + number * HOUR for number in range(4)]) is None
+
+
+@pytest.mark.parametrize(
+    ("hours", "expected"),
+    [((0, 24, 48, 72, 96), True), ((0, 24, 48, 72), False), ((0, 24, 48, 72, 96, 130), False)],
+)
+def test_a_job_is_overdue_by_its_own_starts(hours: tuple[int, ...], expected: bool) -> None:
+    """Each start has a second step a minute later, which is no start of its own."""
+    starts = [MONDAY + timedelta(hours=hour, minutes=minute) for hour in hours for minute in (0, 1)]
+    found = overdue("job", starts, MONDAY + timedelta(hours=133))
+    assert (found is not None) == expected
+    assert found is None or (found.last_start, found.due) == (starts[-2], starts[-2] + timedelta(hours=36))
+
+
+def _failing(*tests: tuple[str, str, str], jobs: Mapping[str, Sequence[str]] = JOBS, hour: int = 0) -> Snapshot:
+    """The state with these failed tests: table, column, test."""
+    document = state(jobs, SCHEMAS).document
+    failures = [
+        Failure(qualified_name=name_of(table), column=column, name=name, at=MONDAY + timedelta(hours=hour), job="dq")
+        for table, column, name in tests
+    ]
+    return snapshot_of(with_failures(document, failures))
+
+
+def test_a_test_that_begins_to_fail_is_a_change_once() -> None:
+    one, both = [("raw", "id", "unique")], [("raw", "id", "unique"), ("orders", "", "row_count")]
+    assert told(BEFORE, _failing(*one)) == [("test_failed", "raw", "id", "risky")]
+    assert told(_failing(*one), _failing(*both)) == [("test_failed", "orders", "", "risky")]
+    assert packed(_failing(*one)) == packed(_failing(*one, hour=5)), "it failed again"
+    assert told(_failing(*both), _failing()) == []
+
+
+def test_a_failed_test_names_what_is_downstream_of_its_column() -> None:
+    (message,) = messages(BEFORE, _failing(("raw", "id", "unique")), comparison="x", now=MONDAY)
+    assert (message.title, [each.text for each in message.changes]) == (
+        "Quality of raw: 1 test failed",
+        ["the test unique failed on column id"],
+    )
+    assert [(each.qualified_name.removeprefix(name_of("")), each.column) for each in message.hit.columns] == [
+        ("orders", "id"),
+        ("report", "id"),
+    ]
 
 
 def test_what_has_no_times_of_day_stays_out_of_a_snapshot() -> None:

@@ -4,8 +4,6 @@ The variable DATABRICKS_RUNTIME_VERSION and the property spark.databricks.worksp
 for Databricks: a scenario's job.json says them.
 """
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +12,7 @@ from local.toolchain.interpreter import own
 from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.stamp import install_once
 from local.toolchain.versions import SPARK_3
+from tests.capture.javac import NoCompilerError, compile_java
 from tests.capture.systems.system import System, SystemsError
 
 MOUNTS = {"/mnt/landing": "wasbs://landing@contoso.blob.core.windows.net/"}
@@ -34,13 +33,9 @@ def databricks() -> Iterator[System]:
 
 
 def _compile(classes: Path) -> None:
-    beside = find_java(JavaNeed(platform=SPARK_3, listener=True)).path / "bin" / "javac"
-    compiler = str(beside) if beside.exists() else shutil.which("javac")
-    if compiler is None:
-        raise SystemsError("Databricks' classes need a Java compiler: install a JDK (not only a runtime), 11 or later.")
-    jars = own().spark_home / "jars" / "*"
     # With the names of parameters: the listener looks for a constructor's `allowMountOperations`.
-    command = [compiler, "-parameters", "-nowarn", "-d", str(classes), "-cp", str(jars), *map(str, _SOURCES)]
-    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-    if outcome.returncode:
-        raise SystemsError(f"{compiler} refused Databricks' classes: {outcome.stderr.strip()}")
+    java = find_java(JavaNeed(platform=SPARK_3, listener=True))
+    try:
+        compile_java(java, _SOURCES, str(own().spark_home / "jars" / "*"), classes)
+    except NoCompilerError as error:
+        raise SystemsError(str(error)) from error

@@ -1,4 +1,6 @@
-"""Engines that are Python packages: each has an environment of its own under build/, made when it is first needed."""
+"""Engines that are Python packages: each has an environment of its own under build/, made when it is first needed, from
+requirements/NAME.txt, whose packages are pinned with their hashes, or from NAME.txt here.
+"""
 
 import json
 import subprocess
@@ -14,6 +16,7 @@ from tests.capture.systems.postgres import postgres
 from tests.capture.systems.system import System, SystemsError
 
 _AIRFLOW_PROVIDERS = tuple(f"apache-airflow-providers-{name}" for name in ("openlineage", "common-sql", "postgres"))
+_PINNED = Path(__file__).parents[4] / "requirements"
 _LIST_VERSIONS = (
     "import json; from importlib.metadata import distributions;"
     "print(json.dumps({d.metadata['Name'].lower(): d.version for d in distributions()}))"
@@ -37,6 +40,20 @@ def airflow() -> Iterator[System]:
 
 
 @contextmanager
+def great_expectations() -> Iterator[System]:
+    """Great Expectations with OpenLineage's action, and a PostgreSQL with a table to test. Raises SystemsError."""
+    own = _system("great_expectations", "great_expectations", ("openlineage-integration-common",))
+    with postgres() as database:
+        yield replace(
+            own,
+            environment={"GX_ANALYTICS_ENABLED": "false"},
+            arguments=database.arguments,
+            words=database.words,
+            versions={**own.versions, **database.versions},
+        )
+
+
+@contextmanager
 def python_client() -> Iterator[System]:
     """The client with which Python programs send events. Raises SystemsError."""
     yield _system("python_client", "openlineage-python", ())
@@ -44,7 +61,8 @@ def python_client() -> Iterator[System]:
 
 def _system(name: str, main: str, others: tuple[str, ...]) -> System:
     """A system whose version is that of its `main` package; those of `others` are kept too."""
-    requirements = Path(__file__).with_name(f"{name}.txt")
+    pinned = _PINNED / f"{name}.txt"
+    requirements = pinned if pinned.exists() else Path(__file__).with_name(f"{name}.txt")
     folder = install_once(f"{name}_python", (requirements,), partial(_make, name, requirements))
     python = folder / ".venv" / "bin" / "python"
     found = json.loads(_run([str(python), "-I", "-c", _LIST_VERSIONS], name))
@@ -56,7 +74,8 @@ def _make(name: str, requirements: Path, folder: Path) -> None:
     environment = folder / ".venv"
     _run([*uv, "venv", "--relocatable", "--python", sys.executable, str(environment)], name)
     python = str(environment / "bin" / "python")
-    _run([*uv, "pip", "install", "--python", python, "-r", str(requirements)], name)
+    hashed = ["--require-hashes"] if requirements.parent == _PINNED else []
+    _run([*uv, "pip", "install", "--python", python, *hashed, "-r", str(requirements)], name)
 
 
 def _run(command: list[str], name: str) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from shared.naming.names import BUILT_IN
 from shared.naming.rules.identity import NO_ENVIRONMENT
+from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import decode
 from shared.translation.run.datasets import Place
 from shared.translation.run.quality import QualityResult, quality_results
@@ -80,3 +81,36 @@ def test_a_data_set_has_the_name_that_lineage_gives_it() -> None:
 def test_a_password_in_a_test_is_not_told() -> None:
     (found,) = _results(inputs=[dataset("/a", **_tested({**NOT_NULL, "actual": "password=hunter2"}))])
     assert "hunter2" not in found.actual
+
+
+def _expected_by_great_expectations(*assertions: Json) -> Json:
+    return {**dataset("/a"), "inputFacets": {"greatExpectations_assertions": {"assertions": list(assertions)}}}
+
+
+def test_a_test_of_great_expectations_is_a_test() -> None:
+    failed = {"expectationType": "expect_column_values_to_not_be_null", "success": False, "column": "id"}
+    (found,) = _results(inputs=[_expected_by_great_expectations(failed)])
+    assert (found.kind, found.name, found.column, found.success) == ("test", failed["expectationType"], "id", False)
+
+
+def test_a_result_that_openlineages_client_could_not_write_costs_itself() -> None:
+    known = {"expectationType": "expect_column_to_exist", "success": True, "column": "id"}
+    unknown = {"expectationType": "expect_column_max_to_be_between", "success": "<<non-serializable: bool>>"}
+    (found,) = _results(inputs=[_expected_by_great_expectations(unknown, known)])
+    assert found.name == known["expectationType"]
+
+
+def test_a_naming_rule_gives_a_table_the_database_that_great_expectations_leaves_out() -> None:
+    rule = """
+        [[rules]]
+        rule = "shop"
+        type = "postgresql_table"
+        namespace = "postgres://(?P<host>[^/]+)"
+        name = "public[.](?P<table>[^.]+)"
+        qualified_name = "postgresql://servers/{host}/dbs/shop/schemas/public/tables/{table}"
+    """
+    place = Place(names=parse_names(rule, "rules.toml"), environment=NO_ENVIRONMENT)
+    event = decode(packed(body(inputs=[dataset("public.customers", "postgresql://db.example", **_tested(NOT_NULL))])))
+    assert event.body
+    (found,) = quality_results(event.body, place)
+    assert found.qualified_name == "postgresql://servers/db.example:5432/dbs/shop/schemas/public/tables/customers"

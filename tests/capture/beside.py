@@ -1,0 +1,91 @@
+"""What the listener alone tells of a job beside what it tells with the plan, both compared with the whole truth.
+
+The events of one run give both: without those of the plan they are the unmodified listener's.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from local.spark.truth import Edge, Expected, Truth, not_run
+from shared.openlineage.decoding import decode
+from shared.translation.reference import translate_history
+from tests.capture.scenario import GOLDEN, WITH_PLANS, Scenario
+
+_PLAN = b'"throughline_plan"'
+_HEAD = """\
+Each job ran once with both listeners. *Alone* are its events without those of the plan, *with* all of them. Here the
+truth is whole: what is listed below as a gap counts as missing or wrong. A fact is an input of a write, or an edge:
+a column or a condition of an output. Scenarios called `plan_…` were written to aim at what only a plan shows.
+"""
+_COLUMNS = (
+    "scenario",
+    "Spark",
+    "writes",
+    *(f"{who}: {what}" for who in ("alone", "with") for what in ("exact writes", "exact facts", "missing", "wrong")),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Writes whose facts are all told and no others, and facts that are told, not told, and told though not true."""
+
+    writes: int = 0
+    exact: int = 0
+    missing: int = 0
+    wrong: int = 0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            writes=self.writes + other.writes,
+            exact=self.exact + other.exact,
+            missing=self.missing + other.missing,
+            wrong=self.wrong + other.wrong,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.writes} | {self.exact} | {self.missing} | {self.wrong}"
+
+
+def without_plans(events: Iterable[bytes]) -> Iterator[bytes]:
+    """The listener's own events."""
+    return (line for line in events if _PLAN not in line)
+
+
+def tally(truth: Truth, events: Iterable[bytes]) -> Tally:
+    """Compare what these events give with the truth."""
+    told: dict[str, frozenset[str | Edge]] = {}
+    for process in translate_history([decode(line) for line in events]).processes:
+        found = truth.as_told(process)
+        told[found.output] = told.get(found.output, frozenset()) | _facts(found)
+    true = {each.output: _facts(each) for each in truth.processes}
+    pairs = [(true.get(output, frozenset()), told.get(output, frozenset())) for output in true | told]
+    return Tally(
+        writes=sum(true[output] == told.get(output) for output in true),
+        exact=sum(len(should & does) for should, does in pairs),
+        missing=sum(len(should - does) for should, does in pairs),
+        wrong=sum(len(does - should) for should, does in pairs),
+    )
+
+
+def _facts(process: Expected) -> frozenset[str | Edge]:
+    return frozenset({*process.inputs, *process.edges})
+
+
+def table(known: Iterable[Scenario]) -> Iterator[str]:
+    """The lines of the table: each scenario that was captured with plans, by version, and the sums."""
+    yield from (*_HEAD.splitlines(), "", f"| {' | '.join(_COLUMNS)} |", "|-" * len(_COLUMNS) + "|")
+    sums: dict[str, tuple[int, Tally, Tally]] = {}
+    for scenario in known:
+        for versions in WITH_PLANS:
+            events = GOLDEN / versions.name / scenario.name / "events.jsonl"
+            if not events.exists() or not_run(scenario.truth, versions.name) is not None:
+                continue
+            truth, lines = Truth.whole(scenario.truth), events.read_bytes().splitlines()
+            alone = tally(truth, without_plans(lines))
+            both = tally(truth, lines)
+            spark = versions.platform.short
+            yield f"| {scenario.name} | {spark} | {len(truth.processes)} | {alone} | {both} |"
+            before = sums.get(spark, (0, Tally(), Tally()))
+            sums[spark] = (before[0] + len(truth.processes), before[1] + alone, before[2] + both)
+    for spark, (writes, alone, both) in sums.items():
+        yield f"| **all** | {spark} | {writes} | {alone} | {both} |"

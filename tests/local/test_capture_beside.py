@@ -1,0 +1,39 @@
+"""The listener alone beside the plan: how facts are counted, and that the jar leaves the listener's events alone."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from local.spark.truth import Truth
+from tests.capture.beside import Tally, table, tally, without_plans
+from tests.capture.scenario import GOLDEN, WITH_PLANS, Versions, scenarios
+
+MERGE = scenarios()["customer_merge"]
+ITS_FACTS = 19
+
+
+def _events(capture: str, scenario: str) -> Sequence[bytes]:
+    return (GOLDEN / capture / scenario / "events.jsonl").read_bytes().splitlines()
+
+
+def test_a_merge_has_its_condition_by_its_plan_only() -> None:
+    truth, events = Truth.whole(MERGE.truth), _events("spark35-ol1.53-plan", MERGE.name)
+    assert tally(truth, events) == Tally(writes=2, exact=ITS_FACTS)
+    assert tally(truth, without_plans(events)) == Tally(writes=1, exact=ITS_FACTS - 1, missing=1)
+    assert tally(truth, []) == Tally(missing=ITS_FACTS)
+    assert tally(Truth(processes=truth.processes[:1]), events).wrong > 0
+
+
+@pytest.mark.parametrize("scenario", ["queries", "delta_tables", "names", "iceberg"])
+@pytest.mark.parametrize("versions", WITH_PLANS, ids=lambda each: each.platform.short)
+def test_beside_the_jar_the_listener_reports_what_it_reports_alone(scenario: str, versions: Versions) -> None:
+    truth = Truth.whole(scenarios()[scenario].truth)
+    alone = tally(truth, _events(versions.name.removesuffix("-plan"), scenario))
+    assert tally(truth, without_plans(_events(versions.name, scenario))) == alone
+
+
+def test_the_sums_are_of_all_rows() -> None:
+    rows = [line.strip("| ").split(" | ") for line in table([MERGE]) if line.startswith(f"| {MERGE.name} ")]
+    sums = [line.strip("| ").split(" | ") for line in table([MERGE]) if line.startswith("| **all** ")]
+    assert [row[1:] for row in rows] == [row[1:] for row in sums]
+    assert len(rows) == len(WITH_PLANS)

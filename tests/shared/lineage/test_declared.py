@@ -1,0 +1,73 @@
+"""What events declare and test, in the document: owners and descriptions, and failed quality tests."""
+
+from datetime import UTC, datetime
+
+from msgspec import structs
+
+from shared.governance.patterns import Selector
+from shared.governance.propagation import origins_of
+from shared.governance.rules import TagRule
+from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.document import FailedTest, decoded, encoded
+from shared.lineage.failures import Failure, with_failures
+from shared.model import AssetSchema, Declared, Process
+from tests.support.lineage import asset, document, edge, process
+
+AT = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def _declaring(name: str, reads: str, writes: str, table: str, *, owner: str = "", description: str = "") -> Process:
+    """A process that declares something of a table."""
+    declared = Declared(owner=owner, description=description)
+    schema = AssetSchema(qualified_name=asset(table).qualified_name, columns=(("id", "int"),), declared=declared)
+    return structs.replace(process(name, reads, writes, edge(f"{reads}.id", f"{writes}.id")), schemas=(schema,))
+
+
+def test_writers_say_who_owns_a_data_set_and_readers_only_what_no_writer_says() -> None:
+    found = document(
+        _declaring("a_reads", "mid", "mart", "mid", owner="reader", description="Of a reader."),
+        _declaring("b_writes", "raw", "mid", "mid", owner="writer"),
+        _declaring("c_writes_too", "raw", "mid", "mid", owner="another"),
+    )
+    described = {each.name: (each.owner, each.description) for each in found.datasets}
+    assert described == {"raw": ("", ""), "mid": ("writer", "Of a reader."), "mart": ("", "")}
+
+
+def test_tags_that_events_declare_of_columns_are_tags_of_the_document() -> None:
+    tags = (("pii", "true", "mail"), ("domain", "sales", "id"), ("tier", "gold", ""))
+    writer = _declaring("load", "raw", "mid", "mid")
+    (schema,) = writer.schemas
+    found = document(structs.replace(writer, schemas=(structs.replace(schema, declared=Declared(tags=tags)),)))
+    assert [(found.columns[each.column].name, each.name) for each in found.tags] == [
+        ("id", "domain:sales"),
+        ("mail", "pii"),
+    ]
+    rule = TagRule(classification="PII", where=Selector(), tag="pii")
+    assert {found.columns[each].name for each in origins_of(found, rule, {})} == {"mail"}
+
+
+def test_a_past_process_declares_nothing() -> None:
+    past = KnownProcess(process=_declaring("old", "raw", "mid", "mid", owner="gone"), current=False)
+    assert [each.owner for each in document_of("lake", [past], history=()).datasets] == ["", ""]
+
+
+def test_the_owner_of_a_job_is_that_of_its_process() -> None:
+    job = process("load", "raw", "mid")
+    owned = structs.replace(job, origin=structs.replace(job.origin, declared=Declared(owner="ann", description="D.")))
+    assert [(each.owner, each.description) for each in document(owned).processes] == [("ann", "D.")]
+
+
+def test_failed_tests_stand_with_their_data_sets_and_others_are_left_out() -> None:
+    lineage = document(process("load", "raw", "mid", edge("raw.id", "mid.id")))
+    failures = [
+        Failure(qualified_name=asset("raw").qualified_name, column="id", name="unique", at=AT, job="check"),
+        Failure(qualified_name=asset("mid").qualified_name, column="", name="row_count", at=AT, severity="warn"),
+        Failure(qualified_name=asset("elsewhere").qualified_name, column="", name="row_count", at=AT),
+    ]
+    found = with_failures(lineage, [*failures, *reversed(failures)])
+    assert found.failed_tests == (
+        FailedTest(0, "", "row_count", AT, "", "warn"),
+        FailedTest(1, "id", "unique", AT, "check"),
+    )
+    assert [lineage.datasets[each.dataset].name for each in found.failed_tests] == ["mid", "raw"]
+    assert decoded(encoded(found)) == found

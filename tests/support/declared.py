@@ -1,0 +1,73 @@
+"""What events declare of data sets, jobs and runs, held to the truth beside a capture: `declared` in truth.json."""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from local.spark.truth import holds
+from shared.naming.names import BUILT_IN
+from shared.naming.rules.identity import NO_ENVIRONMENT
+from shared.openlineage.decoding import Event
+from shared.openlineage.merging import merge
+from shared.openlineage.run import MergedRun
+from shared.translation.run.datasets import Place
+from shared.translation.run.quality import TEST, quality_results
+
+KINDS = ("tests", "measures", "tags", "owners", "descriptions")
+_ROOT = "/data/throughline/"
+_OF_EVERY_CLIENT = "openlineage_client_version"
+_PLACE = Place(names=BUILT_IN, environment=NO_ENVIRONMENT)
+
+Row = tuple[Any, ...]
+Declared = dict[str, set[Row]]
+
+
+def declared_truth(folder: Path) -> Declared:
+    """What the author says that the events of a capture declare.
+
+    Raises ValueError where `not_declared` takes away what is not there.
+    """
+    whole = json.loads((folder / "truth.json").read_text()).get("declared", {})
+    found = {kind: set(map(tuple, whole.get(kind, ()))) for kind in KINDS}
+    for gap in whole.get("not_declared", ()):
+        if holds(gap, folder.parent.name):
+            for kind in KINDS:
+                missing = set(map(tuple, gap.get(kind, ())))
+                if not missing <= found[kind]:
+                    raise ValueError(f"{folder}: not_declared takes away {kind} that are not there")
+                found[kind] -= missing
+    return found
+
+
+def declared_of(events: Iterable[Event]) -> Declared:
+    """What events declare, as the translation reads it."""
+    ordered = sorted((event for event in events if event.body), key=lambda event: event.run_id)
+    found: Declared = {kind: set() for kind in KINDS}
+    for event in ordered:
+        for each in quality_results(event.body, _PLACE) if event.body else ():
+            kind, value = ("tests", each.success) if each.kind == TEST else ("measures", each.value)
+            found[kind].add((each.dataset.removeprefix(_ROOT), each.column, each.name, value))
+    for _, own in groupby(ordered, key=lambda event: event.run_id):
+        for kind, row in _of_run(merge(list(own))):
+            found[kind].add(row)
+    return found
+
+
+def _of_run(run: MergedRun) -> Iterator[tuple[str, Row]]:
+    job = f"job {run.job.name}"
+    named = [
+        (job, run.job_tags, run.owners, run.description),
+        (f"run {run.job.name}", run.tags, (), ""),
+        *((each.name.removeprefix(_ROOT), each.tags, each.owners, each.description) for each in run.inputs),
+        *((each.name.removeprefix(_ROOT), each.tags, each.owners, each.description) for each in run.outputs),
+    ]
+    for name, tags, owners, description in named:
+        for key, value, column in tags:
+            if key != _OF_EVERY_CLIENT:
+                yield "tags", (name, column, key, value)
+        for owner in owners:
+            yield "owners", (name, owner)
+        if description:
+            yield "descriptions", (name, description)

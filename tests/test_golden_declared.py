@@ -1,0 +1,31 @@
+"""What real producers declare (tests, measures, tags, owners, descriptions), held to the truth that authors wrote."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.declared import KINDS, declared_of, declared_truth
+from tests.support.golden import FOLDERS, _events
+
+every_scenario = pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
+
+
+@every_scenario
+def test_what_events_declare_is_the_truth(folder: Path) -> None:
+    assert declared_of(_events(folder)) == declared_truth(folder)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_real_producer_declares_each_kind(kind: str) -> None:
+    assert [name for name, folder in FOLDERS.items() if declared_truth(folder)[kind]]
+
+
+@pytest.mark.parametrize("producer", ["great_expectations", "dbt"])
+def test_failed_and_passed_tests_of_real_producers_are_read(producer: str) -> None:
+    results = {
+        row[-1]
+        for name, folder in FOLDERS.items()
+        if name.startswith(producer)
+        for row in declared_of(_events(folder))["tests"]
+    }
+    assert results == {False, True}
