@@ -1,6 +1,6 @@
 """Demands on what runs upstream: when it ran, how it ended, what was tested, and what changed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from shared.governance.checks.findings import Case, Finding, broken, doubt, doubts_on, name_of
 from shared.governance.checks.upstream import Step, Walk
@@ -36,6 +36,7 @@ def every_input(case: Case) -> Iterator[Finding]:
     """Direct inputs that are not certified."""
     subject, lineage = case.subject, case.subject.lineage
     certified = dataset_matcher([pattern for each in case.rules.certified for pattern in each.datasets])
+    own = _own_columns(case)
     for dataset in subject.datasets:
         flows = [lineage.document.flows[number] for number in lineage.flows_into.get(dataset, ())]
         inputs = {each.input: each for each in flows if each.input != dataset}
@@ -43,16 +44,24 @@ def every_input(case: Case) -> Iterator[Finding]:
             yield doubt(f"no process writes {name_of(case, dataset)} from another data set")
         for number, flow in inputs.items():
             if not certified(lineage.document.datasets[number]):
-                yield broken(f"{name_of(case, number)} is not certified", [_nearest(case, flow)])
+                yield broken(f"{name_of(case, number)} is not certified", [_nearest(case, flow, own)])
     starts = Walk(links=(), entered=dict.fromkeys(subject.columns if subject.by_column else subject.datasets, NOT_SET))
     yield from doubts_on(case, starts, starts.entered)
 
 
-def _nearest(case: Case, flow: Flow) -> Step:
-    """A step of a flow, by its first columns where it has any."""
+def _own_columns(case: Case) -> Mapping[int, list[int]]:
+    """The columns of the subject by their data sets."""
+    found: dict[int, list[int]] = {}
+    for column in case.subject.columns:
+        found.setdefault(case.subject.lineage.document.columns[column].dataset, []).append(column)
+    return found
+
+
+def _nearest(case: Case, flow: Flow, own: Mapping[int, list[int]]) -> Step:
+    """A step of a flow, by its first columns where it has any. `own`: the columns of the subject by their data sets."""
     lineage = case.subject.lineage
     columns = lineage.document.columns
-    for column in case.subject.columns:
+    for column in own.get(flow.output, ()):
         for number in lineage.edges_into.get(column, ()):
             edge = lineage.document.edges[number]
             ends = (columns[edge.input].dataset, columns[edge.output].dataset)
@@ -67,6 +76,7 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
     walked = subject.upstream()
     ways = subject.ways(walked)
     judged: set[int] = set()
+    own = _own_columns(case)
     for dataset in subject.datasets_of(walked):
         for number in subject.lineage.flows_into.get(dataset, ()):
             flow = document.flows[number]
@@ -74,7 +84,7 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
             if flow.process in judged or process.health not in {Health.FAILED, Health.UNENDED}:
                 continue
             judged.add(flow.process)
-            way = (_nearest(case, flow), *ways.steps(dataset))
+            way = (_nearest(case, flow, own), *ways.steps(dataset))
             if process.health is Health.FAILED:
                 yield broken(f"the last run of {process.name}, which writes {name_of(case, dataset)}, failed", way)
             else:
