@@ -9,7 +9,7 @@ from pathlib import Path
 import requests
 from rich.console import Console
 
-from bench import calls, curve, decode, end_to_end, imports, load, plan, plan_jar, receiver, spark_plans, view
+from bench import calls, curve, decode, end_to_end, govern, imports, load, plan, plan_jar, receiver, spark_plans, view
 from bench.figures import ROOT, Figure, show, write
 from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from bench.worker import BenchError
@@ -30,6 +30,7 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     imports.NAME: imports.measure,
     load.NAME: load.measure,
     view.NAME: view.measure,
+    govern.NAME: govern.measure,
     "end-to-end": end_to_end.measure,
 }
 _FEWEST = 100

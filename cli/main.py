@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cli.commands.administer import config, purge, purview, reconcile, retire, types
+from cli.commands.govern import check, classify
 from cli.commands.lake import command as lake
 from cli.commands.lineage import details, events, explain, run, search, show, status, view
 from cli.commands.local import demo, send, synth, translate, up
@@ -36,6 +37,7 @@ GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
         "doctor": doctor.doctor,
         "watch": watch.watch,
     },
+    "Govern": {"classify": classify.app, "check": check.check},
     "Repair": {
         "deadletter": deadletter.app,
         "replay": replay.replay,

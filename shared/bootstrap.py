@@ -16,7 +16,7 @@ from shared.announcing.port import Sender
 from shared.announcing.rounds import WatchOptions
 from shared.catalog.clouds import cloud_of
 from shared.catalog.dialect import dialect_of
-from shared.catalog.port import Account, Catalog, Documents, Types
+from shared.catalog.port import Account, Catalog, Classifications, Documents, Types
 from shared.concurrency.parallel_map import ParallelMap
 from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.errors import Misconfigured
@@ -63,6 +63,7 @@ class Worker:
     types: Types | None = None
     documents: Documents | None = None
     account: Account | None = None
+    classifications: Classifications | None = None
     collection: str = ""
     blob_cache: BlobCache = field(default_factory=BlobCache)
     application_cache: ApplicationCache = field(default_factory=ApplicationCache)
@@ -119,6 +120,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         types=_types(client),
         documents=_documents(client),
         account=_account(client, settings.catalog),
+        classifications=_classifications(client),
         collection=settings.catalog.collection,
         publishing=PublishOptions(
             batch=settings.batch,
@@ -256,6 +258,12 @@ def _documents(client: Any) -> Documents:
     from shared.catalog.documentation import AtlasDocumentation  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return AtlasDocumentation(client)
+
+
+def _classifications(client: Any) -> Classifications:
+    from shared.catalog.classifying import AtlasClassifications  # noqa: PLC0415 - slow, and `--help` needs no catalog
+
+    return AtlasClassifications(client)
 
 
 def _account(client: Any, settings: CatalogSettings) -> Account | None:

@@ -24,6 +24,7 @@
     ledger          {process}  catalog                            what the catalog holds of it
     assetlifecycle  {asset}    state                              when it was created, renamed, dropped …
     assetmatches    asset      {asset}                            which asset of the catalog it is
+    attached        classification  {classification}              a classification that we attached to an entity
     deadletters     event      {digest}                           an event that can't be used, and why
     control         checkpoint {work}                             how far a sweep, a replay, a rebuild … has come
                     settings   functions                          the settings by which the functions publish
@@ -64,6 +65,7 @@ ASSET_MATCHES = "assetmatches"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
 WATCH = "watch"
+ATTACHED = "attached"
 CONTROL = "control"
 
 APPLICATION = "application"
@@ -76,6 +78,7 @@ COMPACTED = "compacted"
 CATALOG = "catalog"
 QUEUE_PARTITION = "process"
 ASSET_PARTITION = "asset"
+ATTACHED_PARTITION = "classification"
 QUEUED_ASSET = "asset|"
 """Prefix of the keys in `publishqueue` that stand for a data set."""
 

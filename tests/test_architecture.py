@@ -49,7 +49,8 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance "
-    "query settings versions gc_tuning adapters bootstrap_receiver bootstrap watching announcing"
+    "query settings versions gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
+    "classifying"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -112,6 +113,7 @@ ROOMS: dict[str, Room] = {
         "concurrency errors lineage model publishing query records storage storage_layout telemetry watching",
         "msgspec requests",
     ),
+    "shared.classifying": _room("atlas catalog errors governance lineage storage storage_layout"),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),

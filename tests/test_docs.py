@@ -29,6 +29,8 @@ THROUGHLINE = re.compile(r"(?:\.venv/bin/)?throughline ")
 
 PROOFS: dict[str, str] = {
     "throughline backfill": "tests/cli/test_backfill_command.py",
+    "throughline check": "tests/cli/test_check_command.py",
+    "throughline classify": "tests/cli/test_classify.py",
     "throughline config": "tests/e2e/test_platforms.py",
     "throughline deadletter": "tests/cli/test_deadletter.py",
     "throughline demo": "tests/e2e/test_demo.py",

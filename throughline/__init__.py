@@ -26,6 +26,7 @@ from shared.query.processes import AmbiguousError, UnknownError
 from shared.query.traversal import Lineage, Step
 from throughline import plan
 from throughline.client import Client, connect
+from throughline.policy import PolicyError, require
 from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
 from throughline.translation import explain, translate
 
@@ -41,6 +42,7 @@ __all__ = [
     "InvalidEvent",
     "Lineage",
     "Misconfigured",
+    "PolicyError",
     "Process",
     "Run",
     "Step",
@@ -51,5 +53,6 @@ __all__ = [
     "connect",
     "explain",
     "plan",
+    "require",
     "translate",
 ]

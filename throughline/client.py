@@ -10,8 +10,10 @@ from local.world import HOME, running_world
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.errors import Misconfigured
 from shared.events.stored_runs import Wanted
+from shared.lineage.document import LineageDocument
 from shared.publishing.planning.planner import on_found_assets, recorded
 from shared.query.processes import InCatalog, OnRecord
+from shared.query.recorded_document import document_of_record
 from shared.query.traversal import Direction, Lineage, lineage
 from shared.records.format_version import check_layout
 from shared.records.settings_record import settings_on_record
@@ -82,6 +84,10 @@ class Client:
             for each in sorted((each for each in found if each), key=lambda process: process.qualified_name)
             if fnmatchcase(each.name, like) or fnmatchcase(each.qualified_name, like)
         )
+
+    def document(self) -> LineageDocument:
+        """All lineage on record as one value, with the expressions of columns: docs/reference/lineage-document.md."""
+        return document_of_record(self._worker.storage, self._worker.publishing, expressions=True)
 
 
 def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> Client:

@@ -100,6 +100,7 @@ function paintTexts(context, card, colour) {
   put(shortened(card.title, 27), 12, 20, TITLE_FONT, "text");
   put(shortened(card.subtitle, 35), 12, 36, SMALL_FONT, "dim");
   if (card.conditions.length) put(`if ${card.conditions.length}`, CARD_WIDTH - 32, 20, SMALL_FONT, "dim");
+  if (card.failedTests) put(`✗ ${card.failedTests}`, CARD_WIDTH - 36, 38, SMALL_FONT, "bad");
   if (card.hiddenUp) put(`+${card.hiddenUp} of ${card.allUp}`, -2, -5, SMALL_FONT, "dim");
   if (card.hiddenDown) put(`+${card.hiddenDown} of ${card.allDown}`, CARD_WIDTH - 50, -5, SMALL_FONT, "dim");
   if (card.unresolved.length) put("?", -12, card.height - 8, TITLE_FONT, "warn");

@@ -92,6 +92,7 @@ function cardElement(model, card) {
   const dataset = model.datasets[card.dataset];
   const words = [
     card.placeholder ? TEXTS.placeholder : "", HEALTH_WORDS[card.health] ?? "", card.unresolved.length ? TEXTS.unresolved : "",
+    card.failedTests ? `${TEXTS.failedTests}: ${card.failedTests}` : "",
   ].filter(Boolean);
   const [title, subtitle] = [shortened(dataset.name, WIDE), subtitleOf(card)];
   const group = svg("g", {
@@ -112,6 +113,11 @@ function cardElement(model, card) {
       svg("rect", { width: 32, height: 16, rx: 8 }), svg("text", { x: 16, y: 12, "text-anchor": "middle" }, `if ${card.conditions.length}`),
       svg("title", {}, `${TEXTS.rowsDependOn}\n${names.join("\n")}`)));
   }
+  if (card.failedTests) {
+    group.append(svg("g", { class: "failed-tests", transform: `translate(${CARD_WIDTH - 46} 28)` },
+      svg("rect", { width: 38, height: 15, rx: 7 }), svg("text", { x: 19, y: 11, "text-anchor": "middle" }, `✗ ${card.failedTests}`),
+      svg("title", {}, `${TEXTS.failedTests}: ${card.failedTests}`)));
+  }
   card.rows.forEach((row, place) => group.append(rowElement(model, row, HEAD_HEIGHT + place * ROW_HEIGHT)));
   if (card.allRows) group.append(foldElement(card, dataset.qualified_name));
   for (const [way, hidden, all] of /** @type {const} */ ([["<", card.hiddenUp, card.allUp], [">", card.hiddenDown, card.allDown]])) {
@@ -127,8 +133,8 @@ function cardElement(model, card) {
 
 /** @param {Card} card */
 function subtitleOf(card) {
-  const words = [HEALTH_WORDS[card.health] ?? "", card.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ");
-  const room = WIDE + 8 - words.length - (words ? 3 : 0);
+  const words = [HEALTH_WORDS[card.health] ?? "", card.failedTests ? TEXTS.failedTests.toLowerCase() : "", card.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ");
+  const room = WIDE + (card.failedTests ? 1 : 8) - words.length - (words ? 3 : 0);
   const signs = [...card.subtitle];
   const path = signs.length <= room ? card.subtitle : `…${signs.slice(signs.length - room + 1).join("")}`;
   return words && room > 5 ? `${words} · ${path}` : words || path;

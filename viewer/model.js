@@ -11,6 +11,7 @@
  * @typedef {{number: number, process: number, input: number, output: number, kind: string, masked: boolean,
  *   parsed: boolean, from: number, to: number, steps: string[], description: string}} Edge
  * @typedef {{number: number, process: number, input: number, output: number, from: number, to: number}} Flow
+ * @typedef {{column: string, name: string, severity: string}} FailedTest `column` empty: of the whole data set
  */
 
 const NOT_SET = -1;
@@ -62,6 +63,11 @@ export class Model {
     this.tags = new Map();
     for (const [column, name] of document.tags ?? []) {
       this.tags.set(column, [...(this.tags.get(column) ?? []), name]);
+    }
+    /** @type {Map<number, FailedTest[]>} quality tests whose last result is a failure, by data set */
+    this.failedTests = new Map();
+    for (const [dataset, column, name, , , severity] of document.failed_tests ?? []) {
+      this.failedTests.set(dataset, [...(this.failedTests.get(dataset) ?? []), { column, name, severity: severity ?? "" }]);
     }
     /** @type {Map<number, number[]>} columns of each data set */
     this.columnsOf = new Map();

@@ -48,6 +48,7 @@ export function datasetPanel(view, number) {
   const unresolved = model.unresolved(number, at);
   const stars = starred ? state.stars.filter((each) => each !== dataset.qualified_name) : [...state.stars, dataset.qualified_name];
   const columns = (model.columnsOf.get(number) ?? []).filter((each) => model.columns[each].name);
+  const failed = model.failedTests.get(number) ?? [];
   return [
     element("h2", {}, dataset.name),
     element("p.name", {}, dataset.qualified_name),
@@ -59,6 +60,8 @@ export function datasetPanel(view, number) {
       [TEXTS.owner, dataset.owner ?? ""], [TEXTS.description, dataset.description ?? ""],
       [TEXTS.health, dataset.placeholder ? TEXTS.placeholder : ""], [TEXTS.unresolved, unresolved.join(", ")],
     ]),
+    ...(failed.length ? [element("h3", {}, `${TEXTS.failedTests} (${failed.length})`), element("ul.failed-tests", {},
+      ...failed.map((each) => element("li", {}, [each.column, each.name].filter(Boolean).join(": "), each.severity ? ` (${each.severity})` : "")))] : []),
     element("h3", {}, `${TEXTS.columns} (${columns.length})`),
     element("ul.columns", {}, ...columns.map((each) => element("li", { class: state.column === model.columns[each].name ? "chosen" : undefined },
       nameLink(view, number, each), " ", element("span.type", {}, model.columns[each].type),

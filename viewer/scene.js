@@ -13,7 +13,7 @@ import { KIND_WORDS, TEXTS } from "./texts.js";
  * @typedef {{id: string, dataset: number, depth: number, x: number, y: number, height: number, title: string,
  *   subtitle: string, rows: Row[], hiddenRows: number, allRows: number, open: boolean, subject: boolean,
  *   placeholder: boolean, health: string, unresolved: string[], hiddenUp: number, hiddenDown: number, allUp: number,
- *   allDown: number, conditions: number[]}} Card
+ *   allDown: number, conditions: number[], failedTests: number}} Card
  * @typedef {{id: string, from: string, to: string, kind: string, masked: boolean, parsed: boolean, processes: number[],
  *   change: string, x1: number, y1: number, x2: number, y2: number, label: string, text: string, at: number}} Curve
  * @typedef {{cards: Card[], curves: Curve[], width: number, height: number}} Scene
@@ -53,7 +53,7 @@ export function sceneOf(model, state, selection, at, changeOf) {
       })),
       hiddenRows: own.length - shown.filter((each) => model.columns[each].name).length, allRows: own.length,
       open: isOpen, subject: number === subject, placeholder: dataset.placeholder ?? false,
-      health: healthOf(model, number, at), unresolved: model.unresolved(number, at),
+      failedTests: (model.failedTests.get(number) ?? []).length, health: healthOf(model, number, at), unresolved: model.unresolved(number, at),
       ...hiddenAround(model, number, selection, at),
       conditions: [...new Set(model.conditions(number, at).map((each) => model.edges[each].input))],
     });

@@ -105,6 +105,7 @@ export const TEXTS = {
   fromLake: "Source: the lake.",
   tag: "Tags",
   owner: "Owner",
+  failedTests: "Failed tests",
   description: "Description",
 };
 

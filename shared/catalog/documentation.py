@@ -86,8 +86,10 @@ def documentation_of(entity: Mapping[str, Any], columns: Sequence[Mapping[str, A
     """What an entity and its columns, both as Atlas' JSON, say for people."""
     attributes = entity.get("attributes") or {}
     contacts = entity.get("contacts") or {}
+    placed = bool(attributes) and is_placed(entity)
     return Documentation(
-        described=_is_described(entity) and not (is_placed(entity) and not _has_text(attributes, ("userDescription",))),
+        described=_is_described(entity) and not (placed and not _has_text(attributes, ("userDescription",))),
+        placed=placed,
         owned=_has_text(attributes, _OWNERS) or bool(contacts.get("Owner")),
         tagged=any(each.get("classifications") or each.get("labels") for each in (entity, *columns)),
         columns=len(columns),

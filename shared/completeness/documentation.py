@@ -7,11 +7,13 @@ from dataclasses import dataclass
 class Documentation:
     """A data set in a catalog.
 
-    `described` and `owned`: it has a description, and an owner. Our own note on a placeholder is no description.
+    `described` and `owned`: it has a description, and an owner. `placed`: it is our own placeholder, whose note is no
+    description; a description that events declare stands behind the note.
     `tagged`: it or one of its columns has a classification or a label. `columns` and `described_columns` are counts.
     """
 
     described: bool = False
+    placed: bool = False
     owned: bool = False
     tagged: bool = False
     columns: int = 0

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
 from shared.lineage.document import NOT_SET, Dataset, Edge, Flow, LineageDocument
 
@@ -49,8 +50,23 @@ class LineageGraph:
             number for number, flow in enumerate(document.flows) if valid(flow, document, at)
         )
         self._all_rows = {each.dataset: number for number, each in enumerate(document.columns) if not each.name}
-        self._out, self._in = _by_ends(self.edges, document.edges)
-        self._flows_out, self._flows_in = _by_ends(self.flows, document.flows)
+
+    @cached_property
+    def _edges_by_ends(self) -> "tuple[_Ends, _Ends]":
+        """The edges by their inputs, and by their outputs; indexed where they are walked."""
+        return _by_ends(self.edges, self.document.edges)
+
+    @cached_property
+    def _flows_by_ends(self) -> "tuple[_Ends, _Ends]":
+        return _by_ends(self.flows, self.document.flows)
+
+    @property
+    def _out(self) -> "_Ends":
+        return self._edges_by_ends[0]
+
+    @property
+    def _in(self) -> "_Ends":
+        return self._edges_by_ends[1]
 
     def columns(self, starts: Iterable[int], way: Way, *, depth: int | None = None) -> Reached:
         """The columns `depth` edges away or nearer (None: all), the starts included at distance 0."""
@@ -63,8 +79,8 @@ class LineageGraph:
         """The data sets in the same way, along flows."""
         document = self.document
         if way is Way.DOWNSTREAM:
-            return _closure(starts, self._flows_out, lambda number: document.flows[number].output, depth)
-        return _closure(starts, self._flows_in, lambda number: document.flows[number].input, depth)
+            return _closure(starts, self._flows_by_ends[0], lambda number: document.flows[number].output, depth)
+        return _closure(starts, self._flows_by_ends[1], lambda number: document.flows[number].input, depth)
 
     def conditions(self, dataset: int) -> tuple[int, ...]:
         """The edges that decide which rows of a data set are written, if the graph has conditions."""

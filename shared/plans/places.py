@@ -78,6 +78,7 @@ _FACTS = (
     "log",
     "catalogTable",
     "desc",
+    "options",
 )
 """Fields that lead to a location, the surest first."""
 
@@ -88,7 +89,7 @@ def places_of_leaf(leaf: Node) -> tuple[DatasetKey, ...]:
     options = relation.get("options") if isinstance(relation, dict) else None
     if isinstance(options, dict) and leaf.get("isStreaming") and "basepath" in options:
         return tuple(places_of(options["basepath"]))
-    for name in ("catalogTable", "tableMeta", "relation", "table", "sourceTable"):
+    for name in ("catalogTable", "tableMeta", "relation", "table", "sourceTable", "scan"):
         found = tuple(dict.fromkeys(places_of(leaf.get(name))))
         if found:
             return found

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from shared.completeness.documentation import Documentation
 from shared.completeness.score import DEFAULT_RULES, ScoreRules, lacking, score
 from spark_pipeline.tables.declaration import Table, struct
-from spark_pipeline.tables.encoding import moment
+from spark_pipeline.tables.encoding import moment, unpack_process
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import COMPLETENESS, COMPLETENESS_TREND, CONTRIBUTIONS, COVERAGE, CURRENT, TAGS
 
@@ -29,13 +29,15 @@ _ABSENT = Documentation()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedDataset:
     """A data set of the current lineage: how many processes read it, and when a run last wrote it, if any did.
-    `columns` are those of a written data set, `traced` those of them with a known source.
+    `described` and `tagged`: events declare a description, or a tag; or it has a row in TAGS. `columns` are those of a
+    written data set, `traced` those of them with a known source.
     """
 
     type: str
     qualified_name: str
     readers: int
     written: datetime | None
+    described: bool
     tagged: bool
     columns: int
     traced: int
@@ -73,6 +75,7 @@ def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
         lake.read(COVERAGE).where("level = 'asset'").select(f.col("name").alias("qualified_name"), "columns", "traced")
     )
     tagged = lake.read(TAGS).select("qualified_name").distinct().withColumn("tagged", f.lit(True))
+    described, declared_tags = _declared(lake)
     rows = known
     for part in (written, traced, tagged):
         rows = rows.join(part, "qualified_name", "left")
@@ -82,12 +85,25 @@ def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
             qualified_name=row["qualified_name"],
             readers=row["readers"],
             written=None if row["written"] is None else moment(row["written"]),
-            tagged=bool(row["tagged"]),
+            described=row["qualified_name"] in described,
+            tagged=bool(row["tagged"]) or row["qualified_name"] in declared_tags,
             columns=row["columns"] or 0,
             traced=row["traced"] or 0,
         )
         for row in rows.orderBy("qualified_name").toLocalIterator()
     )
+
+
+def _declared(lake: Lake) -> tuple[frozenset[str], frozenset[str]]:
+    """The data sets (qualified names) of which events declare a description, and those with tags."""
+    described, tagged = set[str](), set[str]()
+    for row in lake.live(CURRENT).select("content").toLocalIterator():
+        for schema in unpack_process(row["content"]).schemas if row["content"] else ():
+            if schema.declared.description:
+                described.add(schema.qualified_name)
+            if schema.declared.tags:
+                tagged.add(schema.qualified_name)
+    return frozenset(described), frozenset(tagged)
 
 
 def write_completeness(
@@ -125,7 +141,7 @@ def _row(
 ) -> dict[str, Any]:
     held = documented or _ABSENT
     known = Documentation(
-        described=held.described,
+        described=held.described or (held.placed and dataset.described),
         owned=held.owned,
         tagged=held.tagged or dataset.tagged,
         columns=held.columns,

@@ -329,7 +329,7 @@ COMPLETENESS = Table(
         held boolean Whether the catalog has it
         described boolean Whether it has a description
         owned boolean Whether it has an owner
-        tagged boolean Whether it or a column of it has a classification, a label, or a tag in gold/tags
+        tagged boolean Whether it or a column of it has a classification, a label, a tag in gold/tags or one of events
         columns bigint How many columns the catalog has of it
         described_columns bigint How many of these have a description
         score double The weighted mean of the parts; 0 to 1

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -18,6 +19,7 @@ from shared.records.settings_record import record_settings
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from tests.support.events import write
+from tests.support.golden import GOLDEN
 
 
 @pytest.fixture
@@ -105,3 +107,36 @@ def test_the_catalog_is_measured_and_the_trend_grows(
     assert (wrong.returncode, "line 2: unknown key 'ownr'; did you mean 'owner'?" in wrong.stderr) == (2, True)
     shown = json.loads(lake("coverage", "--completeness", "--json").stdout)
     assert [round(each["score"], 2) for each in shown["trend"]] == [0.17, 0.33]
+
+
+def test_what_jobs_declare_raises_the_completeness(shell: dict[str, str], tmp_path: Path) -> None:
+    """The demo's jobs, published: the catalog has their tables with columns, and nothing else of them. Then a job of
+    the Python client declares owner, description and tags of its table.
+    """
+    events = tmp_path / "events"
+    events.mkdir()
+    for name in ("customer_master", "customer_merge"):
+        (events / f"{name}.jsonl").write_bytes((GOLDEN / "spark35-ol1.53" / name / "events.jsonl").read_bytes())
+    parts = assemble(load(catalog=True, environment=shell))
+    record_settings(parts.storage, parts.to_record)
+    lake = partial(run_in, tmp_path / "lake", shell)
+
+    def measured() -> dict[str, Any]:
+        for words in (("run", events), ("publish",), ("coverage", "--catalog", "--json")):
+            done = lake(*words)
+            assert done.returncode == 0, done.stdout + done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    before = measured()
+    assert before["trend"][0]["assets"] == before["trend"][0]["held"] == before["trend"][0]["with_columns"] == 7
+    assert {round(each["score"], 2) for each in before["raise_most"]} == {0.3}
+
+    declared = GOLDEN / "python_client-1.54" / "declared" / "events.jsonl"
+    (events / "declared.jsonl").write_bytes(declared.read_bytes().splitlines()[0])
+    after = measured()
+    scores = {each["qualified_name"]: round(each["score"], 2) for each in after["raise_most"]}
+    assert scores.pop("https://contoso.dfs.core.windows.net/lake/described/customers") == pytest.approx(0.8)
+    source, *others = scores.values()
+    assert (source, set(others)) == (0, {0.3}), "nothing is declared of the source"
+    assert [(each["described"], each["owned"], each["tagged"]) for each in after["trend"]] == [(0, 0, 0), (1, 1, 1)]

@@ -7,6 +7,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
+from shared.catalog.memory_classifications import MemoryClassifications
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planning.options import PublishOptions
@@ -27,6 +28,7 @@ class Parts:
             publishing=PublishOptions(batch=2),
             sweeping=SweepOptions(),
             names=BUILT_IN,
+            classifications=MemoryClassifications(self.catalog),
         )
 
     def run(self, *words: str, say: str = "") -> Result:

@@ -71,3 +71,35 @@ def test_without_any_throughline_it_says_what_to_do(tmp_path: Path) -> None:
 def test_wrong_settings_are_told_at_once() -> None:
     with pytest.raises(throughline.Misconfigured, match=r"THROUGHLINE_MAX_BATCH[\s\S]*AzureWebJobsStorage"):
         throughline.connect({"THROUGHLINE_MAX_BATCH": "many", "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"})
+
+
+POLICY = """
+[[policy]]
+name = "ids come from raw"
+datasets = "clean"
+sources_only = "raw"
+traced = 100
+"""
+
+
+@pytest.mark.azurite
+def test_a_policy_that_holds_lets_go_on_and_one_that_is_broken_raises(empty_azurite: Azurite, tmp_path: Path) -> None:
+    storage = on_azurite(empty_azurite.connection_string)
+    for place in post(storage, JOB):
+        settle(storage, place)
+    publish(storage, MemoryCatalog(), PublishOptions())
+    client = throughline.connect(
+        {"AzureWebJobsStorage": empty_azurite.connection_string, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+    )
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY)
+    throughline.require(policy, "clean", client=client)
+    policy.write_text(POLICY.replace('"raw"', '"vault"'))
+    with pytest.raises(throughline.PolicyError, match="BROKEN  ids come from raw: sources_only vault"):
+        throughline.require(policy, "clean", client=client)
+    with pytest.raises(throughline.Misconfigured, match="is about raw: add one"):
+        throughline.require(policy, "raw", client=client)
+    with pytest.raises(throughline.Misconfigured, match="no data set like 'nothing'"):
+        throughline.require(policy, "nothing", client=client)
+    with pytest.raises(throughline.Misconfigured, match="can't be read"):
+        throughline.require(tmp_path / "none.toml", client=client)

@@ -34,7 +34,9 @@ def test_the_code_runs_as_it_stands(
     monkeypatch.setenv("AzureWebJobsStorage", empty_azurite.connection_string)
     monkeypatch.setenv("THROUGHLINE_CATALOG_ENDPOINT", "http://127.0.0.1:9")
     names: dict[str, object] = {}
-    assert len(BLOCKS) == 3
+    policy = '[[policy]]\nname = "traced"\ndatasets = "delta/*"\ntraced = 80\n'
+    (tmp_path / "policy.toml").write_text(policy)
+    assert len(BLOCKS) == 4
     for block in BLOCKS:
         exec(block, names)  # noqa: S102 - the page's own code
     printed = capsys.readouterr().out

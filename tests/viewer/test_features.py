@@ -14,6 +14,7 @@ from cli.viewer.page import FOLDER, page
 from local.toolchain.node import find_node
 from local.toolchain.stamp import ROOT
 from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.document import FailedTest
 from shared.lineage.exports import as_dot, as_mermaid
 from shared.lineage.selection import Question, select
 from shared.model import EdgeKind
@@ -364,6 +365,17 @@ def test_a_large_picture_is_on_a_canvas(browser: Browser, tmp_path: Path, withou
     assert browser.run(COLOURS) == ["identity", "mask", "condition"]
     assert bool([each for each in browser.requests if each.startswith("blob:")]) == (not without)
     assert [each for each in browser.problems if "getImageData" not in each] == [], "this test reads the pixels"
+
+
+def test_failed_quality_tests_are_marked_and_listed(browser: Browser, tmp_path: Path) -> None:
+    known = document(process("p", "raw", "clean", edge("raw.a", "clean.a")))
+    number = next(place for place, each in enumerate(known.datasets) if each.name == "clean")
+    failed = (FailedTest(number, "a", "not_null", severity="error"), FailedTest(number, "", "row_count"))
+    (tmp_path / "page.html").write_bytes(page(structs.replace(known, failed_tests=failed)))
+    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean"))
+    assert browser.texts(".card .failed-tests text") == ["✗ 2"]
+    assert browser.texts("ul.failed-tests li") == ["a: not_null (error)", "row_count"]
+    assert [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}] == []
 
 
 def test_badges_do_not_lie_on_each_other(browser: Browser, tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def _unread(document: LineageDocument, rules: Rules, catalog: CatalogTags | None
     for each in rules.tags:
         if each.classified_as and catalog is None:
             what = "the catalog's classifications, which were not read"
-        elif each.tag and not document.tags and document.source == "record":
-            what = "tags of events, and the record has none: check a lake instead, named by --lake"
+        elif each.tag and not document.tags:
+            what = f"tags of events, and the {document.source} has none"
         else:
             continue
         found.setdefault(each.classification, f"the rule in line {each.line} asks for {what}")

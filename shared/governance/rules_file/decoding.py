@@ -86,6 +86,19 @@ def parse_rules(text: str, place: str) -> Rules:
     )
 
 
+def parse_policies(text: str, place: str) -> Rules:
+    """The rules in this text, of which some are policies. Raises Misconfigured, also where there is none: what checks
+    nothing would always hold.
+    """
+    rules = parse_rules(text, place)
+    if not rules.policies:
+        raise Misconfigured(
+            f"The rules file {place} has no policy, so there is nothing to check: add a table [[policy]] with a name"
+            " and a demand such as no_tag"
+        )
+    return rules
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A sentence about the nearest known word, from its blank on; empty where none is like it."""
     found = difflib.get_close_matches(word.lower(), sorted(set(known)), n=1, cutoff=0.5)

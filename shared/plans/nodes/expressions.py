@@ -195,7 +195,9 @@ def _aggregate(node: Node) -> Parts:
     if name in {"MaxBy", "MinBy"} and isinstance(function, dict):
         return [*found, *parts(function.get("valueExpr"), SUMMARY), *parts(function.get("orderingExpr"), DECIDES)]
     step = COUNTED if name in {"Count", "CountIf", "ApproxCountDistinct", "HyperLogLogPlusPlus"} else SUMMARY
-    return [*found, *((each, step) for each, _ in _arguments(function or {}))]
+    arguments = dict(function) if isinstance(function, dict) else {}
+    found += parts(arguments.pop("orderExpressions", None), DECIDES)
+    return [*found, *((each, step) for each, _ in _arguments(arguments))]
 
 
 def _window(node: Node) -> Parts:
@@ -243,6 +245,7 @@ _RULES: Mapping[str, Callable[[Node], Parts]] = {
     "Alias": _child,
     "OuterReference": lambda node: parts(node.get("e"), COPY),
     "SortOrder": _child,
+    "SQLScalarFunction": _child,  # its body: the arguments stand in it where it uses them
     "CaseWhen": _case,
     "If": lambda node: [
         *parts(node.get("predicate"), DECIDES),

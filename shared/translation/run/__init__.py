@@ -1,1 +1,1 @@
-"""Translate one merged run: processes, columns, schemas, lifecycle events, facts."""
+"""Merge a run with its plan, and translate it: processes, columns, schemas, lifecycle events, facts."""

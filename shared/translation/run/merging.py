@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from shared.openlineage.decoding import Event
 from shared.openlineage.run import MergedRun
 from shared.plans.jdbc import QueryFlow
-from shared.plans.overlay import merge_with_plan
+from shared.translation.run.overlay import merge_with_plan
 
 
 def merge_run(events: Iterable[Event]) -> MergedRun:

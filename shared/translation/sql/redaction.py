@@ -42,8 +42,8 @@ def redacted(sql: str, *, readable: bool = False) -> str:
 def _pieces(sql: str, tokens: list[Token], *, readable: bool) -> Iterator[str]:
     end = 0
     for token in tokens:
-        if token.start < end:  # several tokens share a text, as `10L` is a number and its type
-            continue
+        if token.start < end or token.token_type == TokenType.HINT:
+            continue  # several tokens share a text, as `10L` is a number and its type; a hint is one comment
         gap = sql[end : token.start]
         yield gap if not gap.strip() else " "  # other gaps are comments, or a command's text
         text = sql[token.start : token.end + 1]

@@ -67,7 +67,7 @@ def test_what_people_wrote_is_read(v2: V2) -> None:
     assert found == {
         "bare": Documentation(),
         "described": Documentation(described=True, columns=3, described_columns=1),
-        "placed": Documentation(),
+        "placed": Documentation(placed=True),
         "owned": Documentation(owned=True, tagged=True, columns=1),
     }
 
@@ -149,7 +149,7 @@ def test_what_is_deleted_meanwhile_is_left_out(v2: V2, monkeypatch: pytest.Monke
         (
             {"attributes": {"description": PLACED, "userDescription": "Orders"}},
             [],
-            Documentation(described=True),
+            Documentation(described=True, placed=True),
         ),
         ({"attributes": {"description": "  "}}, [], Documentation()),
         (

@@ -248,7 +248,7 @@ def _wanted(document: LineageDocument, dataset: int) -> dict[str, Verdict]:
     def verdict(broken: bool, unknown: bool) -> Verdict:
         return Verdict.BROKEN if broken else Verdict.UNKNOWN if unknown else Verdict.HOLDS
 
-    return {"no_tag": verdict(bool(hit), bool(doubt)), "sources_only": verdict(plain, unsure)}
+    return {"no_tag": verdict(bool(hit), bool(doubt) or not document.tags), "sources_only": verdict(plain, unsure)}
 
 
 def test_random_documents_against_a_naive_search(sample: Callable[[range], range]) -> None:

@@ -137,6 +137,7 @@ READABLE: dict[str, tuple[str, str]] = {
     "types": ("SELECT CAST(a AS DECIMAL(10, 2)), DATE '2026-11-21'", "SELECT CAST(a AS DECIMAL(0, 0)), DATE '?'"),
     "typed numbers": ("SELECT 10L, 1e3, x'FF'", "SELECT 0, 0, '?'"),
     "names stay": ("SELECT a1, `a 2` FROM delta.`/a/b`", "SELECT a1, `a 2` FROM delta.`/a/b`"),
+    "hints": ("SELECT /*+ REPARTITION(7), x('Ann') */ a FROM t", "SELECT   a FROM t"),
     "not understood": ("SELECT 'Ann", ""),
 }
 

@@ -146,3 +146,13 @@ def test_a_clone_copies_every_column_of_its_source() -> None:
     assert found.exact
     assert [each.key for each in found.inputs] == [("file", "/source")]
     assert edges_of(found.outputs[0]) == {"x>x", "y>y"}
+
+
+@pytest.mark.parametrize("field", ["relation", "scan"])
+def test_a_topic_is_read_by_the_options_of_its_relation_or_scan(field: str) -> None:
+    plans = PlanBuilder()
+    options = {"kafka.bootstrap.servers": "one:9092", "subscribe": "a,b"}
+    source = plans.add("LogicalRelation", **{field: {"k": "KafkaRelation", "options": options}}, output=[A])
+    found = read_plan(facet(plans.writing(plans.project(source, A))))
+    assert found.exact
+    assert {each.key for each in found.inputs} == {("kafka://one:9092", "a"), ("kafka://one:9092", "b")}

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import random
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ def _damaged(seed: int) -> PlanFacet:
         if chance.random() < 0.3 and isinstance(container, dict):
             del container[key]
         else:
-            container[key] = chance.choice(VALUES)
+            container[key] = deepcopy(chance.choice(VALUES))  # the next damage may be in it
     return facet(document)
 
 

@@ -69,6 +69,7 @@ TIME: Json = {"k": "PreciseTimestampConversion", "child": A}
         ),
         ({"k": "ArrayFilter", "argument": A, "function": LAMBDA}, {"a>o", "a?o", "b?o"}),
         ({"k": "GetStructField", "child": A, "ordinal": 1}, {"a>o"}),
+        ({"k": "SQLScalarFunction", "inputs": [A, C], "child": call("Upper", B)}, {"b>o"}),
         (
             {"k": "GetStructField", "child": call("CreateNamedStruct", LITERAL, A, LITERAL, B), "ordinal": 1},
             {"b>o"},
@@ -89,6 +90,10 @@ def _aggregated(function: Json, **more: object) -> Json:
         (_aggregated(call("Sum", A)), {"a>o", "b?"}),
         (_aggregated(call("Count", A)), {"a>o*", "b?"}),
         (_aggregated(call("Sum", A), filter=C), {"a>o", "c?o", "b?"}),
+        (
+            _aggregated({"k": "ListAgg", "child": A, "orderExpressions": [{"k": "SortOrder", "child": C}]}),
+            {"a>o", "c?o", "b?"},
+        ),
         (_aggregated({"k": "MaxBy", "valueExpr": A, "orderingExpr": C}), {"a>o", "c?o", "b?"}),
     ],
 )

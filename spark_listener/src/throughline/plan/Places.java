@@ -26,7 +26,7 @@ final class Places {
       "org.apache.spark.sql.connector.read.streaming.SparkDataStream",
       "org.apache.spark.sql.connector.write.Write",
       "org.apache.spark.sql.sources.DataSourceRegister",
-      "org.apache.spark.sql.util.CaseInsensitiveStringMap",
+      "org.apache.spark.sql.connector.read.Scan",
       "org.apache.spark.sql.delta.DeltaLog",
       "org.apache.spark.sql.delta.commands.CloneSource",
       "org.apache.iceberg.Table"));
@@ -35,8 +35,10 @@ final class Places {
     {"rootPaths", "paths"}, {"path", "path"}, {"dataPath", "path"}, {"location", "location"}, {"name", "name"},
     {"namespace", "namespace"}, {"tableIdentifier", "identifier"}, {"catalogTable", "table"}, {"v1Table", "table"},
     {"table", "inner"}, {"jdbcOptions", "jdbc"}, {"url", "url"}, {"tableOrQuery", "tableOrQuery"}, {"deltaLog", "log"},
-    {"branch", "branch"}, {"options", "options"}, {"fileFormat", "format"}, {"topic", "topic"}
+    {"branch", "branch"}, {"options", "options"}, {"sourceOptions", "options"}, {"fileFormat", "format"}, {"topic", "topic"}
   };
+  /** Facts that sinks and Kafka keep to themselves. */
+  private static final Set<String> PRIVATE = new HashSet<>(Arrays.asList("path", "options", "sourceOptions"));
   private static final Map<Class<?>, Boolean> KNOWN = new ConcurrentHashMap<>();
 
   private Places() {}
@@ -83,9 +85,9 @@ final class Places {
     Map<String, Object> found = new LinkedHashMap<>();
     for (String[] fact : FACTS) {
       Object value = Reflection.call(place, fact[0]);
-      value = value == null && fact[0].equals("path") ? Reflection.field(place, "path") : value; // a sink's is private
+      value = value == null && PRIVATE.contains(fact[0]) ? Reflection.field(place, fact[0]) : value;
       if (value != null && value != place) {
-        found.putIfAbsent(fact[1], value instanceof java.util.Map ? null : value);
+        found.putIfAbsent(fact[1], value);
       }
     }
     if (PlanWriter.kind(place).startsWith("Clone")) { // its columns are in no plan

@@ -20,7 +20,6 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.DataType;
 import scala.Option;
 import scala.Product;
-import scala.Tuple2;
 
 /**
  * Writes one analyzed plan as JSON: each node with its class and its fields. Values of literals are never written;
@@ -176,7 +175,10 @@ final class PlanWriter {
     } else if (value instanceof CharSequence || value instanceof URI || value instanceof UUID || Places.isPath(value)) {
       return TEXTS.contains(field) && text(Redaction.text(field, Places.qualified(field, value.toString()), database));
     } else if (value instanceof scala.collection.Map) {
-      return MAPS.contains(field) ? map((scala.collection.Map<?, ?>) value) : expressions(field, (scala.collection.Map<?, ?>) value);
+      Map<Object, Object> entries = Reflection.map((scala.collection.Map<?, ?>) value);
+      return MAPS.contains(field) ? map(entries) : expressions(field, entries);
+    } else if (value instanceof Map) {
+      return MAPS.contains(field) && map((Map<?, ?>) value);
     } else if (value instanceof scala.collection.Iterable) {
       return items(field, Reflection.list((scala.collection.Iterable<?>) value));
     } else if (value instanceof Object[]) {
@@ -295,34 +297,27 @@ final class PlanWriter {
   }
 
   /** Of other maps only the expressions, as a bean's by its setters; their texts may be values of data. */
-  private boolean expressions(String field, scala.collection.Map<?, ?> map) {
-    List<Object> found = new ArrayList<>();
-    for (scala.collection.Iterator<?> entries = map.iterator(); entries.hasNext(); ) {
-      Object value = ((Tuple2<?, ?>) entries.next())._2();
-      if (value instanceof Expression) {
-        found.add(value);
-      }
-    }
+  private boolean expressions(String field, Map<?, ?> map) {
+    List<Object> found = new ArrayList<>(map.values());
+    found.removeIf(each -> !(each instanceof Expression));
     return items(field, found);
   }
 
-  private boolean map(scala.collection.Map<?, ?> map) {
+  private boolean map(Map<?, ?> map) {
     int before = out.length();
     String url = "";
-    for (scala.collection.Iterator<?> entries = map.iterator(); entries.hasNext(); ) {
-      Tuple2<?, ?> entry = (Tuple2<?, ?>) entries.next();
-      url = "url".equalsIgnoreCase(String.valueOf(entry._1())) ? String.valueOf(entry._2()) : url;
+    for (Map.Entry<?, ?> entry : map.entrySet()) {
+      url = "url".equalsIgnoreCase(String.valueOf(entry.getKey())) ? String.valueOf(entry.getValue()) : url;
     }
     out.append('{');
     String comma = "";
-    for (scala.collection.Iterator<?> entries = map.iterator(); entries.hasNext(); ) {
-      Tuple2<?, ?> entry = (Tuple2<?, ?>) entries.next();
-      String name = String.valueOf(entry._1());
-      if (OPTIONS.contains(name.toLowerCase()) && entry._2() instanceof String) {
+    for (Map.Entry<?, ?> entry : map.entrySet()) {
+      String name = String.valueOf(entry.getKey()).toLowerCase();
+      if (OPTIONS.contains(name) && entry.getValue() instanceof String) {
         out.append(comma);
-        text(name.toLowerCase());
+        text(name);
         out.append(':');
-        text(Redaction.text(name.toLowerCase(), Places.qualified(name.toLowerCase(), (String) entry._2()), url));
+        text(Redaction.text(name, Places.qualified(name, (String) entry.getValue()), url));
         comma = ",";
       }
     }

@@ -3,6 +3,7 @@ package throughline.plan;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -47,6 +48,15 @@ final class Reflection {
       }
     }
     return null;
+  }
+
+  /** A Scala map as one of Java's, in its order. */
+  static Map<Object, Object> map(scala.collection.Map<?, ?> entries) {
+    Map<Object, Object> found = new LinkedHashMap<>();
+    for (Object entry : list(entries)) {
+      found.put(((scala.Tuple2<?, ?>) entry)._1(), ((scala.Tuple2<?, ?>) entry)._2());
+    }
+    return found;
   }
 
   /** A Scala collection as a list. */

@@ -190,6 +190,7 @@ REDACTED: dict[str, tuple[str, str]] = {
     "typed numbers": ("SELECT 10L, 1.5BD, 1e3, .5, 0xFF, 1_000", "SELECT ?, ?, ?, .?, ?, ?"),
     "other texts": ("SELECT r'a\\b', x'FF', 'it\\'s', 'a' 'b', 'a''b'", "SELECT ?, ?, ?, ? ?, ??"),
     "comments": ("SELECT a -- Ann\n FROM /* Bo */ t", "SELECT a FROM t"),
+    "hints": ("SELECT /*+ REPARTITION(2, 'Bo'), MERGE(t) */ a FROM t", "SELECT a FROM t"),
     "lines stay": ("SELECT a\n  FROM t", "SELECT a\n  FROM t"),
     "commands": ("SHOW TABLES LIKE 'Ann'", "SHOW ?"),
     "null, true, false": ("SELECT NULL, TRUE, false", "SELECT NULL, TRUE, false"),

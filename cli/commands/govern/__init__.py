@@ -1,0 +1,1 @@
+"""Commands that act on lineage by a file of rules."""

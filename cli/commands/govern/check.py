@@ -1,0 +1,102 @@
+"""`throughline check`: whether lineage is as the policies of a rules file demand."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.commands.lineage.document_source import judged_lineage
+from cli.context.target import HOME, Home
+from cli.ui.console import fail
+from shared.errors import Misconfigured
+from shared.governance.checks.annotations import Annotations, annotated
+from shared.governance.checks.checking import check as check_policies
+from shared.governance.checks.checking import exit_code
+from shared.governance.checks.findings import Facts
+from shared.governance.checks.remarks import remarks
+from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif, as_text
+from shared.governance.rules import Rules
+from shared.governance.rules_file.decoding import parse_policies
+from shared.lineage.document import LineageDocument
+from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
+from shared.settings.kinds import file
+
+_STANDARD_OUTPUT = "-"
+_FORMS = (as_junit, as_sarif, as_json)
+
+
+def check(
+    context: typer.Context,
+    policy: Annotated[str, typer.Argument(metavar="POLICY", help="The rules file, with the policies")],
+    *,
+    dataset: Annotated[str, typer.Option(metavar="NAME", help="Only what is demanded of this data set")] = "",
+    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Check the lake instead of the record")] = "",
+    junit: Annotated[str, typer.Option(metavar="FILE", help="Write JUnit XML; -: instead of text")] = "",
+    sarif: Annotated[str, typer.Option(metavar="FILE", help="Write SARIF 2.1.0; -: instead of text")] = "",
+    json: Annotated[str, typer.Option("--json", metavar="FILE", help="Write JSON; -: instead of text")] = "",
+    annotations: Annotated[
+        Annotations | None, typer.Option(help="Also print lines that this pipeline shows at the rules file")
+    ] = None,
+    home: Home = HOME,
+) -> None:
+    """Check lineage against the policies of a rules file: a gate for pipelines and training jobs.
+
+    What breaks a policy is named with the shortest way, column by column. Exit code 0 if all hold, 3 if one is broken,
+    4 if one is not known: unknown = "warn" in the file lets that pass. 1 and 2 are failures of the check itself.
+
+        throughline check policy.toml
+        throughline check policy.toml --dataset gold/customers
+        throughline check policy.toml --lake build/lake --junit check.xml
+        throughline check policy.toml --annotations github --sarif check.sarif
+    """
+    files = dict(zip(_FORMS, (junit, sarif, json), strict=True))
+    if list(files.values()).count(_STANDARD_OUTPUT) > 1:
+        fail("only one form can go to standard output: give a file for the others", code=2)
+    rules = _rules(policy)
+    document, quality = judged_lineage(context, home, lake)
+    facts = Facts(now=datetime.now(UTC), quality=quality)
+    number = _number(document, rules, dataset) if dataset else None
+    report = Report(
+        place=policy,
+        results=check_policies(document, rules, facts, dataset=number),
+        remarks=remarks(document, rules, today=facts.now.date()),
+    )
+    if dataset and not report.results:
+        fail(
+            f"no policy of {policy} is about {dataset}: add one, or check all with `throughline check {policy}`", code=2
+        )
+    if _STANDARD_OUTPUT not in files.values():
+        typer.echo(as_text(report), nl=False)
+    for line in annotated(report, annotations) if annotations else ():
+        typer.echo(line, err=_STANDARD_OUTPUT in files.values())
+    for form, place in files.items():
+        if place:
+            _write(form(report), place)
+    raise typer.Exit(exit_code(report.results))
+
+
+def _rules(place: str) -> Rules:
+    """The rules with their policies; ends the command where there are none, or they are wrong."""
+    try:
+        found = file(place) or fail("no file of policies is named: give its path", code=2)
+        return parse_policies(found.text, found.place)
+    except (Misconfigured, ValueError) as error:
+        fail(str(error), code=2)
+
+
+def _number(document: LineageDocument, rules: Rules, dataset: str) -> int:
+    try:
+        return find_dataset(document, dataset)
+    except (UnknownNameError, AmbiguousNameError) as error:
+        fail(f"{error}. {rules.place} was not checked", code=2)
+
+
+def _write(text: str, place: str) -> None:
+    if place == _STANDARD_OUTPUT:
+        typer.echo(text, nl=False)
+        return
+    try:
+        Path(place).write_text(text, encoding="utf-8")
+    except OSError as error:
+        fail(f"{place} can't be written: {error.strerror or error}. Give a path that can", code=1)

@@ -1,0 +1,80 @@
+"""Carry out a plan: definitions first, then what is to be attached, many in a call, then what is to be taken away."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from shared.catalog.port import Classifications, Types
+from shared.classifying.attached import Mark, forget_attached, note_attached
+from shared.classifying.planning import Plan
+from shared.errors import CatalogRefused
+from shared.storage.port import Storage
+
+MAX_ENTITIES = 100
+"""Of one call that attaches a classification."""
+_ATTACHED_ALREADY = "ATLAS-400-00-01A"
+_CATEGORY = "CLASSIFICATION"
+
+Done = Callable[[int], None]
+"""Called with the number of classifications that a step has attached or taken away."""
+
+
+def define(types: Types, definitions: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Create the classifications that the catalog lacks, of pairs of name and description: their names. Raises as the
+    port does.
+    """
+    held = {str(each["name"]) for each in types.held() if each["category"] == _CATEGORY}
+    lacking = {name: description for name, description in definitions if name not in held}
+    if lacking:
+        types.create(
+            [
+                {
+                    "category": _CATEGORY,
+                    "name": name,
+                    "description": description,
+                    "typeVersion": "1.0",
+                    "superTypes": [],
+                    "attributeDefs": [],
+                }
+                for name, description in sorted(lacking.items())
+            ]
+        )
+    return tuple(sorted(lacking))
+
+
+def apply(plan: Plan, catalog: Classifications, storage: Storage, done: Done = lambda _: None) -> None:
+    """Attach and take away what the plan says. Killed anywhere, the next plan goes on from there; done again it makes
+    no call. Raises as the ports do.
+    """
+    for name, marks in groupby(plan.attach, key=lambda each: each.name):
+        for some in _chunks(list(marks)):
+            note_attached(storage, some)
+            _attach(catalog, name, {mark: plan.attach[mark] for mark in some}, storage)
+            done(len(some))
+    for mark, guid in plan.detach.items():
+        if guid:
+            catalog.detach(mark.name, guid)
+        forget_attached(storage, mark)
+        done(1)
+
+
+def _chunks(marks: Sequence[Mark]) -> Iterator[Sequence[Mark]]:
+    for start in range(0, len(marks), MAX_ENTITIES):
+        yield marks[start : start + MAX_ENTITIES]
+
+
+def _attach(catalog: Classifications, name: str, guids: Mapping[Mark, str], storage: Storage) -> None:
+    """In one call; one by one where somebody else attached it to an entity meanwhile, which is not ours then."""
+    try:
+        catalog.attach(name, list(guids.values()))
+    except CatalogRefused as error:
+        if error.code != _ATTACHED_ALREADY:
+            raise
+    else:
+        return
+    for mark, guid in guids.items():
+        try:
+            catalog.attach(name, [guid])
+        except CatalogRefused as error:
+            if error.code != _ATTACHED_ALREADY:
+                raise
+            forget_attached(storage, mark)

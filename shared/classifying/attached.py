@@ -1,0 +1,61 @@
+"""The rows of what Throughline attached: only that is ever taken away.
+
+A row is written before the catalog is called, so that a command that is killed leaves none that nobody knows of.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shared.storage.port import Row, Storage
+from shared.storage_layout import ATTACHED, ATTACHED_PARTITION, digest_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Mark:
+    """A classification of an entity: a column, or a data set."""
+
+    name: str
+    type: str
+    qualified_name: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the entity in the catalog: its type and qualified name."""
+        return self.type, self.qualified_name
+
+    @property
+    def row_key(self) -> str:
+        """The key of its row."""
+        return digest_of(f"{self.name}\n{self.type}\n{self.qualified_name}".encode())
+
+
+def attached(storage: Storage) -> frozenset[Mark]:
+    """All that was attached, or was about to be. Raises StorageUnavailable."""
+    return frozenset(
+        Mark(
+            name=str(row.values["name"]),
+            type=str(row.values["type"]),
+            qualified_name=str(row.values["qualified_name"]),
+        )
+        for row in storage.partition(ATTACHED, ATTACHED_PARTITION)
+    )
+
+
+def note_attached(storage: Storage, marks: Iterable[Mark]) -> None:
+    """Write rows of these. Raises StorageUnavailable."""
+    storage.upsert_all(
+        ATTACHED,
+        [
+            Row(
+                partition=ATTACHED_PARTITION,
+                key=mark.row_key,
+                values={"name": mark.name, "type": mark.type, "qualified_name": mark.qualified_name},
+            )
+            for mark in marks
+        ],
+    )
+
+
+def forget_attached(storage: Storage, mark: Mark) -> None:
+    """Delete the row of one that is gone. Raises StorageUnavailable."""
+    storage.delete(ATTACHED, ATTACHED_PARTITION, mark.row_key)

@@ -1,0 +1,76 @@
+"""Why a column has a classification or not: the way on which it comes, or the mask that stops it."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from shared.governance.masks import stopping
+from shared.governance.patterns import matching_columns
+from shared.governance.propagation import Propagation, State, way_by
+from shared.governance.rules import Declassification, Rules, TagRule
+from shared.lineage.document import NOT_SET, Edge, LineageDocument
+from shared.lineage.graph import LineageGraph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Of one classification. `way`: the shortest one to the column, from the origin or from what is not known; of a
+    clean column, from an origin past the edge `stopped_at`, which masks it. `origin`: the rule of the first column.
+    """
+
+    classification: str
+    state: State
+    way: tuple[Edge, ...] = ()
+    origin: TagRule | None = None
+    stopped_at: Edge | None = None
+    declassified: Declassification | None = None
+
+
+def explain(
+    document: LineageDocument, rules: Rules, propagations: Mapping[str, Propagation], column: int, *, today: date
+) -> tuple[Explanation, ...]:
+    """Each classification of the rules at one column, by name."""
+    return tuple(_explained(document, rules, each, column, today) for _, each in sorted(propagations.items()))
+
+
+def _explained(document: LineageDocument, rules: Rules, found: Propagation, column: int, today: date) -> Explanation:
+    state, name = found.state(column), found.classification
+    if state is not State.CLEAN:
+        way = found.way(column)
+        start = way[0].input if way else column
+        return Explanation(classification=name, state=state, way=way, origin=found.origins.get(start))
+    declassified = next(
+        (
+            each
+            for each in rules.declassifications
+            if each.classification == name
+            and each.approval.is_valid(today)
+            and column in matching_columns(document, each.where)
+        ),
+        None,
+    )
+    way = _masked_way(document, found, column)
+    stops = stopping(document, rules.masks, today)
+    return Explanation(
+        classification=name,
+        state=state,
+        way=way,
+        origin=found.origins.get(way[0].input) if way else None,
+        stopped_at=next(filter(stops, way), None),
+        declassified=declassified,
+    )
+
+
+def _masked_way(document: LineageDocument, found: Propagation, column: int) -> tuple[Edge, ...]:
+    """The shortest way of values from an origin, masked or not; empty where there is none."""
+    graph = LineageGraph(document)
+    entered = dict.fromkeys(found.origins, NOT_SET)
+    numbers = {edge: number for number, edge in enumerate(document.edges)}
+    waiting = deque(entered)
+    while waiting and column not in entered:
+        for edge in graph.out_of(waiting.popleft()):
+            if edge.output not in entered:
+                entered[edge.output] = numbers[edge]
+                waiting.append(edge.output)
+    return way_by(document, entered, column) if column in entered else ()

@@ -1,0 +1,197 @@
+"""`throughline check`: over the record; what it prints and writes, and how it ends."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from jsonschema import Draft7Validator  # type: ignore[import-untyped]  # ships no types
+
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+from tests.support.sarif import SARIF
+
+MASKED = step("DIRECT", "TRANSFORMATION", masking=True)
+RULES = """\
+[[tag]]
+classification = "PII"
+datasets = "/raw/customer"
+columns = "email"
+
+[[policy]]
+name = "training"
+datasets = "/gold/*"
+{demand}
+"""
+
+
+def written(parts: Parts, read: str, target: str, columns: dict[str, dict[str, Any]], minute: float = 0) -> None:
+    """A job that makes columns of `target` of those of the same name."""
+    schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
+    edges = lineage({name: [source(read, name, how)] for name, how in columns.items()})
+    event = body(
+        run=target,
+        application=target,
+        minute=minute,
+        inputs=[dataset(read, schema=schema)],
+        outputs=[dataset(target, schema=schema, columnLineage=edges)],
+    )
+    for place in post(parts.storage, packed(event)):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+
+
+@pytest.fixture
+def parts() -> Parts:
+    """The record of two jobs; one of them masks the address."""
+    made = Parts()
+    written(made, "/raw/customer", "/silver/customer", {"id": IDENTITY, "email": MASKED})
+    written(made, "/silver/customer", "/gold/customer", {"id": IDENTITY, "email": IDENTITY}, minute=5)
+    return made
+
+
+def file(folder: Path, demand: str, **more: str) -> str:
+    place = folder / "policy.toml"
+    place.write_text(RULES.format(demand=demand, **more))
+    return str(place)
+
+
+def test_policies_that_hold_end_with_0(parts: Parts, tmp_path: Path) -> None:
+    done = parts.run("check", file(tmp_path, 'no_tag = "PII"\nsources_only = "/raw/*"'))
+    assert (done.exit_code, done.output) == (
+        0,
+        "HOLDS  training: no_tag PII\nHOLDS  training: sources_only /raw/*\n2 held\n",
+    )
+
+
+def test_a_planted_edge_breaks_a_policy_and_is_named(parts: Parts, tmp_path: Path) -> None:
+    written(parts, "/raw/customer", "/gold/leak", {"email": IDENTITY}, minute=9)
+    done = parts.run("check", file(tmp_path, 'no_tag = "PII"'))
+    assert done.exit_code == 3
+    assert "BROKEN  training: no_tag PII\n  PII reaches leak.email\n    customer.email → leak.email by " in done.output
+    assert done.output.endswith("\n1 broken\n")
+    one = parts.run("check", file(tmp_path, 'no_tag = "PII"'), "--dataset", "/gold/customer")
+    assert (one.exit_code, one.output) == (0, "HOLDS  training: no_tag PII\n1 held\n")
+
+
+def test_what_is_not_known_ends_with_4_unless_it_may(parts: Parts, tmp_path: Path) -> None:
+    event = body(run="x", application="x", minute=9, inputs=["/raw/x"], outputs=["/gold/x"])
+    for place in post(parts.storage, packed(event)):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    done = parts.run("check", file(tmp_path, 'no_tag = "PII"'))
+    assert done.exit_code == 4
+    assert "NOT KNOWN  training: no_tag PII\n  no column of x is known\n" in done.output
+    assert parts.run("check", file(tmp_path, 'no_tag = "PII"\nunknown = "warn"')).exit_code == 0
+
+
+@pytest.mark.parametrize("demand", ["quality_passed = true", "unchanged_since = 2026-01-01"])
+def test_what_the_record_does_not_have_is_not_known_and_the_lake_is_named(
+    parts: Parts, tmp_path: Path, demand: str
+) -> None:
+    done = parts.run("check", file(tmp_path, demand))
+    assert done.exit_code == 4
+    assert "check a lake instead, named by --lake" in done.output
+
+
+def test_a_record_without_lineage_is_not_known(tmp_path: Path) -> None:
+    assert Parts().run("check", file(tmp_path, 'no_tag = "PII"')).exit_code == 4
+
+
+def test_rules_without_an_effect_are_reported(parts: Parts, tmp_path: Path) -> None:
+    more = '[[mask]]\ncolumns = "id"\nauthor = "a"\nreason = "r"\nexpires = 2020-01-31\n'
+    place = Path(file(tmp_path, 'no_tag = "PII"'))
+    place.write_text(place.read_text().replace("email", "emial") + more)
+    done = parts.run("check", str(place), "--json", "-")
+    assert done.exit_code == 0
+    assert [(each["line"], each["text"]) for each in json.loads(done.output)["no_effect"]] == [
+        (1, "[[tag]] has no effect: no column has datasets /raw/customer and columns emial"),
+        (10, "[[mask]] has no effect: it expired on 2020-01-31"),
+    ]
+    lines = parts.run("check", str(place)).output.splitlines()
+    assert f"{place}:1: [[tag]] has no effect: no column has datasets /raw/customer and columns emial" in lines
+
+
+def test_a_wrong_file_is_refused_with_all_its_mistakes(parts: Parts, tmp_path: Path) -> None:
+    done = parts.run("check", file(tmp_path, 'no_tags = "PII"\nfresh_within = "soon"'))
+    assert done.exit_code == 2
+    assert "no_tags. Did you mean no_tag?" in done.stderr
+    assert "fresh_within must be a length of time" in done.stderr
+    (tmp_path / "empty.toml").write_text("")
+    assert "has no policy" in parts.run("check", str(tmp_path / "empty.toml")).stderr
+    assert "can't be read" in parts.run("check", str(tmp_path / "none.toml")).stderr
+    other = parts.run("check", file(tmp_path, 'no_tag = "PII"'), "--dataset", "/raw/customer")
+    assert (other.exit_code, "is about /raw/customer" in other.stderr) == (2, True)
+    unknown = parts.run("check", file(tmp_path, 'no_tag = "PII"'), "--dataset", "/gold/custmer")
+    assert (unknown.exit_code, "no data set like" in unknown.stderr) == (2, True)
+
+
+@pytest.fixture
+def broken(parts: Parts, tmp_path: Path) -> tuple[Parts, str]:
+    """A record that breaks one demand of three; one only warns."""
+    written(parts, "/raw/customer", "/gold/leak", {"email": IDENTITY}, minute=9)
+    demand = 'no_tag = "PII"\nsources_only = "/raw/*"\n[[policy]]\nname = "a, b: c"\nquality_passed = true'
+    return parts, file(tmp_path, f'{demand}\ndatasets = "/gold/*"\nunknown = "warn"')
+
+
+def test_junit_is_what_pipelines_read(broken: tuple[Parts, str], tmp_path: Path) -> None:
+    parts, place = broken
+    done = parts.run("check", place, "--junit", str(tmp_path / "check.xml"))
+    assert done.exit_code == 3
+    suite = ET.parse(tmp_path / "check.xml").getroot()  # noqa: S314 - our own text
+    assert {key: suite.get(key) for key in ("tests", "failures", "skipped", "errors")} == {
+        "tests": "3",
+        "failures": "1",
+        "skipped": "1",
+        "errors": "0",
+    }
+    assert [(case.get("classname"), case.get("name"), [each.tag for each in case]) for case in suite] == [
+        ("training", "no_tag PII", ["failure"]),
+        ("training", "sources_only /raw/*", []),
+        ("a, b: c", "quality_passed", ["skipped"]),
+    ]
+    assert "customer.email → leak.email" in str(suite[0][0].text)
+
+
+def test_sarif_is_as_its_schema_requires(broken: tuple[Parts, str], tmp_path: Path) -> None:
+    parts, place = broken
+    parts.run("check", place, "--sarif", str(tmp_path / "check.sarif"))
+    log = json.loads((tmp_path / "check.sarif").read_text())
+    assert list(Draft7Validator(SARIF).iter_errors(log)) == []
+    run = log["runs"][0]
+    found = run["results"]
+    assert [(each["ruleId"], each["level"]) for each in found] == [("no_tag", "error"), ("quality_passed", "warning")]
+    assert {each["ruleId"] for each in found} <= {each["id"] for each in run["tool"]["driver"]["rules"]}
+    where = found[0]["locations"][0]["physicalLocation"]
+    assert where["region"]["startLine"] == 9
+    assert place.endswith(where["artifactLocation"]["uri"].rpartition("/")[2])
+    del found[0]["message"]
+    assert list(Draft7Validator(SARIF).iter_errors(log)), "the schema refuses something"
+
+
+def test_pipelines_are_given_lines_that_they_show(broken: tuple[Parts, str]) -> None:
+    parts, place = broken
+    github = parts.run("check", place, "--annotations", "github").output.splitlines()
+    (error,) = (each for each in github if each.startswith("::error "))
+    assert error.startswith(f"::error file={place},line=9,title=training%3A no_tag PII::PII reaches leak.email%0A")
+    (warning,) = (each for each in github if each.startswith("::warning "))
+    assert ",title=a%2C b%3A c%3A quality_passed::" in warning
+    azure = parts.run("check", place, "--annotations", "azure").output.splitlines()
+    (error,) = (each for each in azure if "type=error" in each)
+    assert error.startswith(f"##vso[task.logissue type=error;sourcepath={place};linenumber=9]training: no_tag PII: PII")
+    assert not re.search(r"%(?!AZP25|0A|0D)", error)
+
+
+def test_one_form_goes_to_standard_output(broken: tuple[Parts, str]) -> None:
+    parts, place = broken
+    done = parts.run("check", place, "--json", "-", "--annotations", "github")
+    found = json.loads(done.stdout)["results"]
+    assert [each["verdict"] for each in found] == ["broken", "holds", "not known"]
+    assert [each["fails"] for each in found] == [True, False, False]
+    assert "::error" in done.stderr
+    assert parts.run("check", place, "--json", "-", "--junit", "-").exit_code == 2
+    assert "can't be written" in parts.run("check", place, "--junit", "/no/such/folder/x.xml").stderr

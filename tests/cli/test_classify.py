@@ -1,0 +1,113 @@
+"""`throughline classify`: what it shows, explains and writes, on memory and on a catalog over HTTP."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from local.catalog.server import CatalogServer
+from shared.bootstrap import assemble
+from shared.publishing.publisher import Publisher
+from shared.settings.reading import load
+from tests.support.building import IDENTITY, body, dataset, packed, source, step
+from tests.support.building import lineage as columns_of
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+
+RULES = """
+[[classification]]
+name = "Acme.PII"
+description = "Personal data"
+
+[[tag]]
+classification = "Acme.PII"
+datasets = "raw"
+columns = "mail"
+"""
+SCHEMA = {"fields": [{"name": "mail", "type": "string"}, {"name": "hash", "type": "string"}]}
+HASHED = step("DIRECT", "TRANSFORMATION", masking=True)
+
+
+def events() -> list[bytes]:
+    """A column is copied, and hashed beside it."""
+    columns = columns_of({"mail": [source("raw", "mail", IDENTITY)], "hash": [source("raw", "mail", HASHED)]})
+    read = dataset("raw", schema={"fields": SCHEMA["fields"][:1]})
+    return [packed(body(inputs=[read], outputs=[dataset("clean", schema=SCHEMA, columnLineage=columns)]))]
+
+
+def recorded() -> Parts:
+    parts = Parts()
+    for place in post(parts.storage, *events()):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    return parts
+
+
+def rules(tmp_path: Path, text: str = RULES) -> str:
+    (tmp_path / "rules.toml").write_text(text)
+    return str(tmp_path / "rules.toml")
+
+
+def test_plan_apply_and_plan_again(tmp_path: Path) -> None:
+    parts, file = recorded(), rules(tmp_path)
+    planned = parts.run("classify", "plan", "--rules", file)
+    assert planned.exit_code == 3, planned.output
+    assert "Acme.PII: 2 tagged, 1 clean, 0 not known" in planned.output
+    assert "2 to attach, 0 to take away" in planned.output
+    applied = parts.run("classify", "apply", "--rules", file)
+    assert applied.exit_code == 0, applied.output
+    assert "2 attached, 0 taken away" in applied.output
+    again = parts.run("classify", "plan", "--rules", file, "--json")
+    assert again.exit_code == 0
+    found = json.loads(again.output)
+    assert found["attach"] == found["detach"] == []
+    assert found["classifications"] == {"Acme.PII": {"tagged": 2, "clean": 1, "not known": 0}}
+    nothing = parts.run("classify", "apply", "--rules", rules(tmp_path, ""))
+    assert "0 attached, 2 taken away" in nothing.output
+
+
+def test_explain_names_the_way_and_the_mask(tmp_path: Path) -> None:
+    parts, file = recorded(), rules(tmp_path)
+    tagged = parts.run("classify", "explain", "clean.mail", "--rules", file)
+    assert "Acme.PII: tagged. It begins by the rule in line 6" in tagged.output
+    assert "raw.mail → clean.mail (identity" in tagged.output
+    masked = parts.run("classify", "explain", "clean.hash", "--rules", file)
+    assert "clean. It begins by the rule in line 6, and a mask stops it" in masked.output
+    assert "the mask stops it here" in masked.output
+    unknown = parts.run("classify", "explain", "clean.mial", "--rules", file)
+    assert unknown.exit_code == 2
+    assert "Did you mean clean.mail or" in " ".join(unknown.output.split())
+
+
+def test_rules_without_an_effect_and_mistakes_are_named(tmp_path: Path) -> None:
+    parts = recorded()
+    unused = parts.run("classify", "plan", "--rules", rules(tmp_path, RULES.replace('"raw"', '"rew"')))
+    assert "no data set matches rew. Did you mean raw?" in " ".join(unused.output.split())
+    wrong = parts.run("classify", "plan", "--rules", rules(tmp_path, RULES.replace("columns", "colums")))
+    assert wrong.exit_code == 2
+    assert "rules.toml:9" in wrong.output
+    missing = parts.run("classify", "plan", "--rules", str(tmp_path / "none.toml"))
+    assert missing.exit_code == 2
+    assert "none.toml" in missing.output
+
+
+def test_definitions_and_classifications_reach_a_catalog(tmp_path: Path, fresh_catalog: CatalogServer) -> None:
+    """Over HTTP: the definition is created first, and nothing propagates."""
+    parts = Parts()
+    environment = {
+        "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+        "THROUGHLINE_CATALOG_ENDPOINT": fresh_catalog.endpoint,
+        "THROUGHLINE_CATALOG_TOKEN": fresh_catalog.token,
+    }
+    made = assemble(load(catalog=True, environment=environment), storage=parts.storage)
+    parts.worker = replace(made, to_record={})
+    for place in post(parts.storage, *events()):
+        settle(parts.storage, place)
+    while Publisher(storage=parts.storage, catalog=made.catalog, options=made.publishing).publish().written:
+        pass
+    file = rules(tmp_path)
+    applied = parts.run("classify", "apply", "--rules", file)
+    assert applied.exit_code == 0, applied.output
+    assert "1 definition created: Acme.PII" in applied.output
+    assert "2 attached" in applied.output
+    assert parts.run("classify", "plan", "--rules", file).exit_code == 0

@@ -1,0 +1,64 @@
+"""Policies as a gate in a notebook or a training job: it goes on only where they hold."""
+
+from datetime import UTC, datetime
+from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+from shared.errors import Misconfigured, ThroughlineError
+from shared.governance.checks.checking import HELD, check, exit_code
+from shared.governance.checks.findings import Facts
+from shared.governance.checks.remarks import remarks
+from shared.governance.checks.reports import Report, as_text
+from shared.governance.rules_file.decoding import parse_policies
+from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
+from shared.settings.kinds import file
+from throughline.client import Client, connect
+
+if TYPE_CHECKING:
+    from spark_pipeline.tables.lake import Lake
+
+
+class PolicyError(ThroughlineError):
+    """A policy is broken, or not known to hold where it must. The text is that of `throughline check`: each demand, and
+    the shortest way to what breaks it.
+    """
+
+
+def require(
+    policy: str | PathLike[str], dataset: str = "", *, client: Client | None = None, lake: "Lake | None" = None
+) -> None:
+    """Go on only if the policies of a rules file hold for a data set (without one: for all that they name).
+
+    `policy` is the file's path. `dataset` is a qualified name, the end of one, or a short name. Lineage comes from the
+    record of `client` (None: `throughline.connect()`), or from a `throughline.lake.Lake`, which also has the results of
+    quality tests and the lineage of former times.
+
+    Raises `throughline.PolicyError`, `throughline.Misconfigured` where the file is missing or wrong, where no policy is
+    about the data set or the lineage does not have it, and `throughline.StorageUnavailable`.
+    """
+    place = fspath(policy)
+    try:
+        found = file(place)
+    except ValueError as error:
+        raise Misconfigured(str(error)) from error
+    if found is None:
+        raise Misconfigured("no file of policies is named: give its path")
+    rules = parse_policies(found.text, found.place)
+    if lake is not None:
+        from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+        from spark_pipeline.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
+
+        document, quality = document_of_lake(lake, expressions=True), quality_of_lake(lake)
+    else:
+        document, quality = (client or connect()).document(), None
+    try:
+        number = find_dataset(document, dataset) if dataset else None
+    except (UnknownNameError, AmbiguousNameError) as error:
+        raise Misconfigured(f"{error}. {place} was not checked") from error
+    facts = Facts(now=datetime.now(UTC), quality=quality)
+    results = check(document, rules, facts, dataset=number)
+    if not results:
+        raise Misconfigured(f"no policy of {place} is about {dataset or 'anything'}: add one")
+    if exit_code(results) != HELD:
+        report = Report(place=place, results=results, remarks=remarks(document, rules, today=facts.now.date()))
+        raise PolicyError(as_text(report))
