@@ -23,7 +23,9 @@ PATIENCE_SECONDS = 600.0
 """How long a job may take unless told otherwise: the longest of ours takes a tenth of it on a small machine."""
 
 # What makes a session small and quiet on one machine: no web page, loopback only, few partitions (Delta's own
-# log takes 50 by default), and a JVM tuned to start fast rather than to run long.
+# log takes 50 by default), and a JVM tuned to start fast rather than to run long. Checking the bytecode of Spark's own
+# jars takes a seventh of the CPU time of a short job; what is run here came from the registries by its hash or was
+# compiled here, and tests/spark_listener has throughline-plan.jar checked.
 SMALL_SESSION = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
@@ -31,7 +33,9 @@ SMALL_SESSION = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": (
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    ),
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
 }

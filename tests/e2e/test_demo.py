@@ -77,6 +77,14 @@ def commands() -> Iterator[list[Command]]:
         command.end()
 
 
+@pytest.fixture(scope="module")
+def up(home: Path) -> Iterator[Command]:
+    """`throughline up` after the demo, for all tests below it that ask for one: the last of them ends it."""
+    command = Command(home, "up")
+    yield command
+    command.end()
+
+
 def ask(world: RunningWorld, page: str) -> Any:
     return requests.get(f"{world.receiver_url}/admin/host/{page}", timeout=30).json()
 
@@ -111,9 +119,7 @@ def test_running_it_again_adds_no_entity_and_writes_nothing(home: Path, commands
     assert re.search(r"this run: 0 catalog writes, 0 new entities \(53 in all\)", demo.said()), demo.said()
 
 
-def test_what_pages_and_demo_tell_to_look_at_next_is_there(home: Path, commands: list[Command]) -> None:
-    up = Command(home, "up")
-    commands.append(up)
+def test_what_pages_and_demo_tell_to_look_at_next_is_there(home: Path, up: Command) -> None:
     up.world()
     texts = [
         (ROOT / name).read_text()
@@ -128,9 +134,22 @@ def test_what_pages_and_demo_tell_to_look_at_next_is_there(home: Path, commands:
         assert "customer_id" in done.stdout or "customer_staging" in done.stdout
 
 
-def test_ctrl_c_ends_everything_that_was_started(home: Path, commands: list[Command]) -> None:
-    up = Command(home, "up")
-    commands.append(up)
+def test_a_busy_port_is_one_clear_sentence(home: Path, up: Command) -> None:
+    port = int(up.world().catalog_url.rpartition(":")[2])
+    other = subprocess.run(
+        [sys.executable, "-m", "local.catalog", "--port", str(port)], capture_output=True, text=True, check=False
+    )
+    assert other.returncode == 2
+    assert len(other.stderr.strip().splitlines()) == 1
+    assert str(port) in other.stderr
+    again = subprocess.run(
+        [sys.executable, "-m", "cli", "up", "--home", str(home)], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 2
+    assert "a world is running already" in again.stderr
+
+
+def test_ctrl_c_ends_everything_that_was_started(home: Path, up: Command) -> None:
     world = up.world()
     while "spark.extraListeners" not in up.said():
         assert up.process.poll() is None, up.said()
@@ -160,20 +179,3 @@ def test_data_of_another_layout_is_one_clear_sentence(tmp_path: Path) -> None:
         assert "was written by another version of Throughline" in done.stderr
         assert str(home) in done.stderr
         assert "Traceback" not in done.stderr
-
-
-def test_a_busy_port_is_one_clear_sentence(home: Path, commands: list[Command]) -> None:
-    up = Command(home, "up")
-    commands.append(up)
-    port = int(up.world().catalog_url.rpartition(":")[2])
-    other = subprocess.run(
-        [sys.executable, "-m", "local.catalog", "--port", str(port)], capture_output=True, text=True, check=False
-    )
-    assert other.returncode == 2
-    assert len(other.stderr.strip().splitlines()) == 1
-    assert str(port) in other.stderr
-    again = subprocess.run(
-        [sys.executable, "-m", "cli", "up", "--home", str(home)], capture_output=True, text=True, check=False
-    )
-    assert again.returncode == 2
-    assert "a world is running already" in again.stderr

@@ -97,6 +97,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         }
         configuration = {
             **SMALL_SESSION,
+            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",  # which checks our bytecode
             **file_configuration(events),
             "spark.jars": str(plan_jar()),
             "spark.extraListeners": f"{LISTENER_CLASS},{PLAN_LISTENER}",
