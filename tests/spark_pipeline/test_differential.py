@@ -97,7 +97,7 @@ def downstream(document: LineageDocument) -> set[tuple[object, ...]]:
         (*ends[start], *ends[target], depth)
         for start, reached in dependents(document, conditions=True).items()
         for target, depth in reached.items()
-        if target != start and target in traced and depth <= DEEPEST
+        if target != start and traced >= {start, target} and depth <= DEEPEST
     }
 
 
