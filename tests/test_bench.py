@@ -70,6 +70,7 @@ def test_every_benchmark_gives_its_ratio(tmp_path: Path, request: pytest.Fixture
             "import",
             "load",
             "view",
+            "govern",
             "end to end",
         ),
     }
