@@ -62,9 +62,9 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     steps.done()
     counts = {"columns": len(document.columns), "edges": len(document.edges)}
     rows = (
-        ("classify: two classifications", classified, 5),
+        ("classify: two", classified, 5),
         ("check: five demands", checked, 3),
-        ("search: four, each with a new index", searched, 1),
+        ("search: four texts", searched, 1),
     )
     return [
         Figure(

@@ -89,7 +89,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         found = _in_browser(browser, document)
     rows = [
         ("file", len(content) / 1e6, "MB", 2.5),
-        ("making the file from the record", made, "s", 10),
+        ("the file from a record", made, "s", 10),
         ("usable after opening", usable, "ms", 1_500),
         *found,
     ]
