@@ -1,18 +1,22 @@
-"""Rules over the large estate of the lineage page: classify, check and search, each set against its goal."""
+"""Rules over the estate that `throughline synth --datasets` makes: classify, check and search against their goals."""
 
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import msgspec
+
 from bench.figures import Figure
 from bench.sizes import Sizes, Steps
-from bench.view import estate
 from shared.governance.checks.checking import check
 from shared.governance.checks.findings import Facts
 from shared.governance.propagation import propagate
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.search_index import SearchIndex
+from shared.openlineage.decoding import decode
+from shared.translation.reference import translate_history
+from spark_pipeline.synth.estate import events
 
 NAME = "govern"
 _RULES = """
@@ -50,7 +54,8 @@ _ROUNDS = 3
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """The quickest of three rounds of each."""
     steps.begin("rules: the estate", 4)
-    document = document_of("record", [KnownProcess(process=each) for each in estate(sizes.view_datasets)])
+    history = translate_history([decode(msgspec.json.encode(each)) for each in events(sizes.view_datasets)])
+    document = document_of("record", [KnownProcess(process=each) for each in history.processes])
     rules = parse_rules(_RULES, "rules.toml")
     now = datetime.now(UTC)
     steps.done()

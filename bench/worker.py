@@ -23,7 +23,7 @@ from azure.data.tables import TableServiceClient, UpdateMode
 from azure.storage.blob import BlobServiceClient
 
 from bench.replay import Item
-from local.host.storage import Storage
+from local.host.storage import HostStorage
 from shared.bootstrap_receiver import receiver
 from shared.ingest.receiver import receive
 from shared.storage_layout import EVENTS
@@ -205,7 +205,7 @@ def host_calls(
     For each event a message put and deleted, and the blob read; messages are taken in so many calls, and the blobs are
     listed so many times. Delivery is Event Grid's, the default of the local world: it keeps no receipts.
     """
-    storage = Storage(connection, Counter())
+    storage = HostStorage(connection, Counter())
     storage.create_queue(QUEUE)
 
     def deliver(part: tuple[Sequence[Item], int]) -> None:

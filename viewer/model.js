@@ -2,7 +2,7 @@
 
 /**
  * @typedef {{qualified_name: string, type: string, name: string, store?: string, zone?: string, placeholder?: boolean,
- *   owner?: string, description?: string}} Dataset
+ *   owner?: string, description?: string, tags?: string[]}} Dataset
  * @typedef {{qualified_name: string, name: string, operations?: string[], platform?: string, workspace?: string,
  *   job?: string, link?: string, inputs?: number[], outputs?: number[], parsed_inputs?: number[],
  *   unresolved_tables?: string[], generic_identity?: boolean, exact?: boolean, health?: string, last_run?: string,
@@ -140,7 +140,10 @@ export class Model {
     if (known) return known;
     const entered = new Set();
     const withColumns = new Set();
+    const here = new Set();
+    const elsewhere = new Set();
     for (const edge of this.edges) {
+      for (const column of [edge.input, edge.output]) (this.valid(edge, at) ? here : elsewhere).add(column);
       if (!this.valid(edge, at)) continue;
       withColumns.add(edge.process);
       if (edge.kind !== "condition") entered.add(`${edge.process} ${edge.output}`);
@@ -150,15 +153,18 @@ export class Model {
     const writers = new Map();
     for (const flow of this.flows) {
       const process = this.processes[flow.process];
-      const leaves = withColumns.has(flow.process) && (process.operations ?? []).every((each) => changesRows.has(each));
+      const operations = process.operations ?? [];
+      const leaves = withColumns.has(flow.process) && operations.length > 0 && operations.every((each) => changesRows.has(each));
       if (process.exact || leaves || !this.valid(flow, at)) continue;
       const own = writers.get(flow.output) ?? new Set();
       writers.set(flow.output, own.add(flow.process));
     }
     /** @type {Set<number>} */
     const found = new Set();
+    const withSchema = new Set(this.columns.filter((each) => each.type).map((each) => each.dataset));
     for (const column of this.columns) {
-      if (!column.name) continue;
+      const gone = elsewhere.has(column.number) && !here.has(column.number) && !column.type && withSchema.has(column.dataset);
+      if (!column.name || gone) continue;
       for (const writer of writers.get(column.dataset) ?? []) {
         if (!entered.has(`${writer} ${column.number}`)) found.add(column.number);
       }

@@ -58,6 +58,7 @@ export function datasetPanel(view, number) {
     facts([
       [TEXTS.type, dataset.type], [TEXTS.store, dataset.store ?? ""], [TEXTS.zone, dataset.zone ?? ""],
       [TEXTS.owner, dataset.owner ?? ""], [TEXTS.description, dataset.description ?? ""],
+      [TEXTS.tag, (dataset.tags ?? []).join(", ")],
       [TEXTS.health, dataset.placeholder ? TEXTS.placeholder : ""], [TEXTS.unresolved, unresolved.join(", ")],
     ]),
     ...(failed.length ? [element("h3", {}, `${TEXTS.failedTests} (${failed.length})`), element("ul.failed-tests", {},

@@ -107,7 +107,8 @@ def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> 
 def unknown_columns(document: LineageDocument, *, at: datetime | None = None) -> frozenset[int]:
     """The columns whose source is not known: a process writes their data set, is not exact, and none of its values
     enters them. All rows are no such column. A process that changes rows (UPDATE, MERGE, DELETE) may leave columns as
-    they are, so of it only counts that it has no columns at all.
+    they are, so of it only counts that it has no columns at all. A column that is gone is no such column either: the
+    history has edges of it, none is valid at this time, and the schema of its data set lacks it.
     """
     graph = LineageGraph(document, at=at, conditions=True)
     values = {(each.process, each.output) for each in map(document.edges.__getitem__, graph.edges) if each.is_value}
@@ -119,10 +120,26 @@ def unknown_columns(document: LineageDocument, *, at: datetime | None = None) ->
         changes_rows = only_rows and flow.process in with_columns
         if not (process.exact or changes_rows):
             writers.setdefault(flow.output, set()).add(flow.process)
+    gone = _gone(document, graph) if document.history else frozenset()
     return frozenset(
         number
         for number, column in enumerate(document.columns)
-        if column.name and any((writer, number) not in values for writer in writers.get(column.dataset, ()))
+        if column.name
+        and number not in gone
+        and any((writer, number) not in values for writer in writers.get(column.dataset, ()))
+    )
+
+
+def _gone(document: LineageDocument, graph: LineageGraph) -> frozenset[int]:
+    valid_now = set(graph.edges)
+    here, elsewhere = set[int](), set[int]()
+    for number, edge in enumerate(document.edges):
+        (here if number in valid_now else elsewhere).update((edge.input, edge.output))
+    with_schema = {each.dataset for each in document.columns if each.type}
+    return frozenset(
+        number
+        for number in elsewhere - here
+        if not document.columns[number].type and document.columns[number].dataset in with_schema
     )
 
 

@@ -31,6 +31,7 @@ def dataset_of(name: str, asset_type: str, declared: Declared) -> Dataset:
         placeholder=asset_type == PLACEHOLDER_TYPE,
         owner=declared.owner,
         description=declared.description,
+        tags=tuple(sorted({tag_name(key, value) for key, value, column in declared.tags if not column})),
     )
 
 

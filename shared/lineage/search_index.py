@@ -17,7 +17,7 @@ _COLUMN_AFTER = 0.5
 _OF_TABLE = 10
 
 
-class Rank(IntEnum):
+class MatchRank(IntEnum):
     """How well a name fits, the best first; `PATH`: only the qualified name has the text."""
 
     EXACT = 0
@@ -37,14 +37,14 @@ class Found:
     rank: float
 
 
-def rank_of(name: str, text: str) -> Rank | None:
+def rank_of(name: str, text: str) -> MatchRank | None:
     """How a name fits a text, both in lower case; None where it does not."""
     at = name.find(text)
     if at < 0:
         return None
     if at == 0:
-        return Rank.EXACT if len(name) == len(text) else Rank.PREFIX
-    return Rank.WORD if _WORD.match(name[at - 1]) else Rank.INSIDE
+        return MatchRank.EXACT if len(name) == len(text) else MatchRank.PREFIX
+    return MatchRank.WORD if _WORD.match(name[at - 1]) else MatchRank.INSIDE
 
 
 def is_alike(name: str, text: str) -> bool:
@@ -91,7 +91,7 @@ class SearchIndex:
         for number, name in enumerate(self._names):
             rank = rank_of(name, text)
             if rank is None and text in self._paths[number]:
-                rank = Rank.PATH
+                rank = MatchRank.PATH
             if rank is not None and all(word in self._paths[number] for word in others):
                 yield Found(dataset=number, column=None, rank=float(rank))
 
@@ -116,11 +116,11 @@ class SearchIndex:
     def _alike(self, text: str) -> Iterator[Found]:
         for number, name in enumerate(self._names):
             if is_alike(name, text):
-                yield Found(dataset=number, column=None, rank=float(Rank.FUZZY))
+                yield Found(dataset=number, column=None, rank=float(MatchRank.FUZZY))
         for number, name in enumerate(self._columns):
             if is_alike(name, text):
                 own = self._document.columns[number].dataset
-                yield Found(dataset=own, column=number, rank=Rank.FUZZY + _COLUMN_AFTER)
+                yield Found(dataset=own, column=number, rank=MatchRank.FUZZY + _COLUMN_AFTER)
 
     def _order(self, found: Found) -> tuple[float, int, str, int, int]:
         """Shorter names first, then by name and number: the order never depends on chance."""

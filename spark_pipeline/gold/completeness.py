@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import functions as f
 
-from shared.completeness.documentation import Documentation
+from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.score import DEFAULT_RULES, ScoreRules, lacking, score
 from spark_pipeline.tables.declaration import Table, struct
 from spark_pipeline.tables.encoding import moment, unpack_process
@@ -23,7 +23,7 @@ AssetKey = tuple[str, str]
 MAX_SHOWN_MEASUREMENTS = 10
 MAX_SHOWN_DATASETS = 10
 
-_ABSENT = Documentation()
+_ABSENT = CatalogDocumentation()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ def _declared(lake: Lake) -> tuple[frozenset[str], frozenset[str]]:
 def write_completeness(
     lake: Lake,
     datasets: tuple[LinkedDataset, ...],
-    found: Mapping[AssetKey, Documentation],
+    found: Mapping[AssetKey, CatalogDocumentation],
     *,
     at: datetime,
     rules: ScoreRules = DEFAULT_RULES,
@@ -137,10 +137,10 @@ def most_gain(lake: Lake, *, most: int = MAX_SHOWN_DATASETS) -> list[dict[str, A
 
 
 def _row(
-    dataset: LinkedDataset, documented: Documentation | None, *, at: datetime, rules: ScoreRules
+    dataset: LinkedDataset, documented: CatalogDocumentation | None, *, at: datetime, rules: ScoreRules
 ) -> dict[str, Any]:
     held = documented or _ABSENT
-    known = Documentation(
+    known = CatalogDocumentation(
         described=held.described or (held.placed and dataset.described),
         owned=held.owned,
         tagged=held.tagged or dataset.tagged,

@@ -127,7 +127,7 @@ class _Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class Dependent:
     """A column that depends on another, and the process of the last step of one shortest path to it."""
 
     asset: str
@@ -137,7 +137,7 @@ class Reached:
     process: str
 
 
-def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPEST) -> list[Reached]:
+def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPEST) -> list[Dependent]:
     """All columns that depend on one column, nearest first; empty if no edge has it."""
     nodes, number = known.nodes, known.nodes.find(asset, column)
     if number is None:
@@ -147,7 +147,7 @@ def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPES
     found = graph.closure(some, depth=deepest)
     values = set(known.direct_graph.closure(some, depth=deepest).target.tolist())
     return [
-        Reached(
+        Dependent(
             asset=str(nodes.assets[nodes.asset[target]]),
             column=str(nodes.columns[nodes.column[target]]),
             depth=depth,

@@ -1,6 +1,6 @@
 """The document of lineage of the lake, with history."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -16,12 +16,18 @@ from spark_pipeline.tables.encoding import moment, unpack_process, unpack_run
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import ASSETS, CONTRIBUTIONS, CURRENT, HISTORY, RUN_CONTRIBUTIONS, RUNS, TAGS
 
+MergeSchemas = Callable[[Sequence[KnownProcess]], Iterable[KnownProcess]]
+"""Gives the processes the schemas that those of today report together."""
+
 _FAILURES = ("FAIL", "ABORT")
 
 
-def document_of_lake(lake: Lake, *, statements: bool = False, expressions: bool = False) -> LineageDocument:
+def document_of_lake(
+    lake: Lake, *, statements: bool = False, expressions: bool = False, merge: MergeSchemas | None = None
+) -> LineageDocument:
     """The document of all processes that the lake knows, past ones too, and of failed quality tests. `expressions`:
-    with those of edges; `statements`: also with the SQL of the last run of each, without literals.
+    with those of edges; `statements`: also with the SQL of the last run of each, without literals. `merge`: of several
+    schemas of a data set not the newest counts, but what this makes of them.
 
     Raises LakeError where there is no lake, or one whose history has no masks: an older version wrote it.
     """
@@ -37,9 +43,10 @@ def document_of_lake(lake: Lake, *, statements: bool = False, expressions: bool 
         )
     types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).orderBy("type").toLocalIterator()}
     tags = [(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).toLocalIterator()]
+    processes = _processes(lake, statements=statements)
     document = document_of(
         "lake",
-        _processes(lake, statements=statements),
+        merge(tuple(processes)) if merge else processes,
         expressions=expressions or statements,
         history=_intervals(history),
         types=types,

@@ -11,6 +11,8 @@ def quality_of_lake(lake: Lake) -> Mapping[str, tuple[Assertion, ...]]:
     """The last result of each test, by the qualified name of its data set; empty where no event has had any."""
     found: dict[str, list[Assertion]] = {}
     for row in last_tests(lake).orderBy("qualified_name", "column", "name").toLocalIterator():
-        each = Assertion(name=row["name"], success=bool(row["success"]), column=row["column"])
+        each = Assertion(
+            name=row["name"], success=bool(row["success"]), column=row["column"], severity=row["severity"] or ""
+        )
         found.setdefault(row["qualified_name"], []).append(each)
     return {name: tuple(tests) for name, tests in found.items()}

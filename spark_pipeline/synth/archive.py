@@ -8,11 +8,44 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+import msgspec
+
 LINES = 4_000
 """How many events a file of the archive holds at most."""
 
 _GZIP = 31
 _LEVEL = 1
+
+
+class _Line(msgspec.Struct, kw_only=True):
+    digest: str
+    run: str
+    job: str
+    blob: str
+    arrived: str
+    closed: str
+    ignored: str | None
+    event: str
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def archived(raw: bytes, *, run: str, job: str, kind: str, moment: datetime, arrived: str, closed: str) -> bytes:
+    """The event `raw` of type `kind` as a line of the archive, without its end; times as events have them."""
+    digest = hashlib.sha256(raw).hexdigest()[:32]
+    return _encode(
+        _Line(
+            digest=digest,
+            run=run,
+            job=job,
+            blob=f"{moment:%Y/%m/%d/%H}/{run}/{moment:%Y%m%dT%H%M%S%fZ}_{kind}_{digest}.json.gz",
+            arrived=arrived,
+            closed=closed,
+            ignored=None,
+            event=raw.decode(),
+        )
+    )
 
 
 @dataclass(slots=True, kw_only=True)

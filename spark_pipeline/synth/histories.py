@@ -3,7 +3,6 @@
 Everything is drawn from one seed: the same numbers of events and seed give the same bytes.
 """
 
-import hashlib
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -12,9 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
-import msgspec
-
-from spark_pipeline.synth.archive import ArchiveFiles
+from spark_pipeline.synth.archive import ArchiveFiles, archived
 from spark_pipeline.synth.templates import Piece, Slots, Template, Templates, read_templates
 
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,20 +57,6 @@ class _Job:
     minute: int
     changes: int
     rounds: int = 0
-
-
-class _Line(msgspec.Struct, kw_only=True):
-    digest: str
-    run: str
-    job: str
-    blob: str
-    arrived: str
-    closed: str
-    ignored: str | None
-    event: str
-
-
-_line = msgspec.json.Encoder().encode
 
 
 def synthesize(
@@ -206,20 +189,15 @@ class _History:
         broken = self._happens(self.shares.broken)
         if broken:
             raw = self._damaged(raw)
-        digest = hashlib.sha256(raw).hexdigest()[:32]
         late = self._happens(self.shares.late)
-        arrived = stamp(moment + (_CLOSED_AFTER * 2 if late else timedelta(seconds=1)))
-        line = _line(
-            _Line(
-                digest=digest,
-                run=run,
-                job=piece.job,
-                blob=f"{moment:%Y/%m/%d/%H}/{run}/{moment:%Y%m%dT%H%M%S%fZ}_{piece.type}_{digest}.json.gz",
-                arrived=arrived,
-                closed=closed,
-                ignored=None,
-                event=raw.decode(),
-            )
+        line = archived(
+            raw,
+            run=run,
+            job=piece.job,
+            kind=piece.type,
+            moment=moment,
+            arrived=stamp(moment + (_CLOSED_AFTER * 2 if late else timedelta(seconds=1))),
+            closed=closed,
         )
         if broken:
             self.broken += 1

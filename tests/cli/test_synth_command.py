@@ -1,10 +1,13 @@
 """`throughline synth`: the same seed gives the same files, and nothing is written over."""
 
+import gzip
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+import throughline
 from cli.main import app
 
 runner = CliRunner()
@@ -32,3 +35,24 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "is not empty" in done.output
     assert set(content(tmp_path)) == {"mine"}
+
+
+def test_an_estate_of_so_many_data_sets_becomes_their_lineage(tmp_path: Path) -> None:
+    done = runner.invoke(app, ["synth", "--datasets", "40", "--out", str(tmp_path / "estate"), "--json"])
+    events = [
+        json.loads(line)["event"].encode()
+        for path in sorted((tmp_path / "estate").rglob("*.gz"))
+        for line in gzip.decompress(path.read_bytes()).splitlines()
+    ]
+    assert len(events) == json.loads(done.stdout)["events"] == 36  # a tenth are sources
+    processes = throughline.translate(events).processes
+    assert len({output for each in processes for output in each.outputs}) == 36
+    for process in processes:
+        assert len({edge.output for edge in process.columns if edge.output.column}) == 9
+
+
+@pytest.mark.parametrize("given", [[], ["--events", "5", "--datasets", "5"]])
+def test_a_history_or_an_estate_has_to_be_chosen(given: list[str], tmp_path: Path) -> None:
+    done = runner.invoke(app, ["synth", *given, "--out", str(tmp_path / "new")])
+    assert done.exit_code == 2
+    assert "either --events N or --datasets N" in done.output

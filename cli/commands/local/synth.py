@@ -7,6 +7,7 @@ import typer
 
 from cli.ui.console import fail, out, print_json, progress_bar
 from cli.ui.options import AsJson
+from spark_pipeline.synth.estate import write_estate
 from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.synth.templates import NoTemplatesError
 
@@ -15,7 +16,11 @@ TEMPLATES = Path("tests/golden/spark35-ol1.53")
 
 def synth(
     *,
-    events: Annotated[int, typer.Option("--events", "-n", min=1, metavar="N", help="How many events")],
+    events: Annotated[int, typer.Option("--events", "-n", min=0, metavar="N", help="A history of so many events")] = 0,
+    datasets: Annotated[
+        int,
+        typer.Option("--datasets", min=0, metavar="N", help="Instead: so many data sets, each written once"),
+    ] = 0,
     folder: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="The folder to write: new or empty")],
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same bytes")] = 1,
     templates: Annotated[Path, typer.Option(metavar="FOLDER", help="The captured events to vary")] = TEMPLATES,
@@ -24,23 +29,27 @@ def synth(
     """Write a made-up history in the layout of the archive: for tests, and to measure the lake.
 
     Jobs that run every day, chains and stars of tables, streams, changing schemas, failures, events that come twice
-    or too late, and one broken line in a hundred.
+    or too late, and one broken line in a hundred. With --datasets, a wide estate at one time, for the lineage page.
 
         throughline synth --events 100000 --out build/estate
         throughline lake run build/estate --lake build/lake
+        throughline synth --datasets 10000 --out build/wide
     """
+    if bool(events) == bool(datasets):
+        fail("give either --events N or --datasets N", code=2)
     if folder.exists() and any(folder.iterdir()):
         fail(f"{folder} is not empty: name another folder", code=2)
     try:
         with progress_bar() as bar:
-            task = bar.add_task("events", total=events)
-            done = synthesize(
-                folder,
-                events=events,
-                seed=seed,
-                templates=templates,
-                note=lambda count: bar.update(task, completed=count),
-            )
+            task = bar.add_task("events", total=events or datasets)
+
+            def note(count: int) -> None:
+                bar.update(task, completed=count)
+
+            if datasets:
+                done = write_estate(folder, datasets=datasets, seed=seed, note=note)
+            else:
+                done = synthesize(folder, events=events, seed=seed, templates=templates, note=note)
     except NoTemplatesError as error:
         fail(str(error), code=2)
     if as_json:

@@ -1,0 +1,85 @@
+"""The page marks the same columns as not known as the Python rule: on random documents, now and at past times."""
+
+import json
+import random
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+from local.toolchain.node import find_node
+from local.toolchain.stamp import ROOT as PROJECT
+from shared.lineage.document import (
+    FORMAT,
+    NOT_SET,
+    Column,
+    Dataset,
+    Edge,
+    Flow,
+    Kind,
+    LineageDocument,
+    Process,
+    encoded,
+)
+from shared.lineage.graph import unknown_columns
+
+DOCUMENTS = 200
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+TIMES = tuple(NOW + timedelta(days=day) for day in range(3))
+UNKNOWN = """
+import { Model } from "./viewer/model.js";
+import { readFileSync } from "node:fs";
+const found = readFileSync(0, "utf8").split("\\n").filter(Boolean).map((line) => {
+  const model = new Model(JSON.parse(line));
+  return [null, ...model.times].map((at) => [...model.unknown(at)].sort((one, other) => one - other));
+});
+console.log(JSON.stringify(found));
+"""
+
+
+def random_document(draw: random.Random) -> LineageDocument:
+    """Three data sets with columns of which some have no type, two processes, flows and edges of some span."""
+    datasets = tuple(Dataset(qualified_name=f"d{n}", type="fs_path", name=f"d{n}") for n in range(3))
+    columns = tuple(
+        Column(dataset, name, draw.choice(("", "int")), False) for dataset in range(3) for name in ("", "a", "b")
+    )
+    processes = tuple(
+        Process(
+            qualified_name=f"p{n}",
+            name=f"p{n}",
+            operations=draw.choice(((), ("merge",), ("insert",), ("delete", "update"))),
+            exact=draw.random() < 0.2,
+        )
+        for n in range(2)
+    )
+
+    def span() -> tuple[int, int]:
+        began = draw.randrange(len(TIMES) - 1)
+        return began, draw.choice((NOT_SET, NOT_SET, draw.randrange(began + 1, len(TIMES))))
+
+    flows = [Flow(draw.randrange(2), draw.randrange(3), draw.randrange(3), *span()) for _ in range(draw.randrange(5))]
+    edges = [
+        Edge(draw.randrange(2), draw.randrange(9), draw.randrange(9), draw.choice(list(Kind)), False, False, *span())
+        for _ in range(draw.randrange(8))
+    ]
+    return LineageDocument(
+        format=FORMAT,
+        source="lake",
+        history=True,
+        times=TIMES,
+        datasets=datasets,
+        columns=columns,
+        processes=processes,
+        flows=tuple(sorted(flows)),
+        edges=tuple(sorted(edges)),
+    )
+
+
+def test_page_and_rule_agree() -> None:
+    documents = [random_document(random.Random(seed)) for seed in range(DOCUMENTS)]
+    command = [str(find_node().node), "--input-type=module", "--eval", UNKNOWN]
+    lines = b"\n".join(map(encoded, documents))
+    done = subprocess.run(command, input=lines, capture_output=True, check=True, cwd=PROJECT)
+    found = json.loads(done.stdout)
+    wanted = [[sorted(unknown_columns(each, at=at)) for at in (None, *TIMES)] for each in documents]
+    assert found == wanted
+    assert any(known for each in wanted for known in each)
+    assert len({str(each) for each in wanted}) > DOCUMENTS / 4
