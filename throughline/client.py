@@ -8,8 +8,11 @@ from typing import Literal
 
 from local.world import HOME, running_world
 from shared.bootstrap import Worker, assemble, storage_of
+from shared.classifying.reading import reading_if_there
 from shared.errors import Misconfigured
-from shared.events.stored_runs import Wanted
+from shared.events.stored_runs import RunFilter
+from shared.governance.propagation import CatalogReading
+from shared.governance.rules import Rules
 from shared.lineage.document import LineageDocument
 from shared.publishing.planning.planner import on_found_assets, recorded
 from shared.query.processes import InCatalog, OnRecord
@@ -67,7 +70,7 @@ class Client:
         ordered by the hour of their first event. Each run takes a few calls to storage, made when it is asked for.
         """
         seen: set[str] = set()
-        for event in find_events(self._worker.storage, Wanted(job=job, since=since, before=before)):
+        for event in find_events(self._worker.storage, RunFilter(job=job, since=since, before=before)):
             if event.place.run_id not in seen:
                 seen.add(event.place.run_id)
                 if report := run_report(self._worker.storage, event.place.run_id):
@@ -88,6 +91,12 @@ class Client:
     def document(self) -> LineageDocument:
         """All lineage on record as one value, with the expressions of columns: docs/reference/lineage-document.md."""
         return document_of_record(self._worker.storage, self._worker.publishing, expressions=True)
+
+
+def reading_by(client: Client, document: LineageDocument, rules: Rules) -> CatalogReading:
+    """The classifications that others set in the client's catalog, as far as rules ask about them."""
+    worker = client._worker  # noqa: SLF001 - of this module
+    return reading_if_there(document, rules, worker.classifications, worker.storage)
 
 
 def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> Client:

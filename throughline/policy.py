@@ -4,15 +4,18 @@ from datetime import UTC, datetime
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from shared.errors import Misconfigured, ThroughlineError
+from shared.errors import Misconfigured, StorageUnavailable, ThroughlineError
 from shared.governance.checks.checking import HELD, check, exit_code
 from shared.governance.checks.findings import Facts
 from shared.governance.checks.remarks import remarks
 from shared.governance.checks.reports import Report, as_text
+from shared.governance.propagation import CatalogReading
+from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_policies
+from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
 from shared.settings.kinds import file
-from throughline.client import Client, connect
+from throughline.client import Client, connect, reading_by
 
 if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
@@ -31,7 +34,8 @@ def require(
 
     `policy` is the file's path. `dataset` is a qualified name, the end of one, or a short name. Lineage comes from the
     record of `client` (None: `throughline.connect()`), or from a `throughline.lake.Lake`, which also has the results of
-    quality tests and the lineage of former times.
+    quality tests and the lineage of former times. Classifications of the catalog, where the rules ask for them, come
+    from the catalog of `client`; where it can't be read, what depends on them is not known to hold.
 
     Raises `throughline.PolicyError`, `throughline.Misconfigured` where the file is missing or wrong, where no policy is
     about the data set or the lineage does not have it, and `throughline.StorageUnavailable`.
@@ -50,15 +54,29 @@ def require(
 
         document, quality = document_of_lake(lake, expressions=True), quality_of_lake(lake)
     else:
-        document, quality = (client or connect()).document(), None
+        client = client or connect()
+        document, quality = client.document(), None
     try:
         number = find_dataset(document, dataset) if dataset else None
     except (UnknownNameError, AmbiguousNameError) as error:
         raise Misconfigured(f"{error}. {place} was not checked") from error
     facts = Facts(now=datetime.now(UTC), quality=quality)
-    results = check(document, rules, facts, dataset=number)
+    reading = _reading(document, rules, client)
+    results = check(document, rules, facts, catalog=reading, dataset=number)
     if not results:
         raise Misconfigured(f"no policy of {place} is about {dataset or 'anything'}: add one")
     if exit_code(results) != HELD:
-        report = Report(place=place, results=results, remarks=remarks(document, rules, today=facts.now.date()))
+        report = Report(
+            place=place, results=results, remarks=remarks(document, rules, today=facts.now.date(), catalog=reading.tags)
+        )
         raise PolicyError(as_text(report))
+
+
+def _reading(document: LineageDocument, rules: Rules, client: Client | None) -> CatalogReading:
+    """The catalog's classifications that the rules ask for. A lake is checked without a Throughline to connect to."""
+    if not rules.asks_catalog:
+        return CatalogReading(tags={})
+    try:
+        return reading_by(client or connect(), document, rules)
+    except (Misconfigured, StorageUnavailable) as error:
+        return CatalogReading(why=str(error))

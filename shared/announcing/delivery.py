@@ -11,7 +11,7 @@ from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
 from shared.storage.port import Row, Storage
 from shared.storage_layout import WATCH
-from shared.watching.rules import Rules
+from shared.watching.rules import WatchRules
 
 _LOG = logging.getLogger("throughline.watch")
 _CHANNEL = "channel"
@@ -53,7 +53,7 @@ class Round:
 
     storage: Storage
     senders: Mapping[str, Sender]
-    rules: Rules
+    rules: WatchRules
     now: datetime
     may_continue: Callable[[], bool] = lambda: True
 

@@ -1,26 +1,46 @@
 """Policies as gates of the watch: which demands are broken."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from shared.announcing.recorded_state import Gates
 from shared.governance.checks.checking import Result, check
-from shared.governance.checks.findings import Facts, Verdict
+from shared.governance.checks.findings import Assertion, Facts, Verdict
 from shared.governance.patterns import matching_datasets
+from shared.governance.propagation import NOT_READ, CatalogReading
 from shared.governance.rules import Rules
 from shared.lineage.document import LineageDocument
 from shared.watching.comparing.snapshot import BrokenGate
+
+ReadCatalog = Callable[[LineageDocument, Rules], CatalogReading]
+"""Reads the classifications that others set in the catalog; raises CatalogUnavailable."""
 
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def gates_of(rules: Rules, now: Callable[[], datetime] = _utc_now) -> Gates:
-    """Judge lineage by the policies of a rules file. What is not known breaks nothing: `throughline check` names it."""
+def not_read(_document: LineageDocument, _rules: Rules) -> CatalogReading:
+    """Nothing of the catalog."""
+    return NOT_READ
+
+
+def gates_of(
+    rules: Rules,
+    read: ReadCatalog = not_read,
+    *,
+    quality: Mapping[str, tuple[Assertion, ...]] | None = None,
+    now: Callable[[], datetime] = _utc_now,
+) -> Gates:
+    """Judge lineage by the policies of a rules file. What is not known breaks nothing: `throughline check` names it.
+    `quality`: the last results of quality tests by qualified name; None: they were not read.
+
+    A catalog that does not answer is an error (CatalogUnavailable), and the look is put off: a gate would seem to be
+    mended, and be announced again with the next look.
+    """
 
     def judged(document: LineageDocument) -> Sequence[BrokenGate]:
-        results = check(document, rules, Facts(now=now()))
+        results = check(document, rules, Facts(now=now(), quality=quality), catalog=read(document, rules))
         return [_broken(document, rules, each) for each in results if each.verdict is Verdict.BROKEN]
 
     return judged

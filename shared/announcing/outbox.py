@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.errors import ContentLost
-from shared.storage.compare_and_swap import Place, compare_and_swap
+from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import SNAPSHOTS, WATCH, stamp
 from shared.watching.messages import Message, decoded, encoded
@@ -83,7 +83,7 @@ def close(storage: Storage, entry: Entry, *, refused: str = "") -> None:
         )
         return replace(row, values={**row.values, "open": left, "refused": reasons})
 
-    place = Place(WATCH, _DECIDED, entry.message)
+    place = RowAddress(WATCH, _DECIDED, entry.message)
     compare_and_swap(storage, place, change, decode=lambda row: row, encode=lambda row: row)
     storage.delete(WATCH, _list(entry.channel), entry.key)
 

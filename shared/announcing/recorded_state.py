@@ -7,7 +7,7 @@ from msgspec import structs
 
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
-from shared.model import NOTHING_DECLARED, AssetSchema, Process
+from shared.model import NOTHING_DECLARED, AssetSchema
 from shared.publishing.placeholders.columns import merged_columns, merged_declaration
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import recorded_processes
@@ -36,7 +36,7 @@ def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = 
     matches = {each.own: each for each in all_matches(storage)}
     recorded = tuple(recorded_processes(storage, options))
     named = [process for each in recorded if (process := on_matched_assets(each.process, matches))]
-    document = document_of("record", (KnownProcess(process=each) for each in _with_merged_schemas(named)))
+    document = document_of("record", with_merged_schemas([KnownProcess(process=each) for each in named]))
     known = {each.qualified_name for each in named}
     overdue = (each for each in overdue_jobs(recorded, options.now()) if each.process in known)
     judged = document
@@ -45,22 +45,29 @@ def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = 
     return snapshot_of(document, overdue=tuple(overdue), broken=tuple(gates(judged)))
 
 
-def _with_merged_schemas(processes: Sequence[Process]) -> Iterator[Process]:
-    """The processes, each with the same schema for a data set, and the same owner and description."""
+def with_merged_schemas(known: Sequence[KnownProcess]) -> Iterator[KnownProcess]:
+    """The same processes; those of today have the same schema for a data set, and the same owner and description: all
+    columns that its writers report, or, without any, all that its readers report.
+    """
     users = defaultdict(list)
-    for process in processes:
-        for key in {asset.key for asset in (*process.inputs, *process.outputs)}:
-            users[key].append(process)
+    for each in known:
+        if each.current:
+            for key in {asset.key for asset in (*each.process.inputs, *each.process.outputs)}:
+                users[key].append(each.process)
     merged = {
         key: AssetSchema(
             qualified_name=key[1], columns=merged_columns(key, using), declared=merged_declaration(key, using)
         )
         for key, using in users.items()
     }
-    for process in processes:
+    for each in known:
+        if not each.current:
+            yield each
+            continue
         schemas = {
             asset.qualified_name: merged[asset.key]
-            for asset in (*process.inputs, *process.outputs)
+            for asset in (*each.process.inputs, *each.process.outputs)
             if merged[asset.key].columns or merged[asset.key].declared != NOTHING_DECLARED
         }
-        yield structs.replace(process, schemas=tuple(schemas[name] for name in sorted(schemas)))
+        process = structs.replace(each.process, schemas=tuple(schemas[name] for name in sorted(schemas)))
+        yield structs.replace(each, process=process)

@@ -15,7 +15,7 @@ from shared.announcing.port import Sender
 from shared.announcing.recorded_state import Gates, no_gates, recorded_snapshot
 from shared.announcing.standing import Standing, begin, end, note_look, standing
 from shared.concurrency.parallel_map import ParallelMap
-from shared.errors import Retry
+from shared.errors import CatalogUnavailable, Retry
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import Storage
@@ -23,7 +23,7 @@ from shared.storage_layout import SNAPSHOTS
 from shared.telemetry.port import Fact
 from shared.watching.comparing.snapshot import Snapshot, UnreadableSnapshotError, packed, unpacked
 from shared.watching.messages import Message, messages
-from shared.watching.rules import Rules
+from shared.watching.rules import WatchRules
 
 _LOG = logging.getLogger("throughline.watch")
 _LEASE = "watch"
@@ -40,7 +40,7 @@ class WatchOptions:
     `now`: the clock; `seconds`: a monotonic clock; `parallel`: channels at a time.
     """
 
-    rules: Rules
+    rules: WatchRules
     senders: Mapping[str, Sender]
     every: timedelta = timedelta(minutes=15)
     source: str = "record"
@@ -117,9 +117,11 @@ def _watch(
     if found.pending:
         number, current = _finish(storage, found, options, session)
     if current and (at_once or current.looked is None or now - current.looked >= options.every):
-        data = packed(look())
-        looked = True
-        if current.same(data):
+        data = _look(look)
+        looked = data is not None
+        if data is None:
+            pass  # the next round tries again; what is decided is delivered all the same
+        elif current.same(data):
             note_look(storage, current, now)
         elif begun := begin(storage, current, data, now):
             more, _ = _finish(storage, begun, options, session)
@@ -135,6 +137,15 @@ def _watch(
     return Watched(
         looked=looked, decided=number, sent=done.sent, refused=done.refused, failed=done.failed, quiet=done.quiet
     )
+
+
+def _look(look: Callable[[], Snapshot]) -> bytes | None:
+    """The state of lineage; None where a gate asks a catalog that does not answer."""
+    try:
+        return packed(look())
+    except CatalogUnavailable as error:
+        _LOG.warning("lineage is looked at later: a policy asks for the catalog's classifications: %s", error)
+        return None
 
 
 def _finish(

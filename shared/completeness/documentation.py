@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Documentation:
+class CatalogDocumentation:
     """A data set in a catalog.
 
     `described` and `owned`: it has a description, and an owner. `placed`: it is our own placeholder, whose note is no

@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from shared.completeness.documentation import Documentation
+from shared.completeness.documentation import CatalogDocumentation
 
 
 class Part(StrEnum):
@@ -48,7 +48,7 @@ class ScoreRules:
 DEFAULT_RULES = ScoreRules()
 
 
-def parts_of(found: Documentation) -> dict[Part, float]:
+def parts_of(found: CatalogDocumentation) -> dict[Part, float]:
     """How far each part is there, from 0 to 1. Without columns there are no descriptions of columns either."""
     return {
         Part.DESCRIPTION: float(found.described),
@@ -59,14 +59,14 @@ def parts_of(found: Documentation) -> dict[Part, float]:
     }
 
 
-def score(found: Documentation, rules: ScoreRules = DEFAULT_RULES) -> float:
+def score(found: CatalogDocumentation, rules: ScoreRules = DEFAULT_RULES) -> float:
     """The score of a data set, from 0 to 1; one that the catalog lacks has that of an empty `Documentation`."""
     total = sum(rules.weights.values())
     gained = sum(rules.weights.get(part, 0.0) * value for part, value in parts_of(found).items())
     return gained / total
 
 
-def lacking(found: Documentation, rules: ScoreRules = DEFAULT_RULES) -> tuple[Part, ...]:
+def lacking(found: CatalogDocumentation, rules: ScoreRules = DEFAULT_RULES) -> tuple[Part, ...]:
     """The parts that a data set lacks, wholly or in part; the one that would raise its score most comes first."""
     gains = {part: rules.weights.get(part, 0.0) * (1 - value) for part, value in parts_of(found).items()}
     order = list(Part)

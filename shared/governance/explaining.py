@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from shared.governance.masks import stopping
-from shared.governance.patterns import matching_columns
+from shared.governance.patterns import matching_columns, matching_datasets
 from shared.governance.propagation import Propagation, State, way_by
-from shared.governance.rules import Declassification, Rules, TagRule
+from shared.governance.rules import Declassification, Rules, TagRule, Term
 from shared.lineage.document import NOT_SET, Edge, LineageDocument
 from shared.lineage.graph import LineageGraph
 
@@ -32,6 +32,20 @@ def explain(
 ) -> tuple[Explanation, ...]:
     """Each classification of the rules at one column, by name."""
     return tuple(_explained(document, rules, each, column, today) for _, each in sorted(propagations.items()))
+
+
+def terms_of(document: LineageDocument, rules: Rules, column: int) -> tuple[Term, ...]:
+    """The rules that give a term to a column, or to its data set, in the file's order."""
+    dataset = document.columns[column].dataset
+    return tuple(
+        each
+        for each in rules.terms
+        if (
+            dataset in matching_datasets(document, each.where.datasets)
+            if each.of_datasets
+            else column in matching_columns(document, each.where)
+        )
+    )
 
 
 def _explained(document: LineageDocument, rules: Rules, found: Propagation, column: int, today: date) -> Explanation:

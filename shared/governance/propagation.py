@@ -21,6 +21,19 @@ CatalogTags = Mapping[int, frozenset[str]]
 """Classifications that others set in the catalog, by the number of the column."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogReading:
+    """The classifications that others set in the catalog. `tags` is None where they were not read; `why`: the reason,
+    empty where nobody tried.
+    """
+
+    tags: CatalogTags | None = None
+    why: str = ""
+
+
+NOT_READ = CatalogReading()
+
+
 class State(StrEnum):
     """Whether a column has a classification."""
 
@@ -131,7 +144,9 @@ def origins_of(document: LineageDocument, rule: TagRule, catalog: CatalogTags) -
     found = matching_columns(document, rule.where)
     if rule.tag:
         fits = matcher([rule.tag])
-        found &= {each.column for each in document.tags if fits(each.name)}
+        whole = {number for number, each in enumerate(document.datasets) if any(map(fits, each.tags))}
+        tagged = {each.column for each in document.tags if fits(each.name)}
+        found = frozenset(number for number in found if number in tagged or document.columns[number].dataset in whole)
     if rule.classified_as:
         fits = matcher([rule.classified_as])
         found &= {number for number, names in catalog.items() if any(map(fits, names))}

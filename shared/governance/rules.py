@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from shared.governance.patterns import Selector
 
+DEFAULT_GLOSSARY = "Glossary"
+"""The glossary of a term that names none: Purview's first one has this name."""
+
 
 class OnUnknown(StrEnum):
     """What becomes of a check where lineage is not known."""
@@ -39,8 +42,8 @@ class Classification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRule:
-    """Columns that have a classification by themselves: those of `where` which have the tag `tag` in events, or which
-    the catalog has classified as `classified_as`, where these are given.
+    """Columns that have a classification by themselves: those of `where`. With `tag` those of them which have this tag
+    in events, or whose data set has it; with `classified_as` those that the catalog has classified so.
     """
 
     classification: str
@@ -85,11 +88,33 @@ class Declassification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """A glossary term of columns, or of whole data sets where no columns are named. `name`: TERM or TERM@GLOSSARY."""
+    """A glossary term of columns, or of whole data sets where neither columns nor types are named. `name`: TERM or
+    TERM@GLOSSARY.
+    """
 
     name: str
     where: Selector
     line: int = 0
+
+    @property
+    def term(self) -> str:
+        """The name without the glossary."""
+        return self.name.partition("@")[0]
+
+    @property
+    def glossary(self) -> str:
+        """The name of the glossary."""
+        return self.name.partition("@")[2] or DEFAULT_GLOSSARY
+
+    @property
+    def full_name(self) -> str:
+        """TERM@GLOSSARY, as the catalog knows it."""
+        return f"{self.term}@{self.glossary}"
+
+    @property
+    def of_datasets(self) -> bool:
+        """Whether it is about whole data sets."""
+        return not (self.where.columns or self.where.types)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +178,11 @@ class Rules:
         return tuple(
             sorted({*(each.name for each in self.classifications), *(each.classification for each in self.tags)})
         )
+
+    @property
+    def asks_catalog(self) -> bool:
+        """Whether a classification begins where the catalog has another one."""
+        return any(each.classified_as for each in self.tags)
 
     def expired(self, today: date) -> tuple[Mask | Declassification, ...]:
         """The exceptions that have no effect any more."""

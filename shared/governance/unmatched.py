@@ -22,12 +22,14 @@ class Unmatched:
 
 
 def unmatched(document: LineageDocument, rules: Rules, catalog: CatalogTags | None = None) -> tuple[Unmatched, ...]:
-    """The rules of a file that match no column or data set, in the file's order."""
+    """The rules of a file that match no column or data set, in the file's order. `catalog`: the classifications that
+    others set there; None: they were not read, so rules that ask for them are not judged.
+    """
     found: list[tuple[str, int, str]] = []
     found += [
         ("tag", each.line, _about(document, each.where, tag=each.tag, classified_as=each.classified_as))
         for each in rules.tags
-        if not origins_of(document, each, catalog or {})
+        if (catalog is not None or not each.classified_as) and not origins_of(document, each, catalog or {})
     ]
     found += [("mask", each.line, _mask(document, each)) for each in rules.masks if not _masks(document, each)]
     tables: tuple[tuple[str, Iterable[Any]], ...] = (

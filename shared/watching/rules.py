@@ -1,7 +1,7 @@
 """Rules: which message goes to which channel, and when it may be sent."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -35,11 +35,11 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class RoutingRule:
     """Which messages go `to` these channels: those that match all of what it names; empty: whatever it is.
 
     Patterns have `*` and `?`, and ignore case. `subjects` match the name or qualified name of what the message is
-    about, `downstream` those of a data set or process downstream, `owners` an owner.
+    about, `downstream` those of a data set or process downstream, `owners` an owner. `line`: of the rule in its file.
     """
 
     topics: frozenset[Topic] = frozenset()
@@ -48,6 +48,13 @@ class Rule:
     downstream: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False)
+
+    @property
+    def matches_all(self) -> bool:
+        """Whether every message is one of this rule."""
+        named = self.topics or self.subjects or self.downstream or self.owners
+        return not named and self.at_least is Severity.HARMLESS
 
     def matches(self, message: Message) -> bool:
         """Whether a message is one of this rule."""
@@ -91,11 +98,11 @@ class Quiet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class WatchRules:
     """The channels, the rules in their order, and the quiet hours."""
 
     channels: tuple[Channel, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RoutingRule, ...] = ()
     quiet: Quiet | None = None
 
     def channels_for(self, message: Message) -> tuple[str, ...]:

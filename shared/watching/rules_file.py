@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from shared.watching.comparing.changes import Severity, Topic
-from shared.watching.rules import Channel, ChannelKind, Quiet, Rule, Rules
+from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 
 _KEYS = ("quiet", "channels", "rules")
 _QUIET_KEYS = ("from", "to", "timezone", "unless")
@@ -47,7 +47,7 @@ class WrongRulesError(ValueError):
     """The file of rules has mistakes; the message lists all."""
 
 
-def parse_rules(text: str, place: str) -> Rules:
+def parse_rules(text: str, place: str) -> WatchRules:
     """The rules in a file's text; `place` is its path, for the message. Raises WrongRulesError."""
     try:
         document = tomllib.loads(text)
@@ -69,11 +69,11 @@ class _Reader:
         self.mistakes: list[tuple[int, str]] = []
         self._lines = text.splitlines()
 
-    def rules(self, document: Mapping[str, Any]) -> Rules:
+    def rules(self, document: Mapping[str, Any]) -> WatchRules:
         self._unknown(document, _KEYS, "", 1)
         channels = tuple(self._channels(document.get("channels", {})))
         names = tuple(each.name for each in channels)
-        return Rules(
+        return WatchRules(
             channels=channels,
             rules=tuple(self._rules(document.get("rules", []), names)),
             quiet=self._quiet(document["quiet"]) if "quiet" in document else None,
@@ -129,7 +129,7 @@ class _Reader:
                 self._wrong(self._line(header, "path"), f"path is for the kind file, not for {kind}")
             yield Channel(name=name, kind=kind or ChannelKind.FILE, path=str(path))
 
-    def _rules(self, found: Any, channels: tuple[str, ...]) -> Iterator[Rule]:
+    def _rules(self, found: Any, channels: tuple[str, ...]) -> Iterator[RoutingRule]:
         if not isinstance(found, list) or len(found) > MAX_RULES or not all(isinstance(each, dict) for each in found):
             self._wrong(self._line("", "rules"), f"rules must be tables, [[rules]]; at most {MAX_RULES}")
             return
@@ -147,13 +147,14 @@ class _Reader:
                 if name not in channels:
                     self._wrong(line("to"), f"there is no channel {name!r}{_nearest(name, channels)}")
             severity = table.get("at_least", str(Severity.HARMLESS))
-            yield Rule(
+            yield RoutingRule(
                 topics=frozenset(each for each in topics if each),
                 at_least=self._word(Severity, severity, line("at_least"), "at_least") or Severity.HARMLESS,
                 subjects=self._texts(table, "subjects", line),
                 downstream=self._texts(table, "downstream", line),
                 owners=self._texts(table, "owners", line),
                 to=tuple(dict.fromkeys(to)),
+                line=line(""),
             )
 
     def _texts(self, table: Mapping[str, Any], key: str, line: Callable[[str], int]) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -9,6 +11,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]  # ships no types
 
+from shared.atlas.columns import column_name
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.memory_classifications import MemoryClassifications
+from shared.catalog.port import AssetKey, Classified
+from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
@@ -128,6 +135,76 @@ def test_a_wrong_file_is_refused_with_all_its_mistakes(parts: Parts, tmp_path: P
     assert (other.exit_code, "is about /raw/customer" in other.stderr) == (2, True)
     unknown = parts.run("check", file(tmp_path, 'no_tag = "PII"'), "--dataset", "/gold/custmer")
     assert (unknown.exit_code, "no data set like" in unknown.stderr) == (2, True)
+
+
+ASKS = RULES.replace('columns = "email"', 'columns = "email"\nclassified_as = "MICROSOFT.*"')
+
+
+def asking(folder: Path, demand: str = 'no_tag = "PII"') -> str:
+    place = folder / "policy.toml"
+    place.write_text(ASKS.format(demand=demand))
+    return str(place)
+
+
+def classified(parts: Parts, name: str) -> None:
+    """As a scan of the catalog does."""
+    assert parts.worker.classifications
+    keys = [("column", column_name(*key, "email")) for key in parts.catalog.assets if "raw" in key[1]]
+    held = parts.worker.classifications.classified(keys)
+    parts.worker.classifications.attach(name, [each.guid for each in held.values()])
+
+
+class Gone(MemoryClassifications):
+    """A catalog that does not answer, or refuses."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(MemoryCatalog())
+        self.error = error
+
+    def classified(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Classified]:  # noqa: ARG002 - the port's
+        raise self.error
+
+
+def test_a_classification_begins_where_the_catalogs_scans_have_set_one(parts: Parts, tmp_path: Path) -> None:
+    written(parts, "/raw/customer", "/gold/leak", {"email": IDENTITY}, minute=9)
+    held = parts.run("check", asking(tmp_path))
+    assert held.exit_code == 0, held.output
+    assert "[[tag]] has no effect: no column has" in held.output, "it was read, and nothing is there"
+    classified(parts, "MICROSOFT.EMAIL")
+    done = parts.run("check", asking(tmp_path))
+    assert done.exit_code == 3
+    assert "PII reaches leak.email\n    customer.email → leak.email by " in done.output
+    assert "no effect" not in done.output
+
+
+def test_what_we_attached_begins_no_classification(parts: Parts, tmp_path: Path) -> None:
+    written(parts, "/raw/customer", "/gold/leak", {"email": IDENTITY}, minute=9)
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[tag]]\nclassification = "MICROSOFT.X"\ndatasets = "/raw/*"\ncolumns = "email"\n')
+    assert parts.run("classify", "apply", "--rules", str(rules)).exit_code == 0
+    assert parts.run("check", asking(tmp_path)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("catalog", "why"),
+    [
+        (Gone(CatalogUnavailable("The catalog answered 503")), "The catalog answered 503"),
+        (Gone(CatalogRefused(status=403, code="", detail="no role")), "no role"),
+        (None, "no catalog is configured"),
+    ],
+)
+def test_nothing_holds_where_the_catalog_was_not_read(
+    parts: Parts, tmp_path: Path, catalog: Gone | None, why: str
+) -> None:
+    parts.worker = replace(parts.worker, classifications=catalog)
+    done = parts.run("check", asking(tmp_path, 'no_tag = "PII"\nsources_only = "/raw/*"'))
+    assert done.exit_code == 4, done.output
+    assert "it is not known where PII begins: the rule in line 1 asks for the catalog's classifications" in done.output
+    assert "which were not read (" in done.output
+    assert why in done.output
+    assert "HOLDS  training: sources_only" in done.output
+    assert "no effect" not in done.output, "nobody knows that"
+    assert parts.run("check", file(tmp_path, 'no_tag = "PII"')).exit_code == 0, "it does not ask the catalog"
 
 
 @pytest.fixture

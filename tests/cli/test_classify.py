@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from local.catalog.server import CatalogServer
+from shared.atlas.columns import column_name
 from shared.bootstrap import assemble
 from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
@@ -22,6 +23,15 @@ description = "Personal data"
 [[tag]]
 classification = "Acme.PII"
 datasets = "raw"
+columns = "mail"
+"""
+TERMS = """
+[[term]]
+name = "Customer"
+datasets = "clean"
+
+[[term]]
+name = "Email@Glossary"
 columns = "mail"
 """
 SCHEMA = {"fields": [{"name": "mail", "type": "string"}, {"name": "hash", "type": "string"}]}
@@ -105,9 +115,49 @@ def test_definitions_and_classifications_reach_a_catalog(tmp_path: Path, fresh_c
         settle(parts.storage, place)
     while Publisher(storage=parts.storage, catalog=made.catalog, options=made.publishing).publish().written:
         pass
-    file = rules(tmp_path)
+    file = rules(tmp_path, RULES + TERMS)
+    assert "2 terms to create: Customer@Glossary, Email" in parts.run("classify", "plan", "--rules", file).output
     applied = parts.run("classify", "apply", "--rules", file)
     assert applied.exit_code == 0, applied.output
     assert "1 definition created: Acme.PII" in applied.output
-    assert "2 attached" in applied.output
+    assert "2 terms created" in applied.output
+    assert "5 attached" in applied.output
+    before = fresh_catalog.calls()["writes"]
     assert parts.run("classify", "plan", "--rules", file).exit_code == 0
+    assert parts.run("classify", "apply", "--rules", file).exit_code == 0
+    assert fresh_catalog.calls()["writes"] == before, "a second apply makes no call that writes"
+    nothing = parts.run("classify", "apply", "--rules", rules(tmp_path, ""))
+    assert "0 attached, 5 taken away" in nothing.output
+
+
+def test_terms_are_planned_explained_and_refused_with_an_unknown_glossary(tmp_path: Path) -> None:
+    parts, file = recorded(), rules(tmp_path, TERMS)
+    planned = parts.run("classify", "plan", "--rules", file)
+    assert planned.exit_code == 3
+    assert "+ Email@Glossary" in planned.output
+    assert "3 to attach, 0 to take away" in planned.output
+    found = json.loads(parts.run("classify", "plan", "--rules", file, "--json").output)
+    assert found["new_terms"] == ["Customer@Glossary", "Email@Glossary"]
+    assert [each["term"] for each in found["attach"]] == ["Customer@Glossary", "Email@Glossary", "Email@Glossary"]
+    parts.run("classify", "apply", "--rules", file)
+    assert parts.run("classify", "plan", "--rules", file).exit_code == 0
+    explained = parts.run("classify", "explain", "clean.mail", "--rules", file).output
+    assert "Customer@Glossary: a glossary term. The rule in line 2 gives its data set the term" in explained
+    assert "Email@Glossary: a glossary term. The rule in line 6 gives it the term" in explained
+    wrong = parts.run("classify", "apply", "--rules", rules(tmp_path, TERMS.replace("Customer", "Customer@Sales")))
+    assert wrong.exit_code == 2
+    assert "there is no glossary Sales; the catalog has Glossary" in " ".join(wrong.output.split())
+    unused = parts.run("classify", "plan", "--rules", rules(tmp_path, TERMS.replace('"mail"', '"mial"')))
+    assert "[term] no column has columns mial" in " ".join(unused.output.split())
+
+
+def test_a_rule_about_the_catalogs_classifications_is_not_called_unused(tmp_path: Path) -> None:
+    parts = recorded()
+    text = '[[tag]]\nclassification = "Acme.PII"\nclassified_as = "MICROSOFT.*"\n'
+    assert "no column has classified_as" in parts.run("classify", "plan", "--rules", rules(tmp_path, text)).output
+    assert parts.worker.classifications
+    keys = [("column", column_name(*key, "mail")) for key in parts.catalog.assets]
+    held = parts.worker.classifications.classified(keys)
+    parts.worker.classifications.attach("MICROSOFT.EMAIL", [each.guid for each in held.values()])
+    found = parts.run("classify", "plan", "--rules", rules(tmp_path, text)).output
+    assert "unused" not in found

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.platforms.__main__ import PAGES, with_table
-from cli.platforms.configuration import NEVER, Configuration, PlatformError, Wanted, as_text
+from cli.platforms.configuration import NEVER, Configuration, Installation, PlatformError, as_text
 from cli.platforms.configuration import configuration as configuration_of
 from cli.platforms.runtimes import RUNTIMES, Proof, Runtime, runtimes_of
 from cli.platforms.table import DATABRICKS_LISTENER, PLATFORMS
@@ -32,12 +32,12 @@ CASES = [*((platform, "http") for platform in PLATFORMS), ("fabric", "file")]
 runner = CliRunner()
 
 
-def wanted(**more: str) -> Wanted:
+def wanted(**more: str) -> Installation:
     ours = {"url": URL, "namespace": "sales-workspace", "vault": "kv-lineage", "plan_jar": "/opt/throughline-plan.jar"}
-    return Wanted(**{**ours, **more})
+    return Installation(**{**ours, **more})
 
 
-def configuration(platform: str, wanted: Wanted) -> Configuration:
+def configuration(platform: str, wanted: Installation) -> Configuration:
     return configuration_of(platform, wanted, today=TODAY)
 
 

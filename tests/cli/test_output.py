@@ -13,7 +13,7 @@ from cli.main import GROUPS, app
 from cli.ui import tables
 from cli.ui.console import out
 from cli.ui.suggestion import nearest
-from cli.ui.tables import Column, fold, number_column, print_table, text_column
+from cli.ui.tables import TableColumn, fold, number_column, print_table, text_column
 from cli.ui.teaching import WIDTH, folded, shaped
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
@@ -86,7 +86,7 @@ def test_a_folded_name_keeps_every_letter(width: int) -> None:
     assert max(map(len, lines)) <= width
 
 
-def printed(columns: tuple[Column, ...], rows: list[list[str]], **more: Any) -> str:
+def printed(columns: tuple[TableColumn, ...], rows: list[list[str]], **more: Any) -> str:
     with out.capture() as capture:
         print_table(columns, rows, **more)
     return capture.get()

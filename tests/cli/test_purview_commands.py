@@ -13,7 +13,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from typer.testing import CliRunner, Result
 
 from cli.checks.catalog import KNOWN, check_catalog
-from cli.checks.findings import Finding
+from cli.checks.findings import CheckResult
 from cli.main import app
 from local.catalog import CatalogServer
 from shared.atlas.entities import ORIGIN_WORDS
@@ -70,12 +70,12 @@ def run(parts: Worker, *words: str) -> Result:
     return runner.invoke(app, words, obj=parts)
 
 
-def checked(parts: Worker, *known: str) -> list[Finding]:
+def checked(parts: Worker, *known: str) -> list[CheckResult]:
     """What the doctor says, on a network that knows these names (all, without any)."""
     return list(check_catalog(parts, resolve=lambda host: host in known if known else True))
 
 
-def last(parts: Worker, *known: str) -> Finding:
+def last(parts: Worker, *known: str) -> CheckResult:
     return checked(parts, *known)[-1]
 
 

@@ -13,7 +13,7 @@ from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import receive
 from shared.openlineage.decoding import run_id_of
 from shared.openlineage.glob_filter import GlobFilter
-from shared.openlineage.selection import Selection
+from shared.openlineage.selection import EventFilter
 from shared.storage_layout import ARCHIVE
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
@@ -89,6 +89,14 @@ def test_a_run_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: 
     assert parts.run("run", "mine").exit_code == 1
 
 
+def test_the_id_of_a_run_is_whole_at_80_columns(parts: Parts) -> None:
+    """It is what `throughline run` and `--run` take."""
+    lines = [line.strip() for line in parts.run("events", "--job", "app.nightly").output.splitlines()]
+    assert [line.split()[-1] for line in lines if "START" in line or "COMPLETE" in line] == [run_id("good")] * 2
+    assert lines.count("app.nightly") == 2
+    assert max(map(len, lines)) <= 80
+
+
 def test_events_by_job_and_time(parts: Parts) -> None:
     said = parts.run("events", "--job", "app.h*")
     assert (said.exit_code, "2 events of 2 runs" in said.output) == (0, True), said.output
@@ -137,8 +145,8 @@ def test_reasons_stand_below_each_job(parts: Parts) -> None:
     lines = parts.run("status", "--by", "job").output.splitlines()
     place = next(index for index, line in enumerate(lines) if line.startswith("app.hourly"))
     assert sorted(line.strip() for line in lines[place + 1 : place + 3]) == [
-        "1 the end of its run",
         "1 the run failed",
+        "1 waiting for the end of its run",
     ]
 
 
@@ -156,7 +164,7 @@ def test_a_missing_file_of_the_archive_is_one_sentence(parts: Parts, tmp_path: P
 def selective() -> Parts:
     """A receiver that ignored an event of an excluded job, now and in the archive, and one that it stored."""
     found = Parts()
-    excluding = Selection(jobs=GlobFilter(exclude=("*.secret",)))
+    excluding = EventFilter(jobs=GlobFilter(exclude=("*.secret",)))
     for run, minute in (("now", "10"), ("old", "20")):
         body = event(run, "COMPLETE", f"2026-11-21T10:{minute}:00", outputs=["/s"], inputs=["/a"], **SECRET)
         receive(found.storage, body, most_bytes=1_000_000, selection=excluding)
@@ -197,15 +205,15 @@ def test_a_run_that_only_waits_for_its_end_says_so(parts: Parts) -> None:
 @pytest.mark.parametrize(
     ("selection", "reason"),
     [
-        (Selection(jobs=GlobFilter(exclude=("*.secret",))), "excluded by job"),
-        (Selection(jobs=GlobFilter(include=("*.open",))), "job not included"),
-        (Selection(namespaces=GlobFilter(exclude=("*",))), "excluded by namespace"),
-        (Selection(namespaces=GlobFilter(include=("nowhere",))), "namespace not included"),
-        (Selection(ignore=("secret",)), "operation ignored by the settings"),
+        (EventFilter(jobs=GlobFilter(exclude=("*.secret",))), "excluded by job"),
+        (EventFilter(jobs=GlobFilter(include=("*.open",))), "job not included"),
+        (EventFilter(namespaces=GlobFilter(exclude=("*",))), "excluded by namespace"),
+        (EventFilter(namespaces=GlobFilter(include=("nowhere",))), "namespace not included"),
+        (EventFilter(ignore=("secret",)), "operation ignored by the settings"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_status_names_each_setting_that_ignores_events(selection: Selection, reason: str) -> None:
+def test_status_names_each_setting_that_ignores_events(selection: EventFilter, reason: str) -> None:
     """They are no events that have no lineage anyway, which are folded into one line."""
     parts = Parts()
     body = event("now", "COMPLETE", "2026-11-21T10:10:00", outputs=["/s"], inputs=["/a"], **SECRET)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from local.catalog import CatalogServer
-from shared.atlas.types import Action, type_changes, wanted_types
+from shared.atlas.types import TypeAction, type_changes, wanted_types
 from shared.bootstrap import Worker
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_found(change: Any, words: str) -> None:
     ]
     theirs = [each | change if each["name"] == "hive_table" else each for each in held]
     (found,) = type_changes(theirs)
-    assert (found.name, found.action) == ("hive_table", Action.DIFFERS)
+    assert (found.name, found.action) == ("hive_table", TypeAction.DIFFERS)
     assert words in found.what[0]
 
 

@@ -54,6 +54,16 @@ def test_every_form_is_written(parts: Parts, tmp_path: Path) -> None:
         assert "email" not in texts[form], "only what is on the column's way"
 
 
+def test_a_dash_is_the_standard_output_and_no_file(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = parts.run("view", "customer_master", "--csv", "-")
+    assert done.stdout.startswith("from_dataset,"), done.output
+    assert "wrote" not in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_sql_is_in_the_page_only_when_asked_for_and_without_literals(tmp_path: Path) -> None:
     made = Parts()
     statement = "INSERT INTO clean SELECT * FROM raw WHERE city = 'planted-secret' AND age > 4711"

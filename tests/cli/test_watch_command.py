@@ -10,7 +10,7 @@ import pytest
 from shared.bootstrap import watching
 from shared.errors import Misconfigured
 from shared.settings.values import WatchSettings
-from shared.watching.rules import Channel, ChannelKind, Rules
+from shared.watching.rules import Channel, ChannelKind, WatchRules
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
@@ -119,7 +119,7 @@ def test_without_rules_the_command_says_where_they_come_from(parts: Parts, tmp_p
 def test_a_webhook_without_an_address_is_refused() -> None:
     channels = (Channel(name="team", kind=ChannelKind.TEAMS),)
     with pytest.raises(Misconfigured, match="THROUGHLINE_WATCH_WEBHOOKS to team="):
-        watching(Rules(channels=channels), WatchSettings())
+        watching(WatchRules(channels=channels), WatchSettings())
 
 
 def test_telemetry_is_left_to_the_sweeper(parts: Parts, tmp_path: Path) -> None:
@@ -147,3 +147,46 @@ def test_a_policy_that_breaks_is_announced_once(parts: Parts, tmp_path: Path) ->
     policy.write_text("[[policy]]\nnam = 1\n")
     wrong = parts.run(*words)
     assert (wrong.exit_code, "policy.toml:2" in wrong.output) == (2, True)
+
+
+def test_rules_without_an_effect_are_named(parts: Parts, tmp_path: Path) -> None:
+    log = (tmp_path / "messages.jsonl").as_posix()
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[policy]]\nname = "only raw"\ndatasets = "clean"\nsources_only = ["raw"]\n')
+    text = f"""
+[channels.log]
+kind = "file"
+path = "{log}"
+
+[[rules]]
+subjects = ["*/clean", "*nothing*"]
+downstream = ["claen"]
+to = ["log"]
+
+[[rules]]
+owners = ["team:crm"]
+to = ["log"]
+
+[[rules]]
+subjects = ["only raw"]
+to = ["log"]
+
+[[rules]]
+to = ["log"]
+
+[[rules]]
+topics = ["mask"]
+to = []
+"""
+    file = rules(tmp_path, text)
+    for how in ("--once", "--plan"):
+        found = parts.run("watch", how, "--rules", file, "--policy", str(policy))
+        assert found.exit_code == 0, found.output
+        noted = [line for line in found.stderr.splitlines() if line.startswith("rules, line")]
+        assert noted == [
+            "rules, line 6: downstream claen match nothing in the lineage. Did you mean clean?",
+            "rules, line 11: owners team:crm match nothing in the lineage",
+            "rules, line 22: the rule in line 19 matches every message, so none comes to this one",
+        ]
+    without = parts.run("watch", "--once", "--rules", file)
+    assert "rules, line 15: subjects only raw match nothing in the lineage" in without.stderr

@@ -1,49 +1,128 @@
-"""`throughline watch --lake`: what changed between two looks at the lake is announced once."""
+"""`throughline watch --lake` and `throughline check --lake`, on a lake that the pipeline has made."""
 
 import json
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from tests.support.building import IDENTITY, body, dataset, source
+from tests.support.building import IDENTITY, Json, body, dataset, source
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+
+POLICY = """
+[[policy]]
+name = "only raw"
+datasets = "clean"
+sources_only = ["raw"]
+no_failed_upstream = true
+
+[[policy]]
+name = "tested"
+datasets = "clean"
+quality_passed = true
+
+[[policy]]
+name = "as it was"
+datasets = "clean"
+unchanged_since = 2026-11-21T10:15:00Z
+"""
+ON_BOTH = ("sources_only", "no_failed_upstream")
 
 
-def event(run: str, minute: float, *columns: str) -> str:
-    """A run that copies these columns of `raw`, as a line."""
+def with_test(name: str, schema: Json, **facets: Any) -> Json:
+    """A data set with its schema, and the successful test of a column."""
+    passed = {"assertion": "not_null", "column": "a", "success": True}
+    return dataset(name, schema=schema, dataQualityAssertions={"assertions": [passed]}, **facets)
+
+
+def event(run: str, minute: float, *columns: str, other: bool) -> str:
+    """A run that copies these columns of `raw`, as a line; with `other` it reads one more table, and a test fails."""
     schema = {"fields": [{"name": each, "type": "string"} for each in columns]}
-    edges = columns_of({each: [source("raw", each, IDENTITY)] for each in columns})
-    read, written = dataset("raw", schema=schema), dataset("clean", schema=schema, columnLineage=edges)
-    return json.dumps(body(run=run, application=run, minute=minute, inputs=[read], outputs=[written]))
+    edges = {each: [source("raw", each, IDENTITY)] for each in columns}
+    inputs = [with_test("raw", schema)]
+    if other:
+        edges["a"].append(source("other", "a", IDENTITY))
+        failed = {"assertion": "unique", "column": "a", "success": False}
+        inputs.append(dataset("other", schema=schema, dataQualityAssertions={"assertions": [failed]}))
+    written = with_test("clean", schema, columnLineage=columns_of(edges))
+    return json.dumps(body(run=run, application=run, minute=minute, inputs=inputs, outputs=[written]))
 
 
-def looks_at_the_lake(folder: Path) -> list[str]:
-    """Run the lake and look at it after each of two runs, and once more: what the looks print."""
+HISTORY = (event("run0", 0, "a", "b", other=False), event("run1", 30, "a", other=True))
+
+
+def looks_at_the_lake(folder: Path) -> list[tuple[str, list[Json]]]:
+    """Run the lake, check it and look at it after each of two runs, and look once more: what the looks print, with the
+    results of the check before.
+    """
     parts, events, lake = Parts(), folder / "events", str(folder / "lake")
+    policy = str(folder / "policy.toml")
     events.mkdir()
     printed = []
-    for number, columns in enumerate((("a", "b"), ("a",))):
-        (events / f"{number}.jsonl").write_text(event(f"run{number}", 30.0 * number, *columns))
+    for number, line in enumerate(HISTORY):
+        (events / f"{number}.jsonl").write_text(line)
         made = parts.run("lake", "run", str(events), "--lake", lake, "--engine", "sail")
         assert made.exit_code == 0, made.output
+        checked = json.loads(parts.run("check", policy, "--lake", lake, "--json", "-").stdout)["results"]
         looks = 1 + number
         for _ in range(looks):
-            done = parts.run("watch", "--once", "--rules", str(folder / "watch.toml"), "--lake", lake)
+            rules = str(folder / "watch.toml")
+            done = parts.run("watch", "--once", "--rules", rules, "--policy", policy, "--lake", lake)
             assert done.exit_code == 0, done.output
-            printed.append(done.output)
+            printed.append((done.output, checked))
     return printed
 
 
-def test_a_change_of_the_lake_is_announced_once(tmp_path: Path) -> None:
+def checked_record(folder: Path, *lines: str) -> list[Json]:
+    """The results of the check of a record of these events."""
+    parts = Parts()
+    for place in post(parts.storage, *(line.encode() for line in lines)):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    found: list[Json] = json.loads(parts.run("check", str(folder / "policy.toml"), "--json", "-").stdout)["results"]
+    return found
+
+
+def on_both(results: list[Json]) -> list[Json]:
+    """The results of demands that the record knows too."""
+    found = [each for each in results if each["demand"].split()[0] in ON_BOTH]
+    assert len(found) == len(ON_BOTH)
+    return found
+
+
+def verdicts(results: list[Json]) -> dict[str, str]:
+    return {each["demand"].split()[0]: each["verdict"] for each in results}
+
+
+def test_a_lake_is_watched_and_checked_by_policies(tmp_path: Path) -> None:
     log = tmp_path / "messages.jsonl"
     rules = f'[channels.log]\nkind = "file"\npath = "{log.as_posix()}"\n[[rules]]\nto = ["log"]\n'
     (tmp_path / "watch.toml").write_text(rules)
+    (tmp_path / "policy.toml").write_text(POLICY)
     # In one process PySpark speaks to one kind of engine, and other tests' may be Spark.
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as alone:
-        _, changed, again = alone.submit(looks_at_the_lake, tmp_path).result()
-    assert "2 messages decided, 2 sent" in changed
+        (_, before), (changed, after), (again, _) = alone.submit(looks_at_the_lake, tmp_path).result()
+    assert set(verdicts(before).values()) == {"holds"}
+    assert verdicts(after) == {
+        "sources_only": "broken",
+        "no_failed_upstream": "holds",
+        "quality_passed": "broken",
+        "unchanged_since": "broken",
+    }
+    assert on_both(before) == on_both(checked_record(tmp_path, *HISTORY[:1]))
+    assert on_both(after) == on_both(checked_record(tmp_path, *HISTORY))
+    (failed,) = (each for each in after if each["demand"].startswith("quality"))
+    assert [each["text"] for each in failed["findings"]] == ["unique failed on other.a"]
+
+    assert "decided" in changed
     assert "0 messages decided, 0 sent" in again
     messages = [json.loads(line) for line in log.read_text().splitlines()]
-    assert sorted(each["subject"]["name"] for each in messages) == ["clean", "raw"]
-    assert {change["kind"] for each in messages for change in each["changes"]} == {"column_dropped"}
+    kinds_of: dict[str, set[str]] = {}
+    for each in messages:
+        kinds_of.setdefault(each["subject"]["name"], set()).update(change["kind"] for change in each["changes"])
+    assert kinds_of["raw"] == {"column_dropped"}
+    assert {"column_dropped", "source_came"} <= kinds_of["clean"]
+    assert {name for name, kinds in kinds_of.items() if "gate_broken" in kinds} == {"only raw", "tested", "as it was"}

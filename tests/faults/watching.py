@@ -4,7 +4,7 @@ Lineage passes through some states while several workers watch it. Storage fails
 fail, workers die at any call, channels fail or die with a message in hand. Then nothing fails any more, and:
 
 - the messages on record are those between each announced state and the next: none lost, none decided twice;
-- the last state is announced;
+- the last state is announced, with the policies that it breaks;
 - each channel has got each of its messages, more than once only where something failed.
 
 python -m tests.faults.watching --seeds 0 2000
@@ -24,27 +24,48 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from msgspec.structs import replace
+
+from shared.announcing.gates import gates_of
 from shared.announcing.outbox import all_decided, listed
 from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.announcing.rounds import WatchOptions, watch
 from shared.announcing.standing import Standing, standing
 from shared.errors import Retry
+from shared.governance.rules_file.decoding import parse_rules
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import CONTROL, SNAPSHOTS, WATCH
 from shared.watching.comparing.changes import Severity
 from shared.watching.comparing.snapshot import Snapshot, unpacked
 from shared.watching.messages import Message, messages
-from shared.watching.rules import Channel, ChannelKind, Quiet, Rule, Rules
+from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 from tests.faults.fault_injection import Faults, Faulty, Rates
 from tests.faults.scheduler import Killed, Scheduler
 from tests.support.states import state
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
-RULES = Rules(
+RULES = WatchRules(
     channels=tuple(Channel(name=name, kind=ChannelKind.FILE, path=name) for name in ("all", "worst")),
-    rules=(Rule(at_least=Severity.RISKY, to=("worst", "all")), Rule(to=("all",))),
+    rules=(RoutingRule(at_least=Severity.RISKY, to=("worst", "all")), RoutingRule(to=("all",))),
 )
+_POLICIES = """
+[[tag]]
+classification = "PII"
+datasets = "a"
+columns = "x"
+
+[[policy]]
+name = "no personal data in b"
+datasets = "b"
+no_tag = "PII"
+
+[[policy]]
+name = "c is made of b"
+datasets = "c"
+sources_only = ["b"]
+"""
+_GATES = gates_of(parse_rules(_POLICIES, "policy.toml"), now=lambda: EPOCH)
 _CALM_ROUNDS = 400
 _QUIET = Quiet(begins=dt_time(0, 10), ends=dt_time(0, 25), zone=ZoneInfo("UTC"))
 _NO_RATES = Rates()
@@ -151,7 +172,7 @@ def plan_of(seed: int) -> Plan:
 
 
 def random_state(chance: random.Random) -> Snapshot:
-    """A small state of lineage, often like another one."""
+    """A small state of lineage, often like another one, with what it breaks of the policies."""
     tables = ("a", "b", "c")
     schemas = {table: "k:int " + " ".join(f"{name}:int" for name in "xyz" if chance.random() < 0.7) for table in tables}
     jobs = {
@@ -160,7 +181,8 @@ def random_state(chance: random.Random) -> Snapshot:
     }
     if chance.random() < 0.5:
         jobs["late"] = ["a.y > c.y"]
-    return state(jobs, schemas)
+    lineage = state(jobs, schemas)
+    return replace(lineage, broken=tuple(sorted(_GATES(lineage.document))))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,7 +224,7 @@ def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorag
         for each in RULES.channels
     }
     options = WatchOptions(
-        rules=Rules(channels=RULES.channels, rules=RULES.rules, quiet=_QUIET if plan.quiet else None),
+        rules=WatchRules(channels=RULES.channels, rules=RULES.rules, quiet=_QUIET if plan.quiet else None),
         senders=channels,
         every=timedelta(minutes=3),
         now=lambda: EPOCH + timedelta(seconds=scheduler.now),
@@ -288,18 +310,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.watching", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), default=(0, 2000))
     first, before = parser.parse_args(arguments).seeds
-    began, failed, met, decided = time.monotonic(), 0, Counter[str](), 0
+    began, failed, met, decided = time.monotonic(), 0, Counter[str](), Counter[str]()
     for seed in range(first, before):
         ended = simulate(plan_of(seed))
         met += ended.met
-        decided += sum(1 for _ in all_decided(ended.storage))
+        decided += Counter(each.message.topic.value for each in all_decided(ended.storage))
         if wrong := differences(ended):
             failed += 1
             sys.stdout.write(f"seed {seed}: {'; '.join(wrong)}\n")
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in met.most_common())
+    topics = ", ".join(f"{count:,} {topic}" for topic, count in decided.most_common())
     seconds = time.monotonic() - began
     sys.stdout.write(
-        f"{before - first:,} histories, {decided:,} messages ({kinds}) in {seconds:.0f} s: {failed} ended wrong\n"
+        f"{before - first:,} histories, {decided.total():,} messages ({topics}; {kinds}) in {seconds:.0f} s: "
+        f"{failed} ended wrong\n"
     )
     return 1 if failed else 0
 

@@ -103,3 +103,7 @@ def test_a_policy_that_holds_lets_go_on_and_one_that_is_broken_raises(empty_azur
         throughline.require(policy, "nothing", client=client)
     with pytest.raises(throughline.Misconfigured, match="can't be read"):
         throughline.require(tmp_path / "none.toml", client=client)
+    policy.write_text(POLICY + 'no_tag = "PII"\n[[tag]]\nclassification = "PII"\nclassified_as = "MICROSOFT.*"\n')
+    away = r"NOT KNOWN  ids come from raw: no_tag PII\n.* not read \(The catalog's host is no known Purview host"
+    with pytest.raises(throughline.PolicyError, match=away):
+        throughline.require(policy, "clean", client=client)

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from cli.commands.lineage.document_source import judged_lineage
-from cli.context.target import HOME, Home
+from cli.context.target import HOME, Home, parts_if_any
 from cli.ui.console import fail
+from shared.classifying.reading import NO_CATALOG, reading_if_there
 from shared.errors import Misconfigured
 from shared.governance.checks.annotations import Annotations, annotated
 from shared.governance.checks.checking import check as check_policies
@@ -16,6 +17,7 @@ from shared.governance.checks.checking import exit_code
 from shared.governance.checks.findings import Facts
 from shared.governance.checks.remarks import remarks
 from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif, as_text
+from shared.governance.propagation import CatalogReading
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_policies
 from shared.lineage.document import LineageDocument
@@ -56,11 +58,12 @@ def check(
     rules = _rules(policy)
     document, quality = judged_lineage(context, home, lake)
     facts = Facts(now=datetime.now(UTC), quality=quality)
+    reading = _reading(context, home, document, rules)
     number = _number(document, rules, dataset) if dataset else None
     report = Report(
         place=policy,
-        results=check_policies(document, rules, facts, dataset=number),
-        remarks=remarks(document, rules, today=facts.now.date()),
+        results=check_policies(document, rules, facts, catalog=reading, dataset=number),
+        remarks=remarks(document, rules, today=facts.now.date(), catalog=reading.tags),
     )
     if dataset and not report.results:
         fail(
@@ -74,6 +77,14 @@ def check(
         if place:
             _write(form(report), place)
     raise typer.Exit(exit_code(report.results))
+
+
+def _reading(context: typer.Context, home: Path, document: LineageDocument, rules: Rules) -> CatalogReading:
+    """The catalog's classifications that the rules ask for; what a lake is checked with needs no catalog else."""
+    parts = parts_if_any(context, home) if rules.asks_catalog else None
+    if parts:
+        return reading_if_there(document, rules, parts.classifications, parts.storage)
+    return NO_CATALOG if rules.asks_catalog else CatalogReading(tags={})
 
 
 def _rules(place: str) -> Rules:

@@ -1,33 +1,39 @@
 """`throughline classify`: classifications that follow values, stop at masks, and go to the catalog."""
 
-from collections import Counter
-from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import Annotated
 
 import typer
 
+from cli.commands.govern.classify_output import (
+    explanation_as_json,
+    plan_as_json,
+    reason,
+    reason_of_term,
+    show,
+    step,
+)
 from cli.commands.lake.lake_session import opened_lake
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.ui.console import counted, fail, note, out, plain, print_json, progress_bar
+from cli.ui.console import counted, fail, out, plain, print_json, progress_bar
 from cli.ui.options import AsJson
 from cli.ui.suggestion import suggestion
-from cli.ui.teaching import App
+from cli.ui.teaching import TeachingApp
 from shared.bootstrap import Worker
-from shared.catalog.port import Classifications
+from shared.catalog.port import Classifications, Terms
 from shared.classifying.applying import apply as apply_plan
 from shared.classifying.applying import define
-from shared.classifying.attached import Mark, attached
+from shared.classifying.attached import attached
+from shared.classifying.glossary import create_terms, lacking_terms
 from shared.classifying.planning import Plan, catalog_tags, definitions
 from shared.classifying.planning import plan as plan_of
 from shared.errors import Misconfigured
-from shared.governance.explaining import Explanation
 from shared.governance.explaining import explain as explanations
-from shared.governance.propagation import State, propagate
+from shared.governance.explaining import terms_of
+from shared.governance.propagation import propagate
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_rules
-from shared.governance.unmatched import unmatched
-from shared.lineage.document import Edge, LineageDocument
+from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
 from shared.query.recorded_document import document_of_record
 from shared.settings.kinds import file
@@ -38,7 +44,10 @@ PENDING = 3
 _SHOWN = 20
 _GO_ON = "What was attached is on record: run the command again to go on"
 
-app = App(help="Classifications that follow values and stop at masks: show, explain and write them to the catalog.")
+app = TeachingApp(
+    help="Classifications that follow values and stop at masks, and glossary terms: show, explain and write them to the"
+    " catalog."
+)
 
 RulesFile = Annotated[str, typer.Option("--rules", metavar="FILE", help="The rules file, TOML")]
 LakeFolder = Annotated[str, typer.Option(metavar="FOLDER", help="Lineage of the lake instead of the record")]
@@ -55,9 +64,9 @@ def plan(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Show which classifications an apply would attach and take away, and change nothing.
+    """Show which classifications and glossary terms an apply would attach and take away, and change nothing.
 
-    Exit code 0 where nothing is to be changed, 3 where something is, 2 for a wrong rules file.
+    Exit code 0 where nothing is to be changed, 3 where something is, 2 for a wrong rules file or an unknown glossary.
 
         throughline classify plan --rules rules.toml
         throughline classify plan --rules rules.toml --lake build/lake --json
@@ -66,11 +75,14 @@ def plan(
     parts = parts_of(context, home)
     document = _document(parts, lake)
     with reported():
+        lacking = _lacking_terms(parts, wanted)
         found = _planned(parts, document, wanted, onto_scanned=onto_scanned)
     if as_json:
-        print_json(_as_json(document, found))
+        print_json({**plan_as_json(document, found), "new_terms": list(lacking)})
     else:
-        _show(document, wanted, found, most=None if wide else _SHOWN)
+        show(document, wanted, found, most=None if wide else _SHOWN)
+        if lacking:
+            out.print(f"{counted(len(lacking), 'term')} to create: {plain(', '.join(lacking))}")
     if found.has_changes:
         raise typer.Exit(PENDING)
 
@@ -83,9 +95,10 @@ def apply(
     onto_scanned: OntoScanned = False,
     home: Home = HOME,
 ) -> None:
-    """Write the classifications to the catalog, and take away those of earlier applies that the rules no longer give.
+    """Write classifications and glossary terms to the catalog, and take away those of earlier applies that the rules no
+    longer give.
 
-    Classifications of others stay. Each is attached so that the catalog does not propagate it further: its own
+    What others attached stays. Classifications are attached so that the catalog does not propagate them: its own
     propagation follows tables and knows no mask. Repeating it changes nothing.
 
         throughline classify apply --rules rules.toml
@@ -94,14 +107,23 @@ def apply(
     parts = parts_of(context, home, writes=True)
     document = _document(parts, lake)
     with reported(_GO_ON):
+        lacking = _lacking_terms(parts, wanted)
         made = define(parts.types, definitions(wanted)) if parts.types else ()
+        create_terms(_terms(parts), lacking)
         found = _planned(parts, document, wanted, onto_scanned=onto_scanned)
         with progress_bar() as bar:
             task = bar.add_task("classifications", total=len(found.attach) + len(found.detach))
-            apply_plan(found, _catalog(parts), parts.storage, lambda number: bar.advance(task, number))
-    if made:
-        out.print(f"{counted(len(made), 'definition')} created: {plain(', '.join(made))}")
-    _show(document, wanted, found, most=_SHOWN, verbs=("attached", "taken away"))
+            apply_plan(
+                found,
+                _catalog(parts),
+                parts.storage,
+                lambda number: bar.advance(task, number),
+                terms=_terms(parts),
+            )
+    for what, names in (("definition", made), ("term", lacking)):
+        if names:
+            out.print(f"{counted(len(names), what)} created: {plain(', '.join(names))}")
+    show(document, wanted, found, most=_SHOWN, verbs=("attached", "taken away"))
 
 
 def explain(
@@ -113,7 +135,8 @@ def explain(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Explain why a column has a classification or not: its origin, the way, and the mask that stops it.
+    """Explain why a column has a classification or not: its origin, the way, and the mask that stops it; and which
+    rules give it, or its data set, a glossary term.
 
     throughline classify explain mart/orders.email --rules rules.toml
     """
@@ -125,16 +148,26 @@ def explain(
         tags = catalog_tags(document, wanted, _catalog(parts), attached(parts.storage))
     propagations = propagate(document, wanted, today=_today(), catalog=tags)
     found = explanations(document, wanted, propagations, number, today=_today())
+    terms = terms_of(document, wanted, number)
     if as_json:
-        print_json({"column": column, "classifications": [_explanation_json(document, each) for each in found]})
+        print_json(
+            {
+                "column": column,
+                "classifications": [explanation_as_json(document, each) for each in found],
+                "terms": [{"term": each.full_name, "reason": reason_of_term(each)} for each in terms],
+            }
+        )
         return
-    if not found:
-        out.print("the rules have no classification")
+    if not found and not terms:
+        out.print("the rules have no classification, and no glossary term for this column")
     for each in found:
-        out.print(f"[bold]{plain(each.classification)}[/]: {each.state.value}. {plain(_reason(each))}")
+        out.print(f"[bold]{plain(each.classification)}[/]: {each.state.value}. {plain(reason(each))}")
         for edge in each.way:
             mark = " [magenta]the mask stops it here[/]" if edge is each.stopped_at else ""
-            out.print(f"  {plain(_step(document, edge))}{mark}")
+            out.print(f"  {plain(step(document, edge))}{mark}")
+
+    for term in terms:
+        out.print(f"[bold]{plain(term.full_name)}[/]: a glossary term. {plain(reason_of_term(term))}")
 
 
 def _rules(place: str) -> Rules:
@@ -164,9 +197,23 @@ def _catalog(parts: Worker) -> Classifications:
     return parts.classifications or fail("this catalog has no classifications", code=2)
 
 
+def _terms(parts: Worker) -> Terms:
+    return parts.terms or fail("this catalog has no glossary", code=2)
+
+
+def _lacking_terms(parts: Worker, rules: Rules) -> tuple[str, ...]:
+    """The terms that an apply creates; ends the command where a glossary does not exist."""
+    try:
+        return lacking_terms(_terms(parts), rules)
+    except Misconfigured as error:
+        fail(str(error), code=2)
+
+
 def _planned(parts: Worker, document: LineageDocument, rules: Rules, *, onto_scanned: bool) -> Plan:
     ours = attached(parts.storage)
-    return plan_of(document, rules, _catalog(parts), ours, today=_today(), onto_scanned=onto_scanned)
+    return plan_of(
+        document, rules, _catalog(parts), ours, terms=_terms(parts), today=_today(), onto_scanned=onto_scanned
+    )
 
 
 def _today() -> date:
@@ -180,101 +227,6 @@ def _column(document: LineageDocument, text: str) -> int:
     except (UnknownNameError, AmbiguousNameError) as error:
         known = (f"{document.datasets[each.dataset].name}.{each.name}" for each in document.columns if each.name)
         fail(f"{error}.{suggestion(text, known)}", code=2)
-
-
-_STATES = (State.TAGGED, State.CLEAN, State.UNKNOWN)
-
-
-def _counts(document: LineageDocument, found: Plan) -> dict[str, dict[str, int]]:
-    """By classification: how many columns are tagged, clean, and not known."""
-    columns = [number for number, each in enumerate(document.columns) if each.name]
-    counts = {name: Counter(map(each.state, columns)) for name, each in found.propagations.items()}
-    return {name: {state.value: each[state] for state in _STATES} for name, each in sorted(counts.items())}
-
-
-def _show(
-    document: LineageDocument,
-    rules: Rules,
-    found: Plan,
-    *,
-    most: int | None,
-    verbs: tuple[str, str] = ("to attach", "to take away"),
-) -> None:
-    for name, counts in _counts(document, found).items():
-        text = ", ".join(f"{number:,} {state}" for state, number in counts.items())
-        out.print(f"[bold]{plain(name)}[/]: {text}")
-    _list("[green]+[/]", found.attach, most)
-    _list("[red]-[/]", found.detach, most)
-    out.print(f"{len(found.attach):,} {verbs[0]}, {len(found.detach):,} {verbs[1]}")
-    reasons = {
-        "on scanned assets, which are left alone: --onto-scanned includes them": found.scanned,
-        "attached by others already": found.others,
-        "kept, since it is not known whether the value still arrives": found.kept,
-        "on columns that the catalog does not have": found.absent,
-    }
-    for reason, marks in reasons.items():
-        if marks:
-            note("left", f"{len(marks):,} {reason}")
-    today = _today()
-    for rule in rules.expired(today):
-        note("expired", f"{rules.place}:{rule.line}: expired on {rule.approval.expires}, so it has no effect")
-    for each in unmatched(document, rules):
-        note("unused", f"{rules.place}:{each.line}: [{each.table}] {each.text}")
-
-
-def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:
-    listed = list(marks)
-    for mark in listed[:most]:
-        out.print(f"{sign} [bold]{plain(mark.name)}[/] {plain(mark.qualified_name)}")
-    if most is not None and len(listed) > most:
-        out.print(f"  … and {len(listed) - most:,} more: --wide lists all")
-
-
-def _as_json(document: LineageDocument, found: Plan) -> dict[str, object]:
-    def listed(marks: Iterable[Mark]) -> list[dict[str, str]]:
-        return [
-            {"classification": each.name, "type": each.type, "qualified_name": each.qualified_name} for each in marks
-        ]
-
-    return {
-        "classifications": _counts(document, found),
-        "attach": listed(found.attach),
-        "detach": listed(found.detach),
-        "scanned": listed(found.scanned),
-        "others": listed(found.others),
-        "kept": listed(found.kept),
-        "absent": listed(found.absent),
-    }
-
-
-def _reason(found: Explanation) -> str:
-    """Why, in one sentence."""
-    if found.declassified:
-        approval = found.declassified.approval
-        return f"Declassified by {approval.author} until {approval.expires}: {approval.reason}"
-    begins = f"It begins by the rule in line {found.origin.line}" if found.origin else ""
-    if found.state is State.TAGGED:
-        return begins
-    if found.state is State.UNKNOWN:
-        return "The source of a value on the way is not known"
-    return f"{begins}, and a mask stops it" if found.stopped_at else "No value of a column that has it arrives"
-
-
-def _step(document: LineageDocument, edge: Edge) -> str:
-    """An edge in a line: both columns, what happens, and the process."""
-    ends = (document.columns[edge.input], document.columns[edge.output])
-    one, other = (f"{document.datasets[each.dataset].name}.{each.name}" for each in ends)
-    what = f"{edge.kind.value}: {edge.description}" if edge.description else edge.kind.value
-    return f"{one} → {other} ({what}; {document.processes[edge.process].name})"
-
-
-def _explanation_json(document: LineageDocument, found: Explanation) -> dict[str, object]:
-    return {
-        "classification": found.classification,
-        "state": found.state.value,
-        "reason": _reason(found),
-        "way": [{"step": _step(document, edge), "stops": edge is found.stopped_at} for edge in found.way],
-    }
 
 
 app.add("plan", plan)

@@ -18,7 +18,7 @@ from cli.ui.console import fail, note, out, print_json, progress_bar
 from cli.ui.options import AsJson, Key, Plan, Wide
 from cli.ui.suggestion import suggestion
 from cli.ui.tables import number_column, print_table, text_column
-from cli.ui.teaching import App
+from cli.ui.teaching import TeachingApp
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.import_processes import backfill
 from shared.publishing.writing.catalog_write import Published
@@ -27,7 +27,7 @@ from spark_pipeline.engine_choice import EngineName
 if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
 
-app = App(help="Lineage as Delta tables, made of the archive: coverage, impact, changes of schemas.")
+app = TeachingApp(help="Lineage as Delta tables, made of the archive: coverage, impact, changes of schemas.")
 
 
 def run(

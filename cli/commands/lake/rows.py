@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from cli.ui.console import note, print_json
-from cli.ui.tables import Column, print_table
+from cli.ui.tables import TableColumn, print_table
 
 _MAX_SHOWN = 1_000
 
@@ -18,7 +18,7 @@ def show_rows(rows: Any, narrow: Sequence[str], *, wide: bool, as_json: bool) ->
         return
     names = rows.columns if wide else narrow
     numbers = {name for name, kind in rows.dtypes if kind in {"bigint", "int", "double"}}
-    columns = [Column(title=name.replace("_", " "), number=name in numbers) for name in names]
+    columns = [TableColumn(title=name.replace("_", " "), number=name in numbers) for name in names]
     print_table(columns, [[_text(row[name], wide=wide) for name in names] for row in found], wide=wide)
     if len(found) == _MAX_SHOWN:
         note("cut", f"only the first {_MAX_SHOWN:,} rows are shown")

@@ -14,17 +14,22 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, plain, print_json, quiet
 from cli.ui.interrupt import stopping
 from cli.ui.options import AsJson, Plan
+from shared.announcing.gates import ReadCatalog, gates_of
 from shared.announcing.local_channels import TelemetryChannel
-from shared.announcing.recorded_state import Gates, no_gates, recorded_snapshot
+from shared.announcing.recorded_state import no_gates, recorded_snapshot, with_merged_schemas
 from shared.announcing.rounds import Watched, WatchOptions, pending_messages
 from shared.announcing.rounds import watch as watch_round
-from shared.bootstrap import Worker, gates_by, watch_rules, watching
+from shared.bootstrap import Worker, watch_rules, watching
 from shared.errors import Misconfigured
+from shared.governance.rules import Rules
+from shared.governance.rules_file.decoding import parse_policies
 from shared.settings.kinds import file
 from shared.watching.comparing.rhythm import overdue
 from shared.watching.comparing.snapshot import Snapshot, snapshot_of
 from shared.watching.messages import Message
 from shared.watching.rendering import lines
+from shared.watching.rules import WatchRules
+from shared.watching.unmatched import unmatched
 from spark_pipeline.engine_choice import EngineName
 
 _PAUSE = 60.0
@@ -62,19 +67,32 @@ def watch(
     parts = parts_of(context, home, writes=not plan)
     source = "lake" if lake else "record"
 
-    gates = _gates(parts, policy)
+    policies = _policies(parts, policy)
+    names = [each.name for each in policies.policies] if policies else []
 
     def look() -> Snapshot:
-        return _lake(lake, gates) if lake else recorded_snapshot(parts.storage, parts.publishing, gates)
+        if lake:
+            return _lake(lake, policies, parts.read_catalog)
+        gates = gates_of(policies, parts.read_catalog) if policies else no_gates
+        return recorded_snapshot(parts.storage, parts.publishing, gates)
 
     if plan:
+        routing = _options(parts, rules).rules if rules else parts.watching.rules if parts.watching else WatchRules()
         with reported():
-            _show(pending_messages(parts.storage, source, look(), datetime.now(UTC)), as_json=as_json)
+            found = look()
+            _note_unmatched(routing, found, names)
+            _show(pending_messages(parts.storage, source, found, datetime.now(UTC)), as_json=as_json)
         return
     options = replace(_options(parts, rules), source=source)
+
+    def noted() -> Snapshot:
+        found = look()
+        _note_unmatched(options.rules, found, names)
+        return found
+
     if once:
         with reported():
-            done = watch_round(parts.storage, options, look, at_once=True)
+            done = watch_round(parts.storage, options, noted, at_once=True)
         _report(done, as_json=as_json)
         return
     _go_on(parts, options, look, as_json=as_json)
@@ -87,7 +105,7 @@ def _options(parts: Worker, rules: Path | None) -> WatchOptions:
         try:
             found = file(str(rules))
             if found:
-                options = watching(watch_rules(found), parts.watch_settings, parts.telemetry)
+                options = watching(watch_rules(found), parts.watch_settings, parts.telemetry, parts.read_catalog)
         except (Misconfigured, ValueError) as error:
             fail(str(error), code=2)
     if options is None:
@@ -98,24 +116,34 @@ def _options(parts: Worker, rules: Path | None) -> WatchOptions:
     return replace(options, senders=local)
 
 
-def _gates(parts: Worker, policy: Path | None) -> Gates:
+def _note_unmatched(rules: WatchRules, seen: Snapshot, policies: Sequence[str]) -> None:
+    """Name the rules without an effect."""
+    for each in unmatched(rules, seen.document, policies):
+        note(f"rules, line {each.line}", each.text)
+
+
+def _policies(parts: Worker, policy: Path | None) -> Rules | None:
     """The policies given, or those of the settings."""
     try:
-        return gates_by(file(str(policy)) if policy else parts.watch_settings.policy)
+        found = file(str(policy)) if policy else parts.watch_settings.policy
+        return parse_policies(found.text, found.place) if found else None
     except (Misconfigured, ValueError) as error:
         fail(str(error), code=2)
 
 
-def _lake(root: str, gates: Gates) -> Snapshot:
+def _lake(root: str, policies: Rules | None, read: ReadCatalog) -> Snapshot:
     """The snapshot of a lake. What is overdue, is so at the time of its last event: it knows nothing later."""
     with opened_lake(root, engine=EngineName.auto) as opened:
         from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+        from spark_pipeline.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
         from spark_pipeline.gold.starts import newest_event, starts_in  # noqa: PLC0415 - the same
 
         now = newest_event(opened)
         late = (overdue(process, starts, now) for process, starts in starts_in(opened).items()) if now else ()
-        document = document_of_lake(opened, expressions=gates is not no_gates)
-        broken = tuple(gates(document))
+        document = document_of_lake(opened, merge=with_merged_schemas)
+        judged = document_of_lake(opened, expressions=True) if policies else document
+        gates = gates_of(policies, read, quality=quality_of_lake(opened)) if policies else no_gates
+        broken = tuple(gates(judged))
         return snapshot_of(document, overdue=tuple(each for each in late if each), broken=broken)
 
 

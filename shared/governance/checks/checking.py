@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shared.governance.checks import run_demands, value_demands
 from shared.governance.checks.findings import Case, Facts, Finding, Verdict, doubt
 from shared.governance.checks.upstream import lineage_of, subject_of
-from shared.governance.propagation import CatalogTags, propagate
+from shared.governance.propagation import NOT_READ, CatalogReading, propagate
 from shared.governance.rules import Demand, OnUnknown, Policy, Rules
 from shared.lineage.document import LineageDocument
 
@@ -56,16 +56,17 @@ def check(
     rules: Rules,
     facts: Facts,
     *,
-    catalog: CatalogTags | None = None,
+    catalog: CatalogReading = NOT_READ,
     dataset: int | None = None,
 ) -> tuple[Result, ...]:
     """The result of each demand of each policy, in the file's order.
 
-    `catalog`: the classifications that others set there; None: they were not read. `dataset`: only what the policies
+    `catalog`: the classifications that others set there; where they were not read, nothing holds that depends on them.
+    `dataset`: only what the policies
     demand of this data set; empty where none names it.
     """
     lineage = lineage_of(document)
-    tags = propagate(document, rules, today=facts.now.date(), catalog=catalog)
+    tags = propagate(document, rules, today=facts.now.date(), catalog=catalog.tags)
     unread = _unread(document, rules, catalog)
     subjects = ((policy, subject_of(lineage, policy.where)) for policy in rules.policies)
     if dataset is not None:
@@ -77,12 +78,13 @@ def check(
     )
 
 
-def _unread(document: LineageDocument, rules: Rules, catalog: CatalogTags | None) -> dict[str, str]:
+def _unread(document: LineageDocument, rules: Rules, catalog: CatalogReading) -> dict[str, str]:
     """Why it is not known where a classification begins, by its name: its rules ask for what was not read."""
     found: dict[str, str] = {}
     for each in rules.tags:
-        if each.classified_as and catalog is None:
-            what = "the catalog's classifications, which were not read"
+        if each.classified_as and catalog.tags is None:
+            why = f" ({catalog.why})" if catalog.why else ""
+            what = f"the catalog's classifications, which were not read{why}"
         elif each.tag and not document.tags:
             what = f"tags of events, and the {document.source} has none"
         else:

@@ -33,11 +33,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion:
-    """The last result of a quality test of a data set, or of its column."""
+    """The last result of a quality test of a data set, or of its column. `severity`: as its event has it, or empty."""
 
     name: str
     success: bool
     column: str = ""
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

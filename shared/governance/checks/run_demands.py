@@ -7,6 +7,9 @@ from shared.governance.checks.upstream import Step, Walk
 from shared.governance.patterns import dataset_matcher
 from shared.lineage.document import NOT_SET, Edge, Flow, Health
 
+_ONLY_WARNS = "warn"
+"""The severity of a quality test whose failure does not block."""
+
 
 def fresh_within(case: Case) -> Iterator[Finding]:
     """Data sets whose newest writer ran too long ago; what no process writes is a source, and has no age."""
@@ -121,7 +124,9 @@ def unchanged_since(case: Case) -> Iterator[Finding]:
 
 
 def quality_passed(case: Case) -> Iterator[Finding]:
-    """Assertions that failed."""
+    """Assertions that failed, but for those of severity `warn`: a failure of these does not block a pipeline
+    (OpenLineage's DataQualityAssertionsDatasetFacet).
+    """
     subject, document = case.subject, case.subject.lineage.document
     if case.facts.quality is None:
         yield doubt("the record has no results of quality tests: check a lake instead, named by --lake")
@@ -133,7 +138,7 @@ def quality_passed(case: Case) -> Iterator[Finding]:
         if not assertions and dataset in subject.datasets:
             yield doubt(f"{name_of(case, dataset)} has no quality assertion")
         for each in assertions:
-            if not each.success:
+            if not each.success and each.severity != _ONLY_WARNS:
                 about = f"{name_of(case, dataset)}.{each.column}" if each.column else name_of(case, dataset)
                 yield broken(f"{each.name} failed on {about}", ways.steps(dataset))
     yield from doubts_on(case, walked, walked.entered)

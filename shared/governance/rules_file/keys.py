@@ -16,6 +16,8 @@ _SPAN = re.compile(r"(\d{1,6})\s*([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 CLASSIFICATION_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_ .]*")
 """Atlas' rule for names of classifications (`AtlasTypeUtil`); only they may have dots."""
+TERM_NAME = re.compile(r"[^@]*[^@\s][^@]*(@[^@]*[^@\s][^@]*)?")
+"""Atlas refuses an `@` in the names of terms and glossaries, and joins both with one."""
 CERTIFIED = "certified"
 MAX_PATTERN = 500
 """Characters of one text."""
@@ -30,6 +32,7 @@ class Kind(StrEnum):
     TEXTS = "a text or a list of texts"
     NAME = "a classification's name: a letter, then letters, digits, blanks, dots and underscores"
     NAMES = "a classification's name, or a list of them"
+    TERM = "a glossary term, as TERM or TERM@GLOSSARY"
     DATE = "a date such as 2027-01-31"
     TIME = "a date or a time such as 2026-11-01T06:00:00Z"
     SPAN = "a length of time such as 90m, 24h or 7d"
@@ -95,7 +98,7 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         **_APPROVAL,
     },
     "declassify": {"classification": _CLASSIFICATION, **_SELECTOR, **_APPROVAL},
-    "term": {"name": _key(Kind.TEXT, "the glossary term, as TERM or TERM@GLOSSARY", needed=True), **_SELECTOR},
+    "term": {"name": _key(Kind.TERM, "the glossary term, as TERM or TERM@GLOSSARY", needed=True), **_SELECTOR},
     "certified": {"datasets": _key(Kind.TEXTS, _DATASETS.meaning, needed=True)},
     "policy": {
         "name": _key(Kind.TEXT, "its name, for messages", needed=True),
@@ -128,6 +131,10 @@ def _texts(given: Any) -> tuple[str, ...] | None:
 
 def _name(given: Any) -> str | None:
     return given if _text(given) and CLASSIFICATION_NAME.fullmatch(given) else None
+
+
+def _term(given: Any) -> str | None:
+    return given if _text(given) and TERM_NAME.fullmatch(given) else None
 
 
 def _names(given: Any) -> tuple[str, ...] | None:
@@ -173,6 +180,7 @@ _READERS: Mapping[Kind, Callable[[Any], Any]] = {
     Kind.TEXTS: _texts,
     Kind.NAME: _name,
     Kind.NAMES: _names,
+    Kind.TERM: _term,
     Kind.DATE: _date,
     Kind.TIME: _time,
     Kind.SPAN: _span,

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from shared.governance.rules import Demand, OnUnknown
-from shared.governance.rules_file.keys import CERTIFIED, CLASSIFICATION_NAME, MAX_PATTERN, MAX_TEXTS, TABLES, Kind
+from shared.governance.rules_file.keys import (
+    CERTIFIED,
+    CLASSIFICATION_NAME,
+    MAX_PATTERN,
+    MAX_TEXTS,
+    TABLES,
+    TERM_NAME,
+    Kind,
+)
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN}
 _NAME = {**_TEXT, "pattern": f"^{CLASSIFICATION_NAME.pattern}$"}
@@ -21,6 +29,7 @@ _KINDS: dict[Kind, dict[str, Any]] = {
     Kind.TEXTS: _many(_TEXT),
     Kind.NAME: _NAME,
     Kind.NAMES: _many(_NAME),
+    Kind.TERM: {**_TEXT, "pattern": f"^{TERM_NAME.pattern}$"},
     Kind.DATE: {"type": "string", "format": "date"},
     Kind.TIME: {"type": "string"},
     Kind.SPAN: {"type": "string", "pattern": "^\\d{1,6}\\s*[mhd]$"},

@@ -76,7 +76,7 @@ def _timeless(document: LineageDocument) -> LineageDocument:
         document,
         history=False,
         times=(),
-        datasets=tuple(structs.replace(each, description="") for each in document.datasets),
+        datasets=tuple(structs.replace(each, description="", tags=()) for each in document.datasets),
         processes=processes,
         flows=tuple(sorted(flows)),
         edges=tuple(sorted(edges)),

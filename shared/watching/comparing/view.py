@@ -14,7 +14,7 @@ ColumnKey = tuple[str, str, str]
 """Type and qualified name of the data set, and the column; an empty column stands for all rows."""
 
 
-class Reached(msgspec.Struct, frozen=True, kw_only=True):
+class Downstream(msgspec.Struct, frozen=True, kw_only=True):
     """What lies downstream, nearest first: columns, and the qualified names of the processes on the ways there."""
 
     columns: tuple[ColumnKey, ...] = ()
@@ -112,7 +112,9 @@ class View:
         """The qualified name of the process of an edge."""
         return self.document.processes[edge.process].qualified_name
 
-    def downstream(self, starts: Iterable[ColumnKey], follows: Callable[[Edge], bool] = lambda _edge: True) -> Reached:
+    def downstream(
+        self, starts: Iterable[ColumnKey], follows: Callable[[Edge], bool] = lambda _edge: True
+    ) -> Downstream:
         """What lies downstream of these columns along edges that `follows` accepts, without the columns themselves.
 
         A condition decides about all rows of a data set: those are named, and not followed further, since everything
@@ -132,7 +134,7 @@ class View:
                     columns.setdefault(self.key(edge.output))
                     if edge.kind is not Kind.CONDITION and self.document.columns[edge.output].name:
                         queue.append(edge.output)
-        return Reached(columns=tuple(columns), processes=tuple(processes))
+        return Downstream(columns=tuple(columns), processes=tuple(processes))
 
     @cached_property
     def _feeds(self) -> dict[DatasetKey, dict[DatasetKey, set[str]]]:

@@ -10,7 +10,7 @@ import pytest
 
 from cli.checks.catalog import check_catalog
 from cli.checks.data import check_connection, check_counts, check_storage, judge_counts
-from cli.checks.findings import Finding
+from cli.checks.findings import CheckResult
 from cli.checks.machine import check_machine
 from cli.checks.rules import SECTIONS
 from cli.checks.settings import check_settings
@@ -80,7 +80,7 @@ class HeldTypes:
         return self.definitions
 
 
-def types_of(change: dict[str, Any] | None) -> list[Finding]:
+def types_of(change: dict[str, Any] | None) -> list[CheckResult]:
     """What is said of a catalog whose hive_table is not there, or is changed."""
     names = [{"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")]
     ours: list[Any] = [each for each in wanted_types() if change is not None or each["name"] != "hive_table"]
@@ -89,7 +89,7 @@ def types_of(change: dict[str, Any] | None) -> list[Finding]:
     return list(check_types(replace(parts(), types=held)))
 
 
-def refused_as_it_is() -> list[Finding]:
+def refused_as_it_is() -> list[CheckResult]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)
@@ -97,7 +97,7 @@ def refused_as_it_is() -> list[Finding]:
     return counts_of(storage)
 
 
-def settings_of(here: dict[str, str], recorded: dict[str, str]) -> list[Finding]:
+def settings_of(here: dict[str, str], recorded: dict[str, str]) -> list[CheckResult]:
     """What is said where the functions have recorded these, and the shell has others."""
     worker = parts()
     record_settings(worker.storage, recorded)
@@ -143,12 +143,12 @@ def parts(
     )
 
 
-def storage_of(error: StorageUnavailable, *, tables: bool = True) -> list[Finding]:
+def storage_of(error: StorageUnavailable, *, tables: bool = True) -> list[CheckResult]:
     places = {"storage": "st", "scope": "/st", "group": "rg"}
     return list(check_storage(Away(error, tables=tables), places))
 
 
-def counts_of(storage: MemoryStorage) -> list[Finding]:
+def counts_of(storage: MemoryStorage) -> list[CheckResult]:
     return list(check_counts(storage, {"group": "rg"}))
 
 
@@ -188,7 +188,7 @@ def unparsed(storage: MemoryStorage) -> MemoryStorage:
     return storage
 
 
-def refused_by_catalog() -> list[Finding]:
+def refused_by_catalog() -> list[CheckResult]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)
@@ -198,7 +198,7 @@ def refused_by_catalog() -> list[Finding]:
 
 def catalog_of(
     account: PurviewAccount, *known: str, collection: str = "", catalog: MemoryCatalog | None = None
-) -> list[Finding]:
+) -> list[CheckResult]:
     worker = parts(account=account, collection=collection, catalog=catalog)
     return list(check_catalog(worker, resolve=lambda host: host in known if known else True))
 
@@ -207,23 +207,23 @@ ROOT = Collection(name="root", shown="Root")
 READY = PurviewAccount(shown=(ROOT,))
 
 
-def connected(error: Exception) -> list[Finding]:
+def connected(error: Exception) -> list[CheckResult]:
     return list(check_connection(parts(catalog=Refusing(error)), {"account": "pv"}))
 
 
 PLACES = {"group": "rg", "receiver": "func-r"}
 
 
-def posted(*said: Said, slow: float = 5) -> list[Finding]:
+def posted(*said: Said, slow: float = 5) -> list[CheckResult]:
     with scripted(*said) as server:
         return list(follow(parts(), url=server.url, key="k", patience=0, places=PLACES, slow=slow))
 
 
-def nobody_there() -> list[Finding]:
+def nobody_there() -> list[CheckResult]:
     return list(follow(parts(), url="http://127.0.0.1:9", key="", patience=0, places=PLACES))
 
 
-def machine(**what: Any) -> list[Finding]:
+def machine(**what: Any) -> list[CheckResult]:
     """A machine of which all is well but what is said."""
     well: dict[str, Any] = {"java_of": java_21}
     return list(check_machine(local=True, **{**well, **what}))
@@ -244,7 +244,7 @@ def no_node() -> NodeTools:
 
 
 OK = Said(status=201, body="{}")
-CASES: dict[str, tuple[Callable[[], list[Finding]], str]] = {
+CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
     "python-old": (lambda: machine(python=(3, 10, 9)), "make setup PYTHON=python3.11"),
     "java-missing": (lambda: machine(java_of=no_java_for_the_lake), "make setup"),
     "node-missing": (lambda: machine(node_of=no_node), "make setup"),
@@ -363,7 +363,7 @@ def test_what_is_well_is_good() -> None:
     ]
 
 
-def posted_well() -> list[Finding]:
+def posted_well() -> list[CheckResult]:
     return posted(OK, OK)[:2]
 
 

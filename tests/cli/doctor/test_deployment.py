@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cli.checks.azure import Deployed, Target, check_deployment
+from cli.checks.azure import Deployed, DeploymentName, check_deployment
 from cli.checks.azure.rights import needed_roles
-from cli.checks.findings import Finding, State
+from cli.checks.findings import CheckResult, CheckState
 from cli.checks.rules import SECTIONS
 from tests.cli.doctor.played_azure import (
     ACCOUNTS,
@@ -51,10 +51,10 @@ TEMPLATE = f"az deployment group create {ROOM} --name throughline --template-fil
 DEPLOY = f"python3 -m cli.deploy {GROUP} --deployment throughline"
 
 
-def check(azure: PlayedAzure, **target: Any) -> tuple[list[Finding], Deployed | None]:
+def check(azure: PlayedAzure, **target: Any) -> tuple[list[CheckResult], Deployed | None]:
     """All findings about a deployment; nobody waits."""
-    looking = check_deployment(azure, Target(group=GROUP, pause=lambda _: None, **target))
-    found: list[Finding] = []
+    looking = check_deployment(azure, DeploymentName(group=GROUP, pause=lambda _: None, **target))
+    found: list[CheckResult] = []
     while True:
         try:
             found.append(next(looking))
@@ -72,10 +72,10 @@ class Case:
     change: Change
     command: str
     besides: frozenset[str] = frozenset()
-    state: State = State.BAD
+    state: CheckState = CheckState.BAD
 
 
-def case(change: Change, command: str, *besides: str, state: State = State.BAD) -> Case:
+def case(change: Change, command: str, *besides: str, state: CheckState = CheckState.BAD) -> Case:
     return Case(change=change, command=command, besides=frozenset(besides), state=state)
 
 
@@ -192,16 +192,16 @@ CASES: dict[str, Case] = {
     "group-missing": case(
         lambda azure, _: azure.groups.update({SUBSCRIPTION: "other"}), f"az group create --name {GROUP}"
     ),
-    "azure-error": case(failing("^group show", "Connection aborted."), "az upgrade", state=State.UNSEEN),
+    "azure-error": case(failing("^group show", "Connection aborted."), "az upgrade", state=CheckState.UNSEEN),
     "azure-forbidden": case(
         failing("keys list", "(AuthorizationFailed) The client 'ann' does not have authorization to perform action"),
         f'{CREATE} --assignee "$(az ad signed-in-user show --query id --output tsv)" --scope {BASE} --role Contributor',
-        state=State.UNSEEN,
+        state=CheckState.UNSEEN,
     ),
     "data-forbidden": case(
         failing("storage queue", "You do not have the required permissions needed to perform this operation."),
         f"--scope {STORAGE} --role 'Storage Queue Data Reader'",
-        state=State.UNSEEN,
+        state=CheckState.UNSEEN,
     ),
     "deployment-missing": case(lambda azure, _: azure.deployments.remove("throughline"), TEMPLATE),
     "deployment-failed": case(
@@ -278,10 +278,10 @@ CASES: dict[str, Case] = {
     "app-closed": case(
         lambda _, root: setattr(root, "status", 403),
         f"az functionapp config access-restriction show {ROOM}",
-        state=State.UNSEEN,
+        state=CheckState.UNSEEN,
     ),
     "app-unreachable": case(
-        site(RECEIVER, defaultHostName="127.0.0.1:9"), "curl --verbose http://127.0.0.1:9/", state=State.UNSEEN
+        site(RECEIVER, defaultHostName="127.0.0.1:9"), "curl --verbose http://127.0.0.1:9/", state=CheckState.UNSEEN
     ),
     "sweeper-silent": case(no_sweeps, f"az functionapp restart {ROOM} --name {WORKER}"),
     "undelivered": case(undelivered, "pythonVersion=3.11 delivery=eventGrid"),
@@ -400,7 +400,7 @@ def test_a_host_that_has_just_started_is_asked_again(root: Root) -> None:
         waits.append(seconds)
         host(WORKER, processUptime=21_000 + int(seconds * 1000))(azure, root)
 
-    found = list(check_deployment(azure, Target(group=GROUP, pause=pause)))
+    found = list(check_deployment(azure, DeploymentName(group=GROUP, pause=pause)))
     assert [finding for finding in found if not finding.good] == []
     assert len(waits) == 1
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.checks.azure import Target, check_deployment
+from cli.checks.azure import DeploymentName, check_deployment
 from cli.checks.rules import SECTIONS
 from cli.commands.operate.doctor import report
 from cli.main import app
@@ -32,7 +32,7 @@ def root() -> Iterator[Root]:
 
 def stand_in(folder: Path, azure: PlayedAzure) -> AzureStandIn:
     """A program `az` that gives each answer which this Azure gives to doctor."""
-    list(check_deployment(azure, Target(group=GROUP)))
+    list(check_deployment(azure, DeploymentName(group=GROUP)))
     program = AzureStandIn(folder)
     for arguments, answer in azure.answered:
         first = next((place for place, word in enumerate(arguments) if word.startswith("--")), len(arguments))
@@ -72,7 +72,7 @@ def test_a_healthy_deployment_ends_with_0_and_only_good_lines(tmp_path: Path, ro
 def reported(azure: PlayedAzure, *, as_json: bool) -> int:
     """The exit code of a report on a deployment."""
     try:
-        report(check_deployment(azure, Target(group=GROUP)), as_json=as_json)
+        report(check_deployment(azure, DeploymentName(group=GROUP)), as_json=as_json)
     except typer.Exit as end:
         return end.exit_code
     return 0

@@ -25,7 +25,7 @@ from shared.watching.comparing.changes import Severity
 from shared.watching.comparing.snapshot import Snapshot
 from shared.watching.messages import Message, decoded, messages
 from shared.watching.rendering import Form, body
-from shared.watching.rules import Channel, ChannelKind, Quiet, Rule, Rules
+from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 from shared.watching.signing import MAX_AGE, MESSAGE, SIGNATURE, verified
 from tests.support.states import state
 from tests.support.webhook_server import Trouble, WebhookServer, judge_slack, judge_teams, webhook_server
@@ -148,7 +148,7 @@ class Life:
         self.state: Snapshot = BEFORE
         channels = tuple(Channel(name=name, kind=ChannelKind.WEBHOOK) for name in senders)
         self.options = WatchOptions(
-            rules=Rules(channels=channels, rules=(Rule(to=tuple(senders)),), quiet=quiet),
+            rules=WatchRules(channels=channels, rules=(RoutingRule(to=tuple(senders)),), quiet=quiet),
             senders=senders,
             now=lambda: self.now,
             parallel=ParallelMap(at_once=8),

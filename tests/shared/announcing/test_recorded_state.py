@@ -2,13 +2,21 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
+from shared.announcing.gates import gates_of
 from shared.announcing.outbox import all_decided
 from shared.announcing.recorded_state import recorded_snapshot
 from shared.announcing.rounds import WatchOptions, watch_due
+from shared.atlas.columns import column_name
 from shared.catalog.memory import MemoryCatalog
-from shared.errors import StorageUnavailable
+from shared.catalog.memory_classifications import MemoryClassifications
+from shared.classifying.reading import reading_of
+from shared.errors import CatalogUnavailable, StorageUnavailable
+from shared.governance.propagation import CatalogReading
+from shared.governance.rules import Rules as GovernanceRules
+from shared.governance.rules_file.decoding import parse_policies
 from shared.lineage.document import LineageDocument
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import recorded_processes
@@ -17,7 +25,7 @@ from shared.watching.comparing.changes import Topic
 from shared.watching.comparing.comparison import changes
 from shared.watching.comparing.snapshot import BrokenGate, packed
 from shared.watching.messages import messages
-from shared.watching.rules import Channel, ChannelKind, Rule, Rules
+from shared.watching.rules import Channel, ChannelKind, RoutingRule, WatchRules
 from tests.faults.scheduler import Scheduler
 from tests.faults.watching import FaultyChannel
 from tests.support.building import IDENTITY, body, dataset, source
@@ -40,6 +48,7 @@ def run(
     *columns: str,
     target: str = "clean",
     read: Sequence[str] = (),
+    catalog: MemoryCatalog | None = None,
 ) -> None:
     """A run of a job that writes a table from `raw`; `read`: the columns of `raw` that it reports."""
     edges = columns_of({each: [source("raw", each, IDENTITY)] for each in columns})
@@ -48,7 +57,7 @@ def run(
     event = body(run=name, application=name, minute=minute, inputs=[seen], outputs=[written])
     for place in post(storage, packed_event(event)):
         settle(storage, place)
-    publish(storage, MemoryCatalog(), how(Clock()))
+    publish(storage, catalog or MemoryCatalog(), how(Clock()))
 
 
 def at(minute: float) -> PublishOptions:
@@ -85,9 +94,9 @@ def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_messa
     found = messages(before, recorded_snapshot(storage, at(31)), comparison="x", now=Clock().at)
     (dropped,) = (each for each in found if each.topic is Topic.SCHEMA)
     assert (dropped.subject.owner, dropped.owners) == ("ann, team:crm", ("ann", "team:crm"))
-    rules = Rules(
+    rules = WatchRules(
         channels=(Channel(name="crm", kind=ChannelKind.FILE),),
-        rules=(Rule(owners=("team:crm",), to=("crm",)),),
+        rules=(RoutingRule(owners=("team:crm",), to=("crm",)),),
     )
     assert rules.channels_for(dropped) == ("crm",)
 
@@ -136,7 +145,7 @@ def test_gates_judge_the_document() -> None:
 
 
 def options(channel: FaultyChannel, clock: Clock) -> WatchOptions:
-    rules = Rules(channels=(Channel(name="c", kind=ChannelKind.FILE),), rules=(Rule(to=("c",)),))
+    rules = WatchRules(channels=(Channel(name="c", kind=ChannelKind.FILE),), rules=(RoutingRule(to=("c",)),))
     return WatchOptions(rules=rules, senders={"c": channel}, now=clock)
 
 
@@ -166,3 +175,52 @@ def test_storage_that_is_away_does_not_fail_the_sweep() -> None:
     seen.step_in = step_in
     channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
     assert watch_due(seen, options(channel, Clock()), how(Clock())) == {}
+
+
+ASKS = """
+[[tag]]
+classification = "PII"
+datasets = "raw"
+classified_as = "MICROSOFT.*"
+[[policy]]
+name = "clean is clean"
+datasets = "clean"
+no_tag = "PII"
+"""
+
+
+def test_a_gate_asks_the_catalog_and_waits_for_it() -> None:
+    """A catalog that is away breaks no gate and mends none; the rest of the round is done."""
+    storage, clock = MemoryStorage(), Clock()
+    catalog = MemoryCatalog()
+    marks = MemoryClassifications(catalog)
+    away = False
+
+    def read(document: LineageDocument, rules: GovernanceRules) -> CatalogReading:
+        if away:
+            raise CatalogUnavailable("The catalog answered 503")
+        return reading_of(document, rules, marks, storage)
+
+    channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
+    gates = gates_of(parse_policies(ASKS, "policy.toml"), read)
+    watching = replace(options(channel, clock), gates=gates)
+    run(storage, "one", 0, "a", catalog=catalog)
+
+    def facts(minutes: int = 20) -> dict[str, object]:
+        clock.at += timedelta(minutes=minutes)
+        return dict(watch_due(storage, watching, how(clock)))
+
+    assert facts()["watch_looked"] is True
+    (raw,) = [key for key in catalog.assets if key[1].endswith("raw")]
+    column = ("column", column_name(*raw, "a"))
+    marks.attach("MICROSOFT.EMAIL", [marks.classified([column])[column].guid])
+    away = True
+    assert facts()["watch_looked"] is False
+    away = False
+    assert facts(1)["watch_decided"] == 1, "the next round looks at once"
+    (message,) = [each.message for each in all_decided(storage)]
+    assert message.topic is Topic.GATE
+    away = True
+    assert facts()["watch_looked"] is False
+    away = False
+    assert facts()["watch_decided"] == 0, "it was not mended meanwhile"

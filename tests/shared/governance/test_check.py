@@ -133,6 +133,12 @@ def test_a_demand_names_the_planted_edge(demand: str, document: LineageDocument,
     assert [line.strip() for line in lines[lines.index(f"  {text}") + 1 :]][: len(way)] == way
 
 
+def test_a_quality_test_that_only_warns_blocks_nothing() -> None:
+    failed = Assertion(name="unique", success=False, column="id", severity="warn")
+    (found,) = results(sound(), "quality_passed = true", {**PASSED, "abfss://lake/mid": (failed,)})
+    assert found.verdict is Verdict.HOLDS
+
+
 @pytest.mark.parametrize("demand", [each for each in DEMANDS if not each.startswith("traced")])
 @pytest.mark.parametrize(
     "document",

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import DatasetHit, Hit, Message, Subject
-from shared.watching.rules import Rules, matches
+from shared.watching.rules import WatchRules, matches
 from shared.watching.rules_file import WrongRulesError, parse_rules
 
 FILE = """
@@ -60,7 +60,7 @@ FINANCE = Hit(datasets=(DatasetHit(type="t", qualified_name="abfss://lake/x", na
 
 
 @pytest.fixture(scope="module")
-def rules() -> Rules:
+def rules() -> WatchRules:
     return parse_rules(FILE, "watch.toml")
 
 
@@ -78,7 +78,7 @@ def rules() -> Rules:
     ],
 )
 def test_the_first_rule_that_matches_decides(
-    rules: Rules, changed: dict[str, object], channels: tuple[str, ...]
+    rules: WatchRules, changed: dict[str, object], channels: tuple[str, ...]
 ) -> None:
     assert rules.channels_for(structs.replace(MESSAGE, **changed)) == channels
 
@@ -94,12 +94,12 @@ def test_the_first_rule_that_matches_decides(
     ],
 )
 def test_quiet_hours_are_those_of_the_time_zone(
-    rules: Rules, hour: int, severity: Severity, until: datetime | None
+    rules: WatchRules, hour: int, severity: Severity, until: datetime | None
 ) -> None:
     assert rules.quiet_until(datetime(2026, 11, 23, hour, tzinfo=UTC), severity) == until
 
 
-def test_quiet_hours_end_where_clocks_change(rules: Rules) -> None:
+def test_quiet_hours_end_where_clocks_change(rules: WatchRules) -> None:
     """The night of 29 March 2026 has an hour less in Berlin."""
     late = datetime(2026, 3, 28, 20, tzinfo=UTC)
     assert rules.quiet_until(late, Severity.RISKY) == datetime(2026, 3, 29, 5, tzinfo=UTC)

@@ -1,0 +1,263 @@
+"""`check`, `classify plan`, `watch --policy` and `throughline.require` on a real lake: what they print of the record of
+the same events, and what only a lake knows.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import throughline
+from local.toolchain.versions import SPARK_3
+from spark_pipeline.engine.opening import opened
+from spark_pipeline.engine.session import Local
+from spark_pipeline.tables.lake import Lake
+from tests.support.building import IDENTITY, START, Json, body, dataset, lineage, packed, source, step
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+
+MASKED = step("DIRECT", "TRANSFORMATION", masking=True)
+LAST = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+"""The time of the last event: what is overdue depends on the clock, which commands read."""
+
+TAG = """\
+[[tag]]
+classification = "PII"
+datasets = "/raw"
+columns = "mail"
+
+[[certified]]
+datasets = "/raw"
+"""
+DEMANDS = {
+    "no_tag": 'no_tag = "PII"',
+    "sources_only": 'sources_only = "/raw"',
+    "masked_by": 'masked_by = "*"',
+    "fresh_within": 'fresh_within = "1h"',
+    "every_input": 'every_input = "certified"',
+    "no_failed_upstream": "no_failed_upstream = true",
+    "traced": "traced = 100",
+}
+OF_LAKES = {
+    "quality_passed": "quality_passed = true",
+    "unchanged_since": f"unchanged_since = {(LAST - timedelta(days=2)).date()}",
+}
+
+
+def policies(*demands: str, **more: str) -> str:
+    """A rules file that demands each of these of `/clean` and of `/mart`."""
+    named = {**{each: each for each in demands}, **more}
+    return TAG + "".join(
+        f'\n[[policy]]\nname = "{name} {where}"\ndatasets = "/{where}"\n{({**DEMANDS, **OF_LAKES})[demand]}\n'
+        for name, demand in named.items()
+        for where in ("clean", "mart")
+    )
+
+
+def job(name: str, day: float, read: str, target: str, columns: dict[str, Json], *, end: str = "COMPLETE") -> Json:
+    """A run that makes columns of `target` of those of the same name, so many days before the last event."""
+    schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
+    edges = lineage({name: [source(read, name, how)] for name, how in columns.items()})
+    written = dataset(target, schema=schema, columnLineage=edges)
+    return body(
+        end,
+        run=f"{name} {day}",
+        application=f"application {name} {day}",
+        app_name=name,
+        minute=_minute(day),
+        inputs=[dataset(read, schema=schema)],
+        outputs=[written],
+    )
+
+
+def quality_run(day: float, *, success: bool) -> Json:
+    """A run that tests a column of `/clean`."""
+    assertion = {"assertion": "not_null", "column": "id", "success": success}
+    read = {**dataset("/clean"), "inputFacets": {"dataQualityAssertions": {"assertions": [assertion]}}}
+    return body(run=f"dq {day}", application=f"dq {day}", app_name="dq", job="test", minute=_minute(day), inputs=[read])
+
+
+def _minute(day: float) -> float:
+    return (LAST - START) / timedelta(minutes=1) - day * 24 * 60
+
+
+FIRST = (
+    *(job("load", day, "/raw", "/clean", {"id": IDENTITY, "mail": MASKED}) for day in range(9, 3, -1)),
+    job("mart", 4, "/clean", "/mart", {"id": IDENTITY, "mail": IDENTITY}),
+    quality_run(4, success=True),
+)
+"""A daily job that masks, and what is made of its table."""
+THEN = (
+    job("leak", 1, "/raw", "/mart", {"mail": IDENTITY}),
+    quality_run(1, success=False),
+    job("mart", 0, "/clean", "/mart", {"id": IDENTITY, "mail": IDENTITY}, end="FAIL"),
+)
+"""The daily job has stopped. A new one writes the plain value, one fails, and so does a test."""
+
+
+@dataclass(slots=True)
+class Places:
+    """One history on record and in a lake, by the same commands."""
+
+    folder: Path
+    parts: Parts = field(default_factory=Parts)
+
+    @property
+    def lake(self) -> tuple[str, str]:
+        """The option that names the lake."""
+        return "--lake", str(self.folder / "lake")
+
+    def add(self, name: str, events: tuple[Json, ...]) -> None:
+        """The events come to the record and to the lake."""
+        for event in events:
+            for place in post(self.parts.storage, packed(event)):
+                settle(self.parts.storage, place)
+        publish(self.parts.storage, self.parts.catalog, self.parts.worker.publishing)
+        (self.folder / "events").mkdir(exist_ok=True)
+        (self.folder / "events" / f"{name}.jsonl").write_bytes(b"\n".join(map(packed, events)))
+        self.run("lake", "run", str(self.folder / "events"), *self.lake, "--engine", "sail")
+
+    def run(self, *words: str, code: int = 0) -> str:
+        done = self.parts.run(*words)
+        assert done.exit_code == code, done.output
+        return done.output
+
+    def both(self, *words: str, code: int = 0) -> tuple[str, str]:
+        """What a command prints of the record, and of the lake."""
+        return self.run(*words, code=code), self.run(*words, *self.lake, code=code)
+
+
+def lived(folder: Path) -> dict[str, Any]:
+    """Take both places through the history; what was printed of the record and of the lake. It happens in the folder,
+    where no command has made anything yet, as after an installation.
+    """
+    os.chdir(folder)
+    places = Places(folder)
+    for name, text in {
+        "policy": policies(*DEMANDS),
+        "lake": policies(*OF_LAKES),
+        "gate": policies("no_tag", "no_failed_upstream"),
+    }.items():
+        (folder / f"{name}.toml").write_text(text)
+    policy, of_lake, gate = (str(folder / f"{name}.toml") for name in ("policy", "lake", "gate"))
+    watches = {}
+    for name in ("record", "lake"):
+        log = (folder / f"{name}.jsonl").as_posix()
+        watches[name] = str(folder / f"{name}-watch.toml")
+        Path(watches[name]).write_text(f'[channels.log]\nkind = "file"\npath = "{log}"\n[[rules]]\nto = ["log"]\n')
+
+    def watch(now: datetime) -> tuple[str, str]:
+        """A look at both; at the record at this time, which the lake takes from its last event."""
+        words, usual = ("watch", "--once", "--policy", gate, "--rules"), places.parts.worker
+        places.parts.worker = replace(usual, publishing=replace(usual.publishing, now=lambda: now))
+        printed = places.run(*words, watches["record"]), places.run(*words, watches["lake"], *places.lake)
+        places.parts.worker = usual
+        return printed
+
+    places.add("first", FIRST)
+    found: dict[str, Any] = {
+        "check before": places.both("check", policy, "--json", "-", code=3),
+        "of lakes before": places.run("check", of_lake, *places.lake, "--json", "-", code=4),
+        "looked": watch(LAST - timedelta(days=4)),
+    }
+    places.add("then", THEN)
+    with opened(_session(folder), "sail") as session:
+        lake = Lake.at(session, places.lake[1])
+        for name in ("policy", "lake"):
+            with pytest.raises(throughline.PolicyError) as refused:
+                throughline.require(folder / f"{name}.toml", lake=lake)
+            found[f"require {name}"] = str(refused.value)
+    return found | {
+        "check": places.both("check", policy, "--json", "-", code=3),
+        "check text": places.both("check", policy, code=3),
+        "of lakes": places.run("check", of_lake, *places.lake, code=3),
+        "plan": places.both("classify", "plan", "--rules", gate, "--json", code=3),
+        "announced": watch(LAST),
+        "announced again": watch(LAST),
+    }
+
+
+def _session(folder: Path) -> Local:
+    return Local(
+        cores=2, memory="1g", delta_package=SPARK_3.delta_package, scratch=str(folder / "scratch"), brief=True, more={}
+    )
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The folder, and what was printed; in a process of its own, for in one PySpark speaks to one kind of engine."""
+    folder = tmp_path_factory.mktemp("govern")
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as alone:
+        yield folder, alone.submit(lived, folder).result()
+
+
+def test_policies_and_plans_are_the_same_of_the_record_and_of_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
+    _, found = history
+    for name in ("check before", "check", "check text", "plan"):
+        of_record, of_lake = found[name]
+        assert of_lake == of_record, name
+    verdicts = {each["policy"]: each["verdict"] for each in json.loads(found["check"][1])["results"]}
+    assert verdicts.keys() == {f"{demand} {where}" for demand in DEMANDS for where in ("clean", "mart")}
+    assert {name for name, verdict in verdicts.items() if verdict == "holds"} == {
+        *(f"{demand} clean" for demand in DEMANDS if demand not in {"masked_by", "fresh_within"})
+    }
+    before = {each["policy"]: each["verdict"] for each in json.loads(found["check before"][1])["results"]}
+    assert before["no_tag mart"] == before["no_failed_upstream mart"] == "holds"
+    assert verdicts["no_tag mart"] == verdicts["no_failed_upstream mart"] == "broken"
+
+
+def test_a_training_job_is_refused_with_the_text_of_the_command(history: tuple[Path, dict[str, Any]]) -> None:
+    _, found = history
+    assert found["require policy"] == found["check text"][1]
+    assert found["require lake"] == found["of lakes"]
+
+
+def test_quality_and_change_are_known_of_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
+    _, found = history
+    before = {each["policy"]: each["verdict"] for each in json.loads(found["of lakes before"])["results"]}
+    assert before == {
+        "quality_passed clean": "holds",
+        "quality_passed mart": "not known",  # nobody tests it
+        "unchanged_since clean": "holds",
+        "unchanged_since mart": "holds",
+    }
+    printed = found["of lakes"]
+    assert "BROKEN  quality_passed clean: quality_passed\n  not_null failed on clean.id\n" in printed
+    assert "HOLDS  unchanged_since clean" in printed
+    assert "  raw.mail → mart.mail came at " in printed
+    assert "clean.mail → mart.mail came" not in printed, "it came before"
+
+
+def test_the_watch_announces_the_same_of_the_record_and_of_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
+    """But for quality tests, of which only the lake knows."""
+    folder, found = history
+    assert found["looked"] == ("0 messages decided, 0 sent\n",) * 2
+    assert found["announced again"] == ("0 messages decided, 0 sent\n",) * 2
+    of_record, of_lake = (_announced(folder / f"{name}.jsonl") for name in ("record", "lake"))
+    assert of_lake.pop(("quality", "clean"))["changes"][0]["text"] == "the test not_null failed on column id"
+    assert of_lake == of_record
+    assert of_lake.keys() == {
+        ("gate", "no_tag mart"),
+        ("gate", "no_failed_upstream mart"),
+        ("mask", "raw"),
+        ("lineage", "mart"),
+        ("overdue", "load → clean"),
+    }
+
+
+def _announced(log: Path) -> dict[tuple[str, str], Any]:
+    """The messages in a file by topic and subject, without id and time."""
+    messages = [json.loads(line) for line in log.read_text().splitlines()]
+    own = {"id", "decided"}
+    return {
+        (each["topic"], each["subject"]["name"]): {key: value for key, value in each.items() if key not in own}
+        for each in messages
+    }

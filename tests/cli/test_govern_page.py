@@ -1,0 +1,95 @@
+"""docs/get-started/govern.md, command by command: each prints what the page shows.
+
+Over the local catalog, on storage in memory. In the place of two things stand others: `throughline send` posts to a
+receiver, and here its events are received, processed and published without HTTP; and Slack is a server of this machine.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from local.catalog.server import CatalogServer
+from shared.bootstrap import assemble
+from shared.publishing.publisher import Publisher
+from shared.settings.reading import load
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.webhook_server import webhook_server
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/get-started/govern.md").read_text()
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+"""Language and text: TOML is a file, `text` is output, and what has no language is typed."""
+SLACK = "https://hooks.slack.com/services/…"
+
+
+def worker(parts: Parts, catalog: CatalogServer, **settings: str) -> None:
+    """The commands work with this catalog, and by these settings."""
+    environment = {
+        "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+        "THROUGHLINE_CATALOG_ENDPOINT": catalog.endpoint,
+        "THROUGHLINE_CATALOG_TOKEN": catalog.token,
+        **settings,
+    }
+    made = assemble(load(catalog=True, environment=environment), storage=parts.storage)
+    parts.worker = replace(made, to_record={})
+
+
+def sent(parts: Parts, file: str) -> None:
+    """What the world does with the events of a file."""
+    for place in post(parts.storage, *(ROOT / file).read_bytes().splitlines()):
+        settle(parts.storage, place)
+    publishing, catalog = parts.worker.publishing, parts.worker.catalog
+    while Publisher(storage=parts.storage, catalog=catalog, options=publishing).publish().written:
+        pass
+
+
+def typed(block: str) -> Iterator[tuple[str, list[str], int]]:
+    """The lines of a block: the program, its words, and the exit code that the page names."""
+    for line in block.splitlines():
+        command, _, ends = line.partition("  # ends with ")
+        program, *words = command.split()
+        yield program, words, int(ends or 0)
+
+
+def test_the_page_is_what_happens(
+    tmp_path: Path, fresh_catalog: CatalogServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts, printed, shown = Parts(), "", 0
+    worker(parts, fresh_catalog)
+    with webhook_server() as server:
+        for language, text in BLOCKS:
+            if language == "toml":
+                name = re.match(r"# (\S+)\n", text)
+                assert name, "a file begins with its name"
+                Path(name[1]).write_text(text)
+            elif language == "text":
+                assert printed.splitlines() == text.splitlines()
+                printed, shown = "", shown + 1
+            for program, words, ends in typed(text) if not language else ():
+                if program == "export":
+                    name_of_setting, _, value = words[0].partition("=")
+                    assert SLACK in value
+                    worker(
+                        parts, fresh_catalog, **{name_of_setting: value.strip('"').replace(SLACK, server.url("slack"))}
+                    )
+                elif program == "throughline" and words[0] == "send":
+                    assert not printed, "the page shows all that was printed before"
+                    sent(parts, words[1])
+                elif program == "throughline":
+                    done = parts.run(*words)
+                    assert done.exit_code == ends, done.output
+                    printed += done.output.lstrip("\n")
+                else:
+                    assert (program, words) == ("source", [".venv/bin/activate"])
+        assert printed == ""
+        assert shown == 7
+        assert server.wrong == []
+        texts = [each["text"] for each in server.bodies("slack")]
+    assert len(texts) == 3
+    assert sum("Mask lost" in each for each in texts) == 2
+    assert sum("Gate broken" in each for each in texts) == 1
