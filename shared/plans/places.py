@@ -89,7 +89,7 @@ def places_of_leaf(leaf: Node) -> tuple[DatasetKey, ...]:
     options = relation.get("options") if isinstance(relation, dict) else None
     if isinstance(options, dict) and leaf.get("isStreaming") and "basepath" in options:
         return tuple(places_of(options["basepath"]))
-    for name in ("catalogTable", "tableMeta", "relation", "table", "sourceTable", "scan"):
+    for name in ("catalogTable", "tableMeta", "relation", "table", "sourceTable", "scan", "options"):
         found = tuple(dict.fromkeys(places_of(leaf.get(name))))
         if found:
             return found

@@ -26,8 +26,8 @@ from shared.plans.nodes.flow import (
 from shared.plans.nodes.text_writer import Text
 from shared.plans.nodes.texts import together
 
-_MAX_ROUNDS = 4
-"""Rounds in which the columns of a recursive query settle."""
+_MAX_ROUNDS, _ROUNDS_OF_TEXT = 500, 4
+"""Rounds in which a recursive query's columns settle; their texts, which may grow for ever, get fewer."""
 
 Rule = Callable[[Context], Evaluated]
 
@@ -169,14 +169,18 @@ def _union_loop(at: Context) -> Evaluated:
     """A recursive query: its references stand for what the rounds before gave, until nothing is new."""
     number = int(at.node.get("id", -1))
     found = _looped(at)
-    for _ in range(_MAX_ROUNDS):
+    for rounds in range(1, _MAX_ROUNDS):
         at.evaluation.define(number, found)
         below = [at.evaluation.plan(each, at.outer) for each in children(at.node)]
-        again = _looped(Context(evaluation=at.evaluation, node=at.node, below=below, outer=at.outer))
-        if again == found:
-            break
-        found = again
+        before, found = found, _looped(Context(evaluation=at.evaluation, node=at.node, below=below, outer=at.outer))
+        if before == found or (rounds >= _ROUNDS_OF_TEXT and _flows(before) == _flows(found)):
+            return found
+    at.evaluation.unknown("a recursive query of too many rounds")
     return found
+
+
+def _flows(found: Evaluated) -> list[Flow]:
+    return [found.rows, *(each.flow for each in found.columns)]
 
 
 def _looped(at: Context) -> Evaluated:
@@ -184,11 +188,8 @@ def _looped(at: Context) -> Evaluated:
     found, ids = _union(at), at.node.get("outputAttrIds") or ()
     if len(ids) != len(found.columns):
         return found
-    return replace(found, columns=tuple(map(_with_id, found.columns, ids)))
-
-
-def _with_id(column: Column, given: list[int]) -> Column:
-    return replace(column, id=tuple(given))
+    pairs = zip(found.columns, ids, strict=True)
+    return replace(found, columns=tuple(replace(column, id=tuple(given)) for column, given in pairs))
 
 
 def _frame(at: Context) -> Evaluated:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from local.spark.truth import Listener, Truth, holds, not_run
+from local.spark.truth import ListenerVersion, Truth, holds, not_run
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.capture.beside import table
@@ -60,7 +60,7 @@ def examine(scenario: Scenario, capture: str) -> Cell | None:
     if not (folder / "events.jsonl").exists():
         return None
     history = translate_history([decode(line) for line in (folder / "events.jsonl").read_bytes().splitlines()])
-    truth = Truth.read(scenario.truth, capture=capture).as_told_by(Listener.read(LISTENERS, capture=capture))
+    truth = Truth.read(scenario.truth, capture=capture).as_told_by(ListenerVersion.read(LISTENERS, capture=capture))
     found = json.loads(scenario.truth.read_text())
     missing, wrong = (sum(holds(entry, capture) for entry in found[part]) for part in ("not_told", "told_wrongly"))
     return Cell(capture=capture, differences=tuple(truth.differences(history.processes)), missing=missing, wrong=wrong)

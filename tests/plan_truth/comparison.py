@@ -1,6 +1,6 @@
 """The reader's lineage of a query beside what is expected of it: each difference with the reason, or without one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,8 +66,8 @@ def differences(query: str, lineage: PlanLineage, truth: Expected) -> list[Diffe
     (output,) = lineage.outputs
     if len(output.schema) != len(truth.columns):
         return [_difference(query, -1, "number of columns", frozenset(), truth.rows)]
-    found = list(columns_of(output, len(truth.columns)))
-    compared = [(-1, "rows", frozenset(map(_source, output.rows)), truth.rows)]
+    found = list(columns_of(output, (f"c{place}" for place in range(len(truth.columns)))))
+    compared = [(-1, "rows", frozenset(map(source_of, output.rows)), truth.rows)]
     for place, (ours, theirs, leaves) in enumerate(zip(found, truth.columns, truth.leaves, strict=True)):
         compared += [
             (place, "values", ours.values, theirs.values),
@@ -81,21 +81,22 @@ def _difference(query: str, place: int, what: str, ours: frozenset[Source], thei
     return Difference(query=query, column=place, what=what, ours=ours - theirs, theirs=theirs - ours)
 
 
-def columns_of(output: MergedDataset, count: int) -> Iterator[Sources]:
-    """The sources of the columns `c0`, `c1` and so on."""
+def columns_of(output: MergedDataset, names: Iterable[str]) -> Iterator[Sources]:
+    """The sources of the columns of these names."""
     known = dict(output.fields)
-    for place in range(count):
-        inputs = [each for output in known.get(f"c{place}", ()) for each in output.input_fields or ()]
+    for name in names:
+        inputs = [each for output in known.get(name, ()) for each in output.input_fields or ()]
         yield Sources(_acting(inputs, direct=True), _acting(inputs, direct=False))
 
 
 def _acting(inputs: list[InputField], *, direct: bool) -> frozenset[Source]:
     return frozenset(
-        _source(each)
+        source_of(each)
         for each in inputs
         if any((step.type == "DIRECT") == direct for step in each.transformations or ())
     )
 
 
-def _source(each: InputField) -> Source:
+def source_of(each: InputField) -> Source:
+    """The table and column of a source."""
     return each.name.rpartition("/")[2], each.field

@@ -1,29 +1,18 @@
-"""Random queries over traced tables, whose cells carry their origin, built of what keeps the origins.
-
-A cell is `[s0.a#17]`: its table and column, and a random number. Conditions are checksums of cells with a salt of their
-own, so that each branch of each condition is met by some row. Only cells stand where a null lets the next value
-through, and `max`, which keeps one cell, takes only plain columns: each value edge can be met.
-"""
+"""Random queries and MERGE statements over the tables of `cells`, built of what keeps the origins."""
 
 # ruff: noqa: S608 - the texts are of this grammar, and run on tables of our own
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-TABLES = {f"s{number}": ("a", "b", "c") for number in range(3)}
-ROWS = 24
+from tests.plan_truth.cells import TABLES
+from tests.plan_truth.expressions import Column, Expressions, checksum, collected, made
+
+TARGET = "target_of_merge"
+"""The table that a MERGE changes; each run gives it rows of its own, whose cells have no origin."""
 _MAX_DEPTH = 3
-_MAX_COLUMNS = 4
-
-
-class Column(NamedTuple):
-    """A column by its text; `nullable`: it is null in some rows, `plain`: a column of a table as it is."""
-
-    text: str
-    nullable: bool = True
-    plain: bool = True
+_MERGE_EVERY = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,29 +23,12 @@ class Relation:
     columns: tuple[Column, ...]
 
 
-def rows(table: str, seed: int) -> list[tuple[str | None, ...]]:
-    """The rows of a table: a fifth of its cells is null."""
-    chance = random.Random(f"{table} {seed}")
-    return [
-        tuple(
-            f"[{table}.{column}#{chance.randrange(10_000)}]" if chance.random() < 0.8 else None
-            for column in TABLES[table]
-        )
-        for _ in range(ROWS)
-    ]
+@dataclass(slots=True, kw_only=True)
+class Grammar(Expressions):
+    """Builds one query from a seed; `recursion`: also recursive ones, as of Spark 4.1."""
 
-
-@dataclass(slots=True)
-class Grammar:
-    """Builds one query from a seed."""
-
-    chance: random.Random
-    names: int = field(default=0)
-    joins: int = field(default=0)
-
-    def query(self) -> str:
-        """A query of up to three levels."""
-        return self.relation(self.chance.randint(1, _MAX_DEPTH)).text
+    recursion: bool = False
+    joins: int = 0
 
     def relation(self, depth: int) -> Relation:
         """A query over tables (depth 0) or over other queries."""
@@ -64,195 +36,202 @@ class Grammar:
             table = self.chance.choice(list(TABLES))
             return Relation(text=f"SELECT * FROM {table}", columns=tuple(map(Column, TABLES[table])))
         forms: list[Callable[[int], Relation]] = [
-            self._select, self._aggregate, self._rollup, self._window, self._union, self._except, self._explode,
-            self._exists, self._in, self._cte, self._unpivot, self._scalar, self._distinct,
+            self._select, self._aggregate, self._grouping_sets, self._window, self._window, self._union, self._except,
+            self._both, self._explode, self._exists, self._in, self._semi_join, self._cte, self._unpivot, self._pivot,
+            self._scalar, self._correlated, self._distinct,
         ]  # fmt: skip
         if self.joins < 2:  # each join multiplies the rows by eight
-            forms += [self._join] * 4
+            forms += [self._join] * 4 + [self._lateral] * 2
+        if self.recursion:
+            forms += [self._recursive] * 3
         return self.chance.choice(forms)(depth - 1)
 
-    def _name(self) -> str:
-        self.names += 1
-        return f"n{self.names}"
+    def merge(self) -> str:
+        """A MERGE of a query with one row for each number of `k`."""
+        source, known = self._from(self.chance.randint(0, 1))
+        key = f"{checksum(self.chance.choice(known), self.salt())} % 12"
+        given = self._selected([made(key), *self.summaries(known)], f"FROM {source} GROUP BY {key}")
+        number, *values = (each._replace(text=f"s.{each.text}") for each in given.columns)
+        condition = f"t.k = {number.text}" + (f" AND {self.condition(values)}" if self.chance.random() < 0.3 else "")
+        kept = Column(f"t.{self.chance.choice('abc')}")
+        updates = [f"t.a = {self.value(values, 1).text}", f"t.b = concat_ws('', {kept.text}, {values[0].text})"]
+        inserted = [self.value(values, 1).text for _ in "bc"]
+        clauses = [
+            f"WHEN MATCHED AND {self.condition([*values, kept])} THEN UPDATE SET {', '.join(updates)}",
+            f"WHEN MATCHED AND {self.condition(values)} THEN DELETE",
+            f"WHEN NOT MATCHED AND {self.condition(values)} THEN INSERT (b, c) VALUES ({', '.join(inserted)})",
+            "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.c = 'left'",
+        ]
+        chosen = [each for each in clauses if self.chance.random() < 0.7] or clauses[:1]
+        return f"MERGE INTO {TARGET} AS t USING ({given.text}) AS s ON {condition} {' '.join(chosen)}"
 
     def _from(self, depth: int) -> tuple[str, list[Column]]:
-        below, name = self.relation(depth), self._name()
+        below, name = self.relation(depth), self.name()
         return f"({below.text}) AS {name}", [each._replace(text=f"{name}.{each.text}") for each in below.columns]
 
-    def _selected(self, columns: list[Column], clause: str) -> Relation:
-        names = [self._name() for _ in columns]
+    def _selected(self, columns: Sequence[Column], clause: str) -> Relation:
+        names = [self.name() for _ in columns]
         items = ", ".join(f"{each.text} AS {name}" for each, name in zip(columns, names, strict=True))
-        made = tuple(each._replace(text=name) for each, name in zip(columns, names, strict=True))
-        return Relation(text=f"SELECT {items} {clause}", columns=made)
-
-    def _some(self, known: list[Column]) -> list[Column]:
-        return [self._expression(known, 2) for _ in range(self.chance.randint(1, _MAX_COLUMNS))]
+        named = tuple(each._replace(text=name) for each, name in zip(columns, names, strict=True))
+        return Relation(text=f"SELECT {items} {clause}", columns=named)
 
     def _select(self, depth: int) -> Relation:
         source, known = self._from(depth)
-        clause = f"FROM {source} WHERE {self._condition(known)}" if self.chance.random() < 0.4 else f"FROM {source}"
-        return self._selected(self._some(known), clause)
+        clause = f"FROM {source} WHERE {self.condition(known)}" if self.chance.random() < 0.4 else f"FROM {source}"
+        return self._selected(self.some(known), clause)
 
     def _distinct(self, depth: int) -> Relation:
         source, known = self._from(depth)
-        made = self._selected(self._some(known), f"FROM {source}")
-        return Relation(text=made.text.replace("SELECT", "SELECT DISTINCT", 1), columns=made.columns)
+        found = self._selected(self.some(known), f"FROM {source}")
+        return Relation(text=found.text.replace("SELECT", "SELECT DISTINCT", 1), columns=found.columns)
 
     def _join(self, depth: int) -> Relation:
         self.joins += 1
         (left, first), (right, second) = self._from(depth), self._from(0)
         kind = self.chance.choice(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
-        salt = self._salt()
-        condition = " = ".join(f"{_sum(self.chance.choice(side), salt)} % 3" for side in (first, second))
-        return self._selected(self._some(first + second), f"FROM {left} {kind} {right} ON {condition}")
+        return self._selected(
+            self.some(first + second), f"FROM {left} {kind} {right} ON {self.equal(first, second, 3)}"
+        )
+
+    def _semi_join(self, depth: int) -> Relation:
+        (left, first), (right, second) = self._from(depth), self._from(0)
+        kind = self.chance.choice(("LEFT SEMI JOIN", "LEFT ANTI JOIN"))
+        return self._selected(self.some(first), f"FROM {left} {kind} {right} ON {self.equal(first, second, 40)}")
+
+    def _lateral(self, depth: int) -> Relation:
+        self.joins += 1
+        (left, first), (inner, within), name = self._from(depth), self._from(0), self.name()
+        kind = self.chance.choice(("JOIN", "LEFT JOIN"))
+        below = self._selected([self.value(first + within, 1)], f"FROM {inner} WHERE {self.equal(first, within, 9)}")
+        right = [each._replace(text=f"{name}.{each.text}", nullable=True, plain=False) for each in below.columns]
+        clause = f"FROM {left} {kind} LATERAL ({below.text}) AS {name}" + (" ON true" if kind != "JOIN" else "")
+        return self._selected([*self.some(first, 2), *right], clause)
 
     def _aggregate(self, depth: int) -> Relation:
         source, known = self._from(depth)
         key = self.chance.choice(known)
-        group = self.chance.choice((key.text, f"{_sum(key, self._salt())} % 3"))
+        group = self.chance.choice((key.text, f"{checksum(key, self.salt())} % 3"))
         kept = [key] if group == key.text else []
-        return self._selected([*kept, *self._summaries(known)], f"FROM {source} GROUP BY {group}")
+        return self._selected([*kept, *self.summaries(known)], f"FROM {source} GROUP BY {group}")
 
-    def _rollup(self, depth: int) -> Relation:
+    def _grouping_sets(self, depth: int) -> Relation:
         source, known = self._from(depth)
         keys = self.chance.sample(known, min(2, len(known)))
-        group = f"{self.chance.choice(('ROLLUP', 'CUBE'))} ({', '.join(each.text for each in keys)})"
-        kept = [each._replace(nullable=True, plain=False) for each in keys]
-        return self._selected([*kept, *self._summaries(known)], f"FROM {source} GROUP BY {group}")
+        names = ", ".join(each.text for each in keys)
+        group = self.chance.choice((f"ROLLUP ({names})", f"CUBE ({names})", f"GROUPING SETS (({names}), ())"))
+        kept = [made(each.text, nullable=True) for each in keys]
+        return self._selected([*kept, *self.summaries(known)], f"FROM {source} GROUP BY {group}")
 
-    def _summaries(self, known: list[Column]) -> list[Column]:
-        found = []
-        for _ in range(self.chance.randint(1, 2)):
-            of = self._expression(known, 1)
-            kept = f" FILTER (WHERE {self._condition(known)})" if self.chance.random() < 0.3 else ""
-            found.append(Column(f"array_join(collect_set({of.text}){kept}, '')", nullable=False, plain=False))
-        plain = [each for each in known if each.plain]
-        if plain:
-            function = self.chance.choice(("max", "min", "first"))
-            found.append(Column(f"{function}({self.chance.choice(plain).text})", nullable=False, plain=False))
-        return found
+    def _pivot(self, depth: int) -> Relation:
+        source, known = self._from(depth)
+        group = self.chance.choice((checksum(self.chance.choice(known), self.salt()) + " % 4", "1"))
+        by = f"{checksum(self.chance.choice(known), self.salt())} % 3"
+        below = self._selected([made(group), made(by), self.value(known, 1)], f"FROM {source}")
+        (_, turned, value), names = below.columns, (self.name(), self.name())
+        listed = ", ".join(f"{place} AS {name}" for place, name in enumerate(names))
+        clause = f"FROM ({below.text}) PIVOT ({collected(value.text)} FOR {turned.text} IN ({listed}))"
+        return self._selected([made(name, nullable=True) for name in names], clause)
+
+    def _unpivot(self, depth: int) -> Relation:
+        below = self.relation(depth)
+        if len(below.columns) < 3:  # one is kept, two are turned
+            return self._selected(list(below.columns), f"FROM ({below.text}) AS {self.name()}")
+        kept, *turned = below.columns[:3]
+        name = self.name()
+        value = made(f"{name}_v", nullable=any(each.nullable for each in turned))
+        listed = ", ".join(each.text for each in turned)
+        clause = f"FROM ({below.text}) UNPIVOT INCLUDE NULLS ({value.text} FOR {name}_n IN ({listed}))"
+        return self._selected([kept, value], clause)
 
     def _window(self, depth: int) -> Relation:
         source, known = self._from(depth)
-        of, by, order = self._expression(known, 1), self.chance.choice(known), self.chance.choice(known)
-        partition = f"PARTITION BY {_sum(by, self._salt())} % 2"
-        text = self.chance.choice(
-            (
-                f"array_join(collect_set({of.text}) OVER ({partition}), '')",
-                f"lag({of.text}) OVER ({partition} ORDER BY {order.text})",
-                f"lead({of.text}) OVER (ORDER BY {order.text})",
-            )
-        )
-        made = Column(text, nullable=not text.startswith("array"), plain=False)
-        return self._selected([self.chance.choice(known), made], f"FROM {source}")
+        kept = self.chance.choice(known)
+        return self._selected([kept, self.windowed(known, kept)], f"FROM {source}")
 
     def _union(self, depth: int) -> Relation:
         left, right = self.relation(depth), self.relation(depth)
         width, how = min(len(left.columns), len(right.columns)), self.chance.choice(("UNION ALL", "UNION"))
         sides = [f"SELECT {', '.join(e.text for e in s.columns[:width])} FROM ({s.text}) AS u" for s in (left, right)]
         pairs = zip(left.columns, right.columns, strict=False)
-        made = [a._replace(nullable=a.nullable or b.nullable, plain=False) for a, b in pairs]
-        return Relation(text=f"{sides[0]} {how} {sides[1]}", columns=tuple(made))
+        columns = [a._replace(nullable=a.nullable or b.nullable, plain=False) for a, b in pairs]
+        return Relation(text=f"{sides[0]} {how} {sides[1]}", columns=tuple(columns))
 
     def _except(self, depth: int) -> Relation:
         """The right side has other cells, or cells of few rows: enough of the left side is left."""
         (source, known), (other, others) = self._from(depth), self._from(0)
         left = self._selected([self.chance.choice(known)], f"FROM {source}")
-        right = f"SELECT {self.chance.choice(others).text} FROM {other} WHERE {_sum(others[0], self._salt())} % 5 = 0"
+        right = (
+            f"SELECT {self.chance.choice(others).text} FROM {other} WHERE {checksum(others[0], self.salt())} % 5 = 0"
+        )
         return Relation(text=f"{left.text} EXCEPT {right}", columns=left.columns)
+
+    def _both(self, depth: int) -> Relation:
+        """Two parts of one query, which have rows in common."""
+        below, name = self.relation(depth), self.name()
+        chosen = self.chance.sample(below.columns, min(2, len(below.columns)))
+        names = ", ".join(each.text for each in chosen)
+        how = self.chance.choice(("INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"))
+        parts = [f"SELECT {names} FROM {name} WHERE {self.condition(below.columns)}" for _ in range(2)]
+        return Relation(text=f"WITH {name} AS ({below.text}) {parts[0]} {how} {parts[1]}", columns=tuple(chosen))
 
     def _explode(self, depth: int) -> Relation:
         source, known = self._from(depth)
-        name, made = self._name(), [self._expression(known, 1) for _ in range(2)]
-        clause = f"FROM {source} LATERAL VIEW explode(array({made[0].text}, {made[1].text})) {name} AS {name}_e"
-        nullable = any(each.nullable for each in made)
-        new = Column(f"{name}_e", nullable=nullable, plain=False)
+        name, values = self.name(), [self.value(known, 1) for _ in range(2)]
+        clause = f"FROM {source} LATERAL VIEW explode(array({values[0].text}, {values[1].text})) {name} AS {name}_e"
+        new = made(f"{name}_e", nullable=any(each.nullable for each in values))
         return self._selected([*self.chance.sample(known, 1), new], clause)
-
-    def _unpivot(self, depth: int) -> Relation:
-        below = self.relation(depth)
-        if len(below.columns) < 3:  # one is kept, two are turned
-            return self._selected(list(below.columns), f"FROM ({below.text}) AS {self._name()}")
-        kept, *turned = below.columns[:3]
-        name = self._name()
-        value = Column(f"{name}_v", nullable=any(each.nullable for each in turned), plain=False)
-        listed = ", ".join(each.text for each in turned)
-        clause = f"FROM ({below.text}) UNPIVOT INCLUDE NULLS ({value.text} FOR {name}_n IN ({listed}))"
-        return self._selected([kept, value], clause)
 
     def _exists(self, depth: int) -> Relation:
         (source, known), (inner, within) = self._from(depth), self._from(0)
-        salt = self._salt()
-        outer_sum, inner_sum = (f"{_sum(self.chance.choice(side), salt)} % 3" for side in (known, within))
-        how = self.chance.choice(("", "NOT "))
-        within_rows = f"SELECT 1 FROM {inner} WHERE {outer_sum} = {inner_sum} AND {inner_sum} > 0"
-        clause = f"FROM {source} WHERE {how}EXISTS ({within_rows})"
-        return self._selected(self._some(known), clause)
+        how, more = self.chance.choice(("", "NOT ")), self.condition(within)
+        found = f"SELECT 1 FROM {inner} WHERE {self.equal(known, within, 40)} AND {more}"
+        return self._selected(self.some(known), f"FROM {source} WHERE {how}EXISTS ({found})")
 
     def _in(self, depth: int) -> Relation:
         (source, known), (inner, within) = self._from(depth), self._from(0)
-        sums = [f"{_sum(self.chance.choice(side), self._salt())} % 3" for side in (known, within)]
-        clause = f"FROM {source} WHERE {sums[0]} IN (SELECT {sums[1]} FROM {inner})"
-        return self._selected(self._some(known), clause)
+        salt, how = self.salt(), self.chance.choice(("", "NOT "))
+        outer_sum, sums = (f"{checksum(self.chance.choice(side), salt)} % 40" for side in (known, within))
+        return self._selected(self.some(known), f"FROM {source} WHERE {outer_sum} {how}IN (SELECT {sums} FROM {inner})")
 
     def _scalar(self, depth: int) -> Relation:
         source, known = self._from(depth)
         table = self.chance.choice(list(TABLES))
         taken = f"(SELECT {self.chance.choice(('max', 'min'))}({self.chance.choice(TABLES[table])}) FROM {table})"
-        return self._selected([*self._some(known), Column(taken, nullable=False, plain=False)], f"FROM {source}")
+        return self._selected([*self.some(known), made(taken)], f"FROM {source}")
+
+    def _correlated(self, depth: int) -> Relation:
+        """A scalar subquery over rows that each row chooses."""
+        (source, known), (inner, within) = self._from(depth), self._from(0)
+        value = collected(self.value(within, 1).text)
+        taken = made(f"(SELECT {value} FROM {inner} WHERE {self.equal(known, within, 9)})", nullable=True)
+        return self._selected([*self.some(known, 2), taken], f"FROM {source}")
 
     def _cte(self, depth: int) -> Relation:
-        below, name, made = self.relation(depth), self._name(), self._name()
-        known = [each._replace(text=f"{made}.{each.text}") for each in below.columns]
-        chosen = self._selected(self._some(known), f"FROM {name} AS {made}")
+        below, name, made_ = self.relation(depth), self.name(), self.name()
+        known = [each._replace(text=f"{made_}.{each.text}") for each in below.columns]
+        chosen = self._selected(self.some(known), f"FROM {name} AS {made_}")
         return Relation(text=f"WITH {name} AS ({below.text}) {chosen.text}", columns=chosen.columns)
 
-    def _salt(self) -> str:
-        return str(self.chance.randrange(10_000))
-
-    def _condition(self, known: list[Column]) -> str:
-        return f"{_sum(self.chance.choice(known), self._salt())} % 3 > 0"
-
-    def _expression(self, known: list[Column], depth: int) -> Column:
-        """A value made of columns; of `depth` levels at most."""
-        if depth == 0 or self.chance.random() < 0.3:
-            return self.chance.choice(known)
-        x, y = (self._expression(known, depth - 1) for _ in range(2))
-        condition = self._condition(known)
-        any_null = Column("", nullable=x.nullable or y.nullable, plain=False)
-        forms = [
-            any_null._replace(text=f"concat({x.text}, {y.text})"),
-            any_null._replace(text=f"CASE WHEN {condition} THEN {x.text} ELSE {y.text} END"),
-            any_null._replace(text=f"if({condition}, {x.text}, {y.text})"),
-            Column(f"upper(lower({x.text}))", nullable=x.nullable, plain=False),
-            Column(f"nullif({x.text}, 'none')", nullable=x.nullable, plain=False),
-            Column(f"named_struct('p', {x.text}, 'q', {y.text}).p", nullable=x.nullable, plain=False),
-            Column(f"map('k', {x.text})['k']", nullable=x.nullable, plain=False),
-            Column(
-                f"array_join(transform(array({x.text}, {y.text}), e -> concat(e, '-')), '')",
-                nullable=False,
-                plain=False,
-            ),
-            Column(f"concat_ws('', {x.text}, {y.text})", nullable=False, plain=False),
-        ]
-        cells = [each for each in known if each.plain and each.text.rpartition(".")[2] in {"a", "b", "c"}]
-        if len(cells) > 1:
-            first, second = (
-                each.text for each in self.chance.sample(cells, 2)
-            )  # where one is null the other need not be
-            forms += [
-                Column(f"coalesce({first}, {second})", nullable=True, plain=False),
-                Column(f"nvl({first}, {second})", nullable=True, plain=False),
-                Column(f"nvl2({first}, {x.text}, {second})", nullable=True, plain=False),
-            ]
-        return self.chance.choice(forms)
+    def _recursive(self, depth: int) -> Relation:
+        """Rounds in which each column gets the value of the next one, and the last one a new value."""
+        (source, known), (other, others) = self._from(depth), self._from(0)
+        name, width = self.name(), self.chance.randint(2, 7)
+        columns = [made(f"{name}.c{place}", nullable=True) for place in range(width)]
+        first = ", ".join(self.value(known, 1).text for _ in columns)
+        last = made(f"concat_ws('', {columns[0].text}, {self.chance.choice(others).text})")
+        again = ", ".join(each.text for each in [*columns[1:], last])
+        names = ", ".join(f"c{place}" for place in range(width))
+        text = (
+            f"WITH RECURSIVE {name} (i, {names}) AS (SELECT 0, {first} FROM {source} UNION ALL SELECT {name}.i + 1, "
+            f"{again} FROM {name} JOIN {other} ON {self.equal(columns, others, 24)} WHERE {name}.i < {width + 1}) "
+        )
+        chosen = self._selected(self.chance.sample(columns, min(2, width)), f"FROM {name}")
+        return Relation(text=text + chosen.text, columns=chosen.columns)
 
 
-def _sum(column: Column, salt: str) -> str:
-    """A checksum of a cell, as good as random."""
-    return f"crc32(concat(coalesce({column.text}, ''), '{salt}'))"
-
-
-def query(seed: int) -> str:
-    """The query of a seed."""
-    return Grammar(chance=random.Random(seed)).query()
+def query(seed: int, *, recursion: bool = False) -> str:
+    """The query of a seed; of every tenth seed a MERGE."""
+    grammar = Grammar(chance=random.Random(seed), recursion=recursion)
+    if seed % _MERGE_EVERY == _MERGE_EVERY - 1:
+        return grammar.merge()
+    return grammar.relation(grammar.chance.randint(1, _MAX_DEPTH)).text

@@ -4,11 +4,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from local.spark.job import SMALL_SESSION, SparkJob
 from local.spark.plan_jar import LISTENER_CLASS, plan_jar
+from local.toolchain.interpreter import made_for, own
+from local.toolchain.java import JavaNeed, find_java
+from local.toolchain.versions import SPARK_3, Platform
 from shared.openlineage.wire import RunEvent
 from shared.plans.reader import PlanLineage, read_plan
 from tests.plan_truth.tables import TABLES
@@ -17,11 +21,10 @@ JOB = Path(__file__).parent / "job.py"
 _PATIENCE_SECONDS = 3600.0
 _CONFIGURATION = {
     **SMALL_SESSION,
-    "spark.extraListeners": LISTENER_CLASS,
-    "spark.throughline.plan.queue": "2000",
-    "spark.throughline.plan.transport.type": "file",
     "spark.sql.shuffle.partitions": "1",
-    "spark.sql.codegen.wholeStage": "false",  # the tables are empty: code would be compiled for no row
+    "spark.sql.adaptive.enabled": "false",
+    "spark.default.parallelism": "1",
+    "spark.sql.codegen.wholeStage": "false",  # the tables are small or empty: code would be compiled for no row
     "spark.sql.crossJoin.enabled": "true",
 }
 
@@ -34,25 +37,59 @@ class Ran:
     refused: Mapping[str, str]
 
 
-def run(queries: Mapping[str, str], folder: Path, *, job: Path = JOB, tables: object = TABLES) -> Ran:
+def run(
+    queries: Mapping[str, str],
+    folder: Path,
+    *,
+    job: Path = JOB,
+    tables: object = TABLES,
+    platform: Platform = SPARK_3,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Ran:
     """Run the queries over tables, those of TPC-DS unless given; the empty `folder` takes what `job` leaves.
 
-    Raises RuntimeError for a job that fails.
+    `more`: further properties of the session. Raises RuntimeError for a job that fails.
     """
     (folder / "tables.json").write_text(json.dumps(tables))
     (folder / "queries.json").write_text(json.dumps(queries))
     events = folder / "plans.jsonl"
-    configuration = {
-        **_CONFIGURATION,
+    listener = {
         "spark.jars": str(plan_jar()),
+        "spark.extraListeners": LISTENER_CLASS,
+        "spark.throughline.plan.queue": "2000",
+        "spark.throughline.plan.transport.type": "file",
         "spark.throughline.plan.transport.location": str(events),
     }
-    with SparkJob(job, configuration=configuration, directory=folder / "job", arguments=[str(folder)]) as running:
+    run_job(job, folder, "job", platform, {**more, **listener})
+    refused = json.loads((folder / "refused.json").read_text())
+    return Ran(lineages=read(events), refused=refused)
+
+
+def run_job(job: Path, folder: Path, name: str, platform: Platform, more: Mapping[str, str]) -> None:
+    """Run a job with `folder` as its argument; `folder/name` takes Spark's own files.
+
+    Raises RuntimeError for one that fails.
+    """
+    with SparkJob(
+        job,
+        configuration={**_CONFIGURATION, **more},
+        directory=folder / name,
+        arguments=[str(folder)],
+        java=find_java(JavaNeed(platform=platform, listener=True)),
+        interpreter=own() if platform == SPARK_3 else made_for(platform),
+    ) as running:
         result = running.wait(seconds=_PATIENCE_SECONDS)
     if result.problem:
         raise RuntimeError(f"{result.problem}\n{result.output[-2000:]}")
-    refused = json.loads((folder / "refused.json").read_text())
-    return Ran(lineages=read(events), refused=refused)
+
+
+def delta_session(platform: Platform) -> dict[str, str]:
+    """The properties of a session with Delta."""
+    return {
+        "spark.jars.packages": platform.delta_package,
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
 
 
 def read(events: Path) -> dict[str, PlanLineage]:

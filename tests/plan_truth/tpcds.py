@@ -2,6 +2,7 @@
 
 python -m tests.plan_truth.tpcds                    all queries of TPC-DS 1.4 and those that 2.7 changes: some minutes
 python -m tests.plan_truth.tpcds v14_q9 v27_q70a    these
+python -m tests.plan_truth.tpcds --spark 4.1        the same texts on Spark 4.1
 """
 
 import argparse
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cli.ui.console import err, out
+from local.toolchain.versions import PLATFORMS, SPARK_3
 from tests.plan_truth.comparison import EXPLAINED, Difference, differences
 from tests.plan_truth.expected import Expected, expected
 from tests.plan_truth.runs import Ran, run
@@ -26,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("queries", nargs="*", help="names of queries; none: all")
+    parser.add_argument("--spark", choices=PLATFORMS, default=SPARK_3.short)
     options = parser.parse_args(arguments)
     try:
         texts = queries()
@@ -37,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no query is called {', '.join(sorted(unknown))}: one of {', '.join(texts)}")
     chosen = {name: texts[name] for name in options.queries or texts}
     with tempfile.TemporaryDirectory(prefix="throughline-tpcds-") as scratch:
-        ran = run(chosen, Path(scratch))
+        ran = run(chosen, Path(scratch), platform=PLATFORMS[options.spark])
     return report(ran, {name: expected(text, TABLES) for name, text in chosen.items()})
 
 

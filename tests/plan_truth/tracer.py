@@ -1,10 +1,16 @@
-"""`python -m tests.plan_truth.tracer`: random queries over cells that carry their origin, in real Spark.
+"""`python -m tests.plan_truth.tracer`: random queries and MERGEs over cells that carry their origin, in real Spark.
 
-python -m tests.plan_truth.tracer                     the queries of seeds 0 to 39
+python -m tests.plan_truth.tracer                     the texts of seeds 0 to 39
 python -m tests.plan_truth.tracer --seeds 500 520     those of seeds 500 to 519
+python -m tests.plan_truth.tracer --spark 4.1         on Spark 4.1, with recursive queries
 
-Each origin that is found in a column's cells must be one of the sources that the plan gives of its values, and each of
-these sources must be found in some cell.
+Values: each origin that is found in a column's cells must be one of the sources that the plan gives of its values, and
+each of these sources must be found in some cell.
+
+Conditions: the cells of one column of one table are changed, and the text runs again. If a column of the output
+changes, the plan must have the changed column among its sources; if more changes than the numbers of that column in it,
+among its conditions or those of the rows. And each condition that the plan gives must change something in some world,
+but for one of ten: a text may make a condition idle, as `if(a, b, b)` or EXCEPT of tables that share no cell.
 """
 
 import argparse
@@ -13,16 +19,49 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple, TypedDict
 
 from cli.ui.console import err, out
+from local.toolchain.versions import PLATFORMS, SPARK_3, Platform
 from shared.plans.reader import PlanLineage
-from tests.plan_truth.comparison import columns_of
-from tests.plan_truth.grammar import TABLES, query, rows
-from tests.plan_truth.runs import run
+from tests.plan_truth.cells import COLUMNS, TABLES, rows, world
+from tests.plan_truth.comparison import columns_of, source_of
+from tests.plan_truth.grammar import TARGET, query
+from tests.plan_truth.runs import delta_session, run, run_job
 
-JOB = Path(__file__).parent / "traced_job.py"
-_DATABASES = 3
-"""How often each query runs, each time on other random numbers: what one misses by chance, another meets."""
+_JOB = Path(__file__).parent / "traced_job.py"
+_CHANGED_JOB = Path(__file__).parent / "changed_job.py"
+_WORLDS = 16
+_MOST_IDLE = 0.1
+"""The share of conditions that may change nothing; 15 of 229 of seeds 0 to 39 do."""
+_MERGED_COLUMNS = ("a", "b", "c")
+_MADE = (
+    f"CREATE OR REPLACE TABLE {TARGET} USING delta AS SELECT CAST(id AS int) AS k, concat('[t.a#', id, ']') AS a, "  # noqa: S608 - a table of our own
+    "concat('[t.b#', id, ']') AS b, concat('[t.c#', id, ']') AS c FROM range(2, 10)"
+)
+
+
+class Changed(TypedDict):
+    """By place, the columns that a changed source changes: at all, and by more than the source's own numbers."""
+
+    any: list[int]
+    numbers: list[int]
+    cells: list[int]
+
+
+class Seen(TypedDict):
+    """What runs of one text showed: the origins in each column, and what each source changes."""
+
+    origins: list[list[str]]
+    changed: dict[str, Changed]
+    runs: int
+
+
+class Given(NamedTuple):
+    """The sources of a column by the plan: of its values, and of its conditions with those of the rows."""
+
+    values: frozenset[str]
+    conditions: frozenset[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,53 +72,114 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--seeds", nargs=2, type=int, default=(0, 40), metavar=("FROM", "TO"))
-    seeds = range(*parser.parse_args(arguments).seeds)
+    parser.add_argument("--spark", choices=PLATFORMS, default=SPARK_3.short)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="throughline-traced-") as scratch:
         try:
-            return trace(seeds, Path(scratch))
+            return trace(range(*options.seeds), Path(scratch), PLATFORMS[options.spark])
         except RuntimeError as error:
             err.print(str(error))
             return 1
 
 
-def trace(seeds: range, folder: Path) -> int:
-    """Run the queries of some seeds in one application, and print what differs."""
-    queries = {f"q{seed}": query(seed) for seed in seeds}
-    tables = {
-        f"d{number}": {name: (columns, rows(name, number)) for name, columns in TABLES.items()}
-        for number in range(_DATABASES)
-    }
-    ran = run(queries, folder, job=JOB, tables=tables)
-    origins = json.loads((folder / "origins.json").read_text())
+def trace(seeds: range, folder: Path, platform: Platform) -> int:
+    """Run the texts of some seeds in two applications, and print what differs."""
+    texts = {f"q{seed}": query(seed, recursion=platform != SPARK_3) for seed in seeds}
+    (folder / "merge.json").write_text(json.dumps((TARGET, _MADE)))
+    tables = {name: (columns, rows(name, 0)) for name, columns in TABLES.items()}
+    ran = run(texts, folder, job=_JOB, tables=tables, platform=platform, more=delta_session(platform))
     problems = [f"{name} was refused by Spark: {why}" for name, why in ran.refused.items()]
-    sources = 0
-    for name in queries:
+    given: dict[str, list[Given]] = {}
+    for name, text in texts.items():
         if name not in ran.refused:
-            sources += sum(map(len, origins[name]))
-            problems += compare(name, ran.lineages, origins[name])
+            found = given_of(ran.lineages.get(name), text)
+            if isinstance(found, str):
+                problems.append(f"{name}: {found}")
+            else:
+                given[name] = found
+    seen = _watch({name: texts[name] for name in given}, given, folder, platform)
+    idle = []
+    for name in sorted(set(given) & set(seen)):
+        problems += compare(name, given[name], seen[name])
+        idle += [f"{name} {each}" for each in idle_conditions(given[name], seen[name])]
+    if len(idle) > _MOST_IDLE * sum(len(each.conditions) for name in given for each in given[name]):
+        problems.append(f"{len(idle)} conditions change nothing: too many")
+    out.print(f"conditions that change nothing: {', '.join(idle) or 'none'}", markup=False, soft_wrap=True)
+    problems += [f"{name} was refused by Spark in a second run" for name in sorted(set(given) - set(seen))]
     for each in problems:
         out.print(each, markup=False, soft_wrap=True)
-    columns = sum(map(len, origins.values()))
-    out.print(
-        f"seeds {seeds.start} to {seeds.stop - 1}: {len(queries)} queries, {columns:,} columns, "
-        f"{sources:,} origins found, {len(problems)} problems"
-    )
+    out.print(_summary(seeds, given, seen, problems))
     return 1 if problems else 0
 
 
-def compare(name: str, lineages: Mapping[str, PlanLineage], origins: Sequence[Sequence[str]]) -> list[str]:
-    """What differs between the origins in a query's cells and the sources of its plan."""
-    lineage = lineages.get(name)
+def _watch(
+    texts: Mapping[str, str], given: Mapping[str, list[Given]], folder: Path, platform: Platform
+) -> dict[str, Seen]:
+    """Run the texts again and again, each time with one column of a table changed."""
+    asked = {}
+    for name, text in texts.items():
+        sources = [each for each in COLUMNS if f" {each[:2]})" in f"{text})" or f" {each[:2]} " in text]
+        expected = {
+            source: [place for place, each in enumerate(given[name]) if source in each.conditions] for source in sources
+        }
+        asked[name] = (text, sources, expected)
+    (folder / "queries.json").write_text(json.dumps(asked))
+    (folder / "worlds.json").write_text(json.dumps([world(number) for number in range(_WORLDS)]))
+    run_job(_CHANGED_JOB, folder, "changed", platform, delta_session(platform))
+    found: dict[str, Seen] = json.loads((folder / "seen.json").read_text())
+    return found
+
+
+def _summary(seeds: range, given: Mapping[str, list[Given]], seen: Mapping[str, Seen], problems: Sequence[str]) -> str:
+    columns = [each for name in given for each in given[name]]
+    origins = sum(len(each) for of in seen.values() for each in of["origins"])
+    return (
+        f"seeds {seeds.start} to {seeds.stop - 1}: {len(given)} texts, {len(columns):,} columns, {origins:,} origins "
+        f"found, {sum(len(each.conditions) for each in columns):,} conditions, "
+        f"{sum(of['runs'] for of in seen.values()):,} runs, {len(problems)} problems"
+    )
+
+
+def given_of(lineage: PlanLineage | None, text: str) -> list[Given] | str:
+    """The sources of each column of a text by its plan; a text that says why there are none."""
     if lineage is None or not lineage.exact or len(lineage.outputs) != 1:
-        return [f"{name}: no plan that is known whole: {lineage.unknown if lineage else 'no plan'}"]
+        return f"no plan that is known whole: {lineage.unknown if lineage else 'no plan'}"
+    (output,) = lineage.outputs
+    of_rows = {".".join(source_of(each)) for each in output.rows}
+    merged = text.startswith("MERGE ")
+    names = _MERGED_COLUMNS if merged else [f"c{place}" for place in range(len(output.schema))]
+    return [
+        Given(
+            frozenset(".".join(each) for each in sources.values),
+            frozenset({".".join(each) for each in sources.conditions} | of_rows),
+        )
+        for sources in columns_of(output, names)
+    ]
+
+
+def compare(name: str, given: Sequence[Given], seen: Seen) -> list[str]:
+    """What differs between a plan's sources and what was seen of them."""
     problems = []
-    for place, (given, found) in enumerate(zip(columns_of(lineage.outputs[0], len(origins)), origins, strict=True)):
-        values = {f"{table}.{column}" for table, column in given.values}
-        if set(found) - values:
-            problems.append(f"{name} c{place}: not in the plan: {', '.join(sorted(set(found) - values))}")
-        if values - set(found):
-            problems.append(f"{name} c{place}: met by no cell: {', '.join(sorted(values - set(found)))}")
+    for place, (column, origins) in enumerate(zip(given, seen["origins"], strict=True)):
+        of_any = {source for source, found in seen["changed"].items() if place in found["any"]}
+        of_more = {source for source, found in seen["changed"].items() if place in found["numbers"]}
+        differing = (
+            ("not in the plan", set(origins) - column.values),
+            ("met by no cell", column.values - set(origins)),
+            ("changes it without being in the plan", of_any - column.values - column.conditions),
+            ("decides without being in the plan", of_more - column.conditions - (of_any - column.values)),
+        )
+        problems += [f"{name} c{place}: {what}: {', '.join(sorted(which))}" for what, which in differing if which]
     return problems
+
+
+def idle_conditions(given: Sequence[Given], seen: Seen) -> list[str]:
+    """The conditions of a plan that changed nothing in any world, as `c0: s1.b`."""
+    found = []
+    for place, column in enumerate(given):
+        acting = {source for source, each in seen["changed"].items() if place in {*each["numbers"], *each["cells"]}}
+        found += [f"c{place}: {source}" for source in sorted(column.conditions - acting)]
+    return found
 
 
 if __name__ == "__main__":

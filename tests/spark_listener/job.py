@@ -5,6 +5,7 @@ own in one JVM; it prints how many seconds each needed to stop.
 import json
 import sys
 import time
+from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # ships no types
 from pyspark.errors import PySparkException
@@ -52,10 +53,54 @@ def run(spark: SparkSession, folder: str, *, whole: bool) -> None:
         print(error.java_exception.getClass().getName())  # noqa: T201 - a job's output
 
 
+def planted(spark: SparkSession, folder: str) -> None:
+    """Write with a planted value at each place where people put one; each statement gives a plan of its own."""
+    at = "viewfs://ann:planted-authority@lake"
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("fs.viewfs.mounttable.ann:planted-authority@lake.link./data", f"file://{folder}/mounted")
+    spark.range(3).selectExpr("id", "'row' AS name").write.parquet(f"{folder}/mounted/in")
+    key = "sig=planted-signature"
+    signed, delta = f"{folder}/signed?{key}", f"{folder}/delta?{key}"
+    spark.range(3).selectExpr("id", "'row' AS name").write.parquet(signed)
+    spark.range(3).selectExpr("id", "'row' AS name").write.format("delta").save(delta)
+    spark.conf.set("spark.my.password", "planted-conf")
+    statements = Path(__file__).with_name("planted.sql").read_text()
+    for text in statements.format(folder=folder, signed=signed, delta=delta, authority=at).split(";\n"):
+        spark.sql(text)
+    spark.read.parquet(f"{at}/data/in").write.mode("append").parquet(f"{at}/data/out")
+    spark.table("secret_view").write.option("fs.azure.sas.token", "planted-write-option").mode("append").save(signed)
+
+    for url, table in ADDRESSES:
+        try:
+            spark.table("secrets").write.format("jdbc").options(url=url, dbtable=table).save()
+        except Py4JJavaError as error:  # there is no such driver, and the plan is sent all the same
+            print(error.java_exception.getClass().getName())  # noqa: T201 - a job's output
+
+
+ADDRESSES = (
+    ("jdbc:oracle:thin:ann/planted-oracle@//host:1521/sales", "t"),
+    ("jdbc:mysql://ann:p@planted-at@host:3306/shop", "(SELECT a FROM t # planted-remark\n) AS p"),
+    ("jdbc:postgresql://ann:p/planted-slash@host/shop", "(SELECT a /* 1 /* 2 */ planted-nested */ FROM t) AS p"),
+    ("jdbc:sqlserver://host;database=shop;password={p;planted-braces}", "(SELECT a FROM t WHERE b = 987_654_321) AS p"),
+    (
+        "jdbc:db2://host:50000/shop:user=ann;pass=planted-pass;",
+        "(SELECT a FROM t WHERE b = q'[it 'planted-quote' x]') p",
+    ),
+)
+"""Addresses with passwords, and queries with values, as databases spell them."""
+
+DELTA: dict[str, bool | float | int | str | None] = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
 for name, url in json.loads(sys.argv[1]).items():
     builder = SparkSession.builder.appName("Plans").config("spark.throughline.plan.transport.url", url)
-    spark = builder.getOrCreate()
-    run(spark, sys.argv[2], whole=name == "good")
+    if name == "planted":
+        spark = builder.config(map=DELTA).getOrCreate()
+        planted(spark, sys.argv[2])
+    else:
+        spark = builder.getOrCreate()
+        run(spark, sys.argv[2], whole=name == "good")
     began = time.monotonic()
     spark.stop()
     print(json.dumps({"name": name, "stop": time.monotonic() - began}))  # noqa: T201 - read by the test

@@ -17,6 +17,15 @@ from jsonschema import Draft202012Validator, ValidationError  # type: ignore[imp
 from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.spark.plan_jar import SOURCES, plan_jar
+from shared.ingest.receiver import Redact, receive
+from shared.openlineage.decoding import decode
+from shared.openlineage.wire import RunEvent
+from shared.plans.reader import read_plan
+from shared.processing.processor import RunProcessor
+from shared.redaction import redacted
+from shared.storage.memory import MemoryStorage
+from shared.storage_layout import stored_from_blob
+from tests.support.planted import told
 
 JOB = Path(__file__).parent / "job.py"
 SCHEMA = SOURCES.parent / "ThroughlinePlanRunFacet.json"
@@ -30,9 +39,12 @@ PYTHON_LOST_ITS_JAVA = "'NoneType' object has no attribute 'startswith'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What the good receiver got, the listener's own events, seconds of each application to stop, and Spark's log."""
+    """What the good receiver got, and that of planted values, the listener's own events, seconds of each application to
+    stop, and Spark's log.
+    """
 
     requests: list[tuple[str, dict[str, str], bytes]]
+    planted: list[bytes]
     listener: list[Any]
     stops: dict[str, float]
     log: str
@@ -46,6 +58,13 @@ class Ran:
         return [event["run"]["facets"]["throughline_plan"] for event in self.events]
 
 
+def leaked(*texts: str) -> list[str]:
+    """The planted values in some texts, each with what stands before it."""
+    return sorted(
+        {found for text in texts for found in re.findall(".{0,60}(?:planted-[a-z-]+|98765432[12]|987_654_321)", text)}
+    )
+
+
 def document(facet: dict[str, Any]) -> str:
     return gzip.decompress(base64.b64decode(facet["plan"])).decode()
 
@@ -55,12 +74,16 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """One JVM with an application for each receiver: a good one, one that refuses, one that is silent, and none."""
     folder = tmp_path_factory.mktemp("plans")
     requests: list[tuple[str, dict[str, str], bytes]] = []
+    planted: list[bytes] = []
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.path.startswith("/refusing"):
                 self.send_response(403)
+            elif self.path.startswith("/planted"):
+                planted.append(body)
+                self.send_response(201)
             else:
                 requests.append((self.path, dict(self.headers), body))
                 self.send_response(201)
@@ -84,6 +107,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             "refusing": f"{good}/refusing",
             "silent": f"http://127.0.0.1:{silent.getsockname()[1]}",
             "dead": f"http://127.0.0.1:{closed.getsockname()[1]}",
+            "planted": f"{good}/planted",
             "malformed": "http://127.0.0.1:planted-secret",
         }
         events = folder / "events.jsonl"
@@ -107,6 +131,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         arguments = [json.dumps(receivers), str(folder / "data")]
         for attempt in ("first", "second"):
             requests.clear()
+            planted.clear()
             events.unlink(missing_ok=True)
             with SparkJob(JOB, configuration=configuration, directory=folder / attempt, arguments=arguments) as job:
                 result = job.wait()
@@ -119,6 +144,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     stops = [json.loads(line) for line in result.output.splitlines() if line.startswith('{"name"')]
     return Ran(
         requests=requests,
+        planted=planted,
         listener=[json.loads(line) for line in events.read_text().splitlines()],
         stops={each["name"]: each["stop"] for each in stops},
         log=result.log.read_text(),
@@ -143,12 +169,41 @@ def test_a_request_has_the_configured_address_headers_and_key(ran: Ran) -> None:
 
 
 def test_no_planted_value_leaves_the_driver(ran: Ran) -> None:
-    sent = [body.decode() for _, _, body in ran.requests]
-    plans = [document(facet) for facet in ran.facets if "plan" in facet]
+    sent = [body.decode() for body in (*(body for _, _, body in ran.requests), *ran.planted)]
+    plans = [_plan(json.loads(text)) for text in sent]
     assert any('"CaseWhen"' in plan for plan in plans)
     assert any("sys.systables WHERE tablename <> ?" in plan for plan in plans)
-    leaks = [word for text in (*sent, *plans) for word in re.findall("planted-[a-z]+|987654321", text)]
-    assert leaks == []
+    assert leaked(*sent, *plans) == []
+
+
+def test_what_was_planted_is_read(ran: Ran) -> None:
+    """The plans of the planted statements are there, and their sources are known."""
+    runs = (decode(body).body for body in ran.planted)
+    facets = [run.run.facets.plan for run in runs if isinstance(run, RunEvent) and run.run.facets]
+    lineages = [read_plan(facet) for facet in facets if facet and facet.plan]
+    written = {output.name.rpartition("/")[2] for each in lineages if each.exact for output in each.outputs}
+    assert written >= {"secrets", "signed", "delta", "secret_delta", "secret_parts", "secret_copy", "out"}
+    read = {each.name.rpartition("/")[2] for lineage in lineages for each in lineage.inputs}
+    assert read >= {"secrets", "signed", "delta", "in"}
+    plans = "".join(_plan(json.loads(body)) for body in ran.planted)
+    for host in ("thin:@//host:1521/sales", "mysql://host:3306/shop", "postgresql://host/shop", "sqlserver://host;"):
+        assert f"jdbc:oracle:{host}" in plans or f"jdbc:{host}" in plans
+
+
+@pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
+def test_no_planted_value_is_stored(ran: Ran, redact: Redact | None) -> None:
+    """Of the listener's events too; those alone stand in the container of events as they were sent. Where JDBC writes
+    to a query, the listener uses that as a name, values and all: docs/operate/security.md says so.
+    """
+    storage = MemoryStorage()
+    listener = [json.dumps(event).encode() for event in ran.listener if "(SELECT" not in event["job"]["name"]]
+    for event in (*listener, *(body for _, _, body in ran.requests), *ran.planted):
+        receive(storage, event, most_bytes=10**8, redact=redact)
+    for fact in storage.blobs("events"):
+        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+    held = list(told(storage, raw=redact is not None))
+    assert any("secret_delta" in text for _, text in held)
+    assert leaked(*(text for _, text in held)) == []
 
 
 def test_a_failed_write_is_a_fail_with_the_exceptions_class_alone(ran: Ran) -> None:

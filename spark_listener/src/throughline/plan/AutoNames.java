@@ -3,6 +3,7 @@ package throughline.plan;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -14,6 +15,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  */
 final class AutoNames {
   private static final int MAX_TEXTS = 10_000;
+  private static final Pattern PLAIN = Pattern.compile("\\w+");
   private static final Set<String> NO_TABLES = new HashSet<>(Arrays.asList("CTERelationRef", "UnionLoopRef", "LogicalRDD", "LocalRelation"));
   private final Set<String> texts = new HashSet<>();
   private final Set<String> aliases = new HashSet<>();
@@ -55,7 +57,7 @@ final class AutoNames {
   /** Whether names are to be hidden, of all that was met. */
   boolean found() {
     for (String name : aliases) {
-      boolean made = !name.matches("\\w+"); // `(c = x)`; a plain name hides only what is the whole of it
+      boolean made = !PLAIN.matcher(name).matches(); // `(c = x)`; a plain name hides only what is the whole of it
       if (texts.contains(name) || made && texts.stream().anyMatch(name::contains)) {
         hidden.add(name);
       }

@@ -49,10 +49,11 @@ final class PlanWriter {
   private static final int MAX_TYPE = 200;
   private static final int MAX_DEPTH = 20_000;
   private static final Map<Class<?>, String[]> NAMES = new ConcurrentHashMap<>();
+  private static final Map<Class<?>, String> KINDS = new ConcurrentHashMap<>();
 
   private final StringBuilder out = new StringBuilder(1 << 14);
   private final IdentityHashMap<Object, Integer> plans = new IdentityHashMap<>();
-  private final List<String> jvms = new ArrayList<>();
+  private final List<UUID> jvms = new ArrayList<>();
   private final List<LogicalPlan> order = new ArrayList<>();
   private final List<LogicalPlan> read = new ArrayList<>();
   private final int maxBytes;
@@ -121,7 +122,7 @@ final class PlanWriter {
     }
     out.append("],\"jvm\":");
     comma = "[";
-    for (String jvm : jvms) {
+    for (UUID jvm : jvms) {
       out.append(comma).append('"').append(jvm).append('"');
       comma = ",";
     }
@@ -328,11 +329,10 @@ final class PlanWriter {
   }
 
   private boolean id(ExprId id) {
-    String jvm = id.jvmId().toString();
-    int at = jvms.indexOf(jvm);
+    int at = jvms.indexOf(id.jvmId());
     if (at < 0) {
       at = jvms.size();
-      jvms.add(jvm);
+      jvms.add(id.jvmId());
     }
     return raw("[" + id.id() + "," + at + "]");
   }
@@ -348,7 +348,11 @@ final class PlanWriter {
 
   /** The class without its package; of an anonymous class the one that it extends. */
   static String kind(Object value) {
-    for (Class<?> type = value.getClass(); ; type = type.getSuperclass()) {
+    return KINDS.computeIfAbsent(value.getClass(), PlanWriter::kindOf);
+  }
+
+  private static String kindOf(Class<?> concrete) {
+    for (Class<?> type = concrete; ; type = type.getSuperclass()) {
       String[] parts = type.getName().substring(type.getName().lastIndexOf('.') + 1).split("\\$");
       if (!parts[parts.length - 1].matches("\\d+") || type.getSuperclass() == null) {
         return parts[parts.length - 1];

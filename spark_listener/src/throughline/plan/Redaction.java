@@ -5,15 +5,24 @@ import java.util.regex.Pattern;
 /** Takes values out of texts before they leave the driver: of a query its literals, of an address user and secrets. */
 final class Redaction {
   private static final Pattern LITERALS =
-      Pattern.compile("'(?:[^']|'')*'|(?<![\\w.])[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?\\b");
+      Pattern.compile("'(?:[^']|'')*'|(?<![\\w.])[+-]?(?:\\d[\\d_]*\\.?[\\d_]*|\\.\\d[\\d_]*)(?:[eE][+-]?\\d+)?\\b");
   private static final Pattern QUOTED = Pattern.compile("\"(?:[^\"]|\"\")*\"");
-  /** What may hold a value in a way that no simple pattern sees: escapes, dollar quotes, quotes left over, hexadecimal numbers. */
-  private static final Pattern UNCLEAR = Pattern.compile("\\\\|\\$\\w*\\$|'|(?i)\\b0x");
+  /** What may hold a value in a way that no simple pattern sees: escapes, Oracle's quotes of one's own choice. */
+  private static final Pattern ODD = Pattern.compile("\\\\|(?i)\\bn?q'");
+  /** Dollar quotes, hexadecimal numbers, and quotes or comments left over, as of a comment in a comment. */
+  private static final Pattern UNCLEAR = Pattern.compile("\\$\\w*\\$|'|(?i)\\b0x|/\\*|\\*/");
   private static final Pattern COMMENTS = Pattern.compile("--[^\\n]*|/\\*.*?\\*/", Pattern.DOTALL);
-  private static final Pattern USER = Pattern.compile("(?<=//)[^/@\\s]*:[^/@\\s]*@");
+  /** Of MySQL and MariaDB only: elsewhere `#` is an operator. */
+  private static final Pattern NUMBER_SIGN = Pattern.compile("#[^\\n]*");
+  private static final Pattern PATH = Pattern.compile(":/|^/|`/");
+  /** User and password of an authority, also with a `/` or `@` in the password; not a port. */
+  private static final Pattern USER = Pattern.compile(
+      "(?<=//)[^/@:;?\\s]*:(?!\\d+(?:[/,;?]|$))(?:[^/\\s]*@|[^@\\s]*@(?:[^/@\\s]*@)*)|(?<=https?://)[^/@\\s]+@");
+  /** Oracle's `jdbc:oracle:thin:user/password@host`. */
+  private static final Pattern ORACLE = Pattern.compile("(?<=^jdbc:oracle:(?:thin|oci|oci8):)[^?\\s]*(?=@)");
   private static final Pattern PARAMETERS = Pattern.compile("[?].*$", Pattern.DOTALL);
   private static final Pattern SECRETS =
-      Pattern.compile("(?i)((?:password|pwd|secret|token|key|sig|user|uid|username)\\w*\\s*=)[^;&]*");
+      Pattern.compile("(?i)((?:(?:password|passwd|passphrase|pwd|secret|token|key|sig|credential|user|uid)\\w*|pass|auth)\\s*=)(?:\\{[^}]*\\}|[^;&])*");
 
   private Redaction() {}
 
@@ -32,11 +41,15 @@ final class Redaction {
       case "uri":
       case "outputPath":
       case "rootPaths":
-        String open = USER.matcher(text).replaceAll("");
-        return SECRETS.matcher(PARAMETERS.matcher(open).replaceAll("")).replaceAll("$1?");
+        return address(text);
       default:
-        return text;
+        return PATH.matcher(text).find() ? address(text) : text; // a table may be named by its path
     }
+  }
+
+  private static String address(String text) {
+    String open = USER.matcher(ORACLE.matcher(text).replaceAll("")).replaceAll("");
+    return SECRETS.matcher(PARAMETERS.matcher(open).replaceAll("")).replaceAll("$1?");
   }
 
   /** A query without literals; `?` where one could be left. MySQL and MariaDB quote texts by `"` too. */
@@ -44,12 +57,12 @@ final class Redaction {
     if (text.matches("[\\w.`\"\\[\\]]+")) {
       return text; // a table's name
     }
-    if (text.indexOf('\\') >= 0) {
+    if (ODD.matcher(text).find()) {
       return "?";
     }
-    boolean quotes = url.startsWith("jdbc:mysql:") || url.startsWith("jdbc:mariadb:");
+    boolean ofMySql = url.startsWith("jdbc:mysql:") || url.startsWith("jdbc:mariadb:");
     String bare = LITERALS.matcher(COMMENTS.matcher(text).replaceAll(" ")).replaceAll("?");
-    bare = quotes ? QUOTED.matcher(bare).replaceAll("?") : bare;
+    bare = ofMySql ? NUMBER_SIGN.matcher(QUOTED.matcher(bare).replaceAll("?")).replaceAll(" ") : bare;
     return UNCLEAR.matcher(bare).find() ? "?" : bare;
   }
 }

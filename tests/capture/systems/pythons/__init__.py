@@ -74,7 +74,8 @@ def _make(name: str, requirements: Path, folder: Path) -> None:
     environment = folder / ".venv"
     _run([*uv, "venv", "--relocatable", "--python", sys.executable, str(environment)], name)
     python = str(environment / "bin" / "python")
-    hashed = ["--require-hashes"] if requirements.parent == _PINNED else []
+    # As in local/toolchain/interpreter.py: what is pinned whole needs no resolution.
+    hashed = ["--no-deps", "--require-hashes"] if requirements.parent == _PINNED else []
     _run([*uv, "pip", "install", "--python", python, *hashed, "-r", str(requirements)], name)
 
 

@@ -1,0 +1,114 @@
+"""A job that runs queries on tables in which one column at a time is changed: `changed_job.py FOLDER`.
+
+`worlds.json` has the worlds of `cells`, `queries.json` by name a text, the sources that may change something, and the
+places of the columns that the plan's conditions connect with each of them; `merge.json` as for `traced_job.py`.
+
+Each source is changed in both ways. What was to change something and did not is changed again in further worlds.
+`seen.json` gets by name the origins that were in the cells of each column; and for each source the places of the
+columns whose cells changed at all (`any`), and of those where more changed than the source's own numbers in them
+(`numbers`: when only its numbers were others; `cells`: when all was drawn again).
+"""
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+ORIGIN = re.compile(r"\[(s\d\.\w)#(\d+)\]", re.IGNORECASE)
+Cell = tuple[tuple[str, str], ...] | None
+"""Its origins and their numbers, sorted; None for null."""
+
+folder = Path(sys.argv[1])
+spark = SparkSession.builder.appName("Changed").getOrCreate()
+spark.udf.register("glued", lambda first, second: (first or "") + (second or ""))
+worlds = json.loads((folder / "worlds.json").read_text())
+target, made = json.loads((folder / "merge.json").read_text())
+views: set[str] = set()
+
+
+def view(table: str, number: int, changed: str, how: str) -> str:
+    """The name of a view of a table in a world, with one column changed or none."""
+    name = f"{table}_{number}" + (f"_{changed[-1]}_{how}" if changed.startswith(table) else "")
+    if name not in views:
+        cells = worlds[number]["drawn"] | ({changed: worlds[number][how][changed]} if changed else {})
+        columns = sorted(each for each in cells if each.startswith(f"{table}."))
+        rows = zip(*(cells[each] for each in columns), strict=True)
+        values = ", ".join(f"({', '.join(repr(each) if each else 'NULL' for each in row)})" for row in rows)
+        names = ", ".join(each[-1] for each in columns)
+        spark.sql(f"CREATE TEMPORARY VIEW {name} AS SELECT * FROM VALUES {values} AS v({names})")  # noqa: S608 - of our grammar
+        views.add(name)
+    return name
+
+
+def run(text: str, number: int, changed: str = "", how: str = "") -> list[list[Cell]]:
+    """The cells of each column of what a text gives in a world."""
+    text = re.sub(r"\bs\d\b(?!\.)", lambda table: view(table[0], number, changed, how), text)
+    if text.startswith("MERGE "):
+        spark.sql(made)
+        spark.sql(text)
+        text = f"SELECT a, b, c FROM {target}"  # noqa: S608 - of our grammar
+    frame = spark.sql(text)
+    rows = frame.collect()
+    return [[cell(row[place]) for row in rows] for place in range(len(frame.columns))]
+
+
+def cell(value: str | None) -> Cell:
+    """What a cell has, in any order."""
+    if value is None:
+        return None
+    return tuple(sorted((origin.lower(), number) for origin, number in ORIGIN.findall(value)))
+
+
+def without(source: str, cells: list[Cell]) -> Counter[Cell]:
+    """The cells without the numbers of a source."""
+    return Counter(
+        each and tuple(sorted((origin, "" if origin == source else number) for origin, number in each))
+        for each in cells
+    )
+
+
+def observe(text: str, sources: list[str], expected: Mapping[str, list[int]]) -> dict[str, Any]:
+    """What one text shows."""
+    seen: dict[str, dict[str, set[int]]] = {each: {"any": set(), "numbers": set(), "cells": set()} for each in sources}
+    origins: list[set[str]] = []
+    runs = 0
+    for number in range(len(worlds)):
+        how = ("numbers", "cells")[number // 2 % 2]
+        missing = [
+            each for each in sources if set(expected.get(each, ())) - seen[each]["numbers"] - seen[each]["cells"]
+        ]
+        changed = sources if number in {0, 2} else missing
+        if not changed:
+            continue
+        before = run(text, number)
+        origins = origins or [set() for _ in before]
+        results = {source: run(text, number, source, how) for source in changed}
+        runs += 1 + len(results)
+        for result in (before, *results.values()):
+            for place, cells in enumerate(result):
+                origins[place].update(origin for each in cells if each for origin, _ in each)
+        for source, after in results.items():
+            for place, (first, second) in enumerate(zip(before, after, strict=True)):
+                if Counter(first) != Counter(second):
+                    seen[source]["any"].add(place)
+                if without(source, first) != without(source, second):
+                    seen[source][how].add(place)
+    found = {source: {kind: sorted(places) for kind, places in each.items()} for source, each in seen.items()}
+    return {"origins": [sorted(each) for each in origins], "changed": found, "runs": runs}
+
+
+results, refused = {}, {}
+for name, (text, sources, expected) in json.loads((folder / "queries.json").read_text()).items():
+    try:
+        results[name] = observe(text, sources, expected)
+    except PySparkException as error:
+        refused[name] = " ".join(str(error).split())
+(folder / "seen.json").write_text(json.dumps(results))
+(folder / "refused.json").write_text(json.dumps(refused))
+spark.stop()

@@ -1,0 +1,133 @@
+"""Random expressions over columns: values made of cells, and conditions on them.
+
+Conditions are checksums of cells with a salt of their own, so that each branch of each condition is met by some row.
+Only cells stand where a null lets the next value through, and `max`, which keeps one cell, takes only plain columns:
+each value edge can be met. Nothing depends on the order of rows that Spark leaves open: what changes was changed.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+FUNCTION = "glued"
+"""A function of Python that jobs register: two texts as one."""
+
+
+class Column(NamedTuple):
+    """A column by its text; `nullable`: it is null in some rows, `plain`: a column of a table as it is."""
+
+    text: str
+    nullable: bool = True
+    plain: bool = True
+
+
+def made(text: str, *, nullable: bool = False) -> Column:
+    """A column that an expression makes."""
+    return Column(text, nullable=nullable, plain=False)
+
+
+def checksum(column: Column, salt: str) -> str:
+    """A checksum of a cell, as good as random."""
+    return f"crc32(concat(coalesce({column.text}, ''), '{salt}'))"
+
+
+def collected(text: str, clause: str = "") -> str:
+    """All values of a group or window in one text, the same in any order of rows."""
+    return f"array_join(array_sort(collect_set({text}){clause}), '')"
+
+
+@dataclass(slots=True, kw_only=True)
+class Expressions:
+    """Draws expressions and names."""
+
+    chance: random.Random
+    names: int = 0
+
+    def name(self) -> str:
+        """A name that nothing else has."""
+        self.names += 1
+        return f"n{self.names}"
+
+    def salt(self) -> str:
+        """What makes a condition one of its own."""
+        return str(self.chance.randrange(10_000))
+
+    def condition(self, known: Sequence[Column]) -> str:
+        """True for two rows of three."""
+        return f"{checksum(self.chance.choice(known), self.salt())} % 3 > 0"
+
+    def equal(self, first: Sequence[Column], second: Sequence[Column], parts: int) -> str:
+        """True for one pair of rows of so many."""
+        salt = self.salt()
+        return " = ".join(f"{checksum(self.chance.choice(side), salt)} % {parts}" for side in (first, second))
+
+    def some(self, known: Sequence[Column], most: int = 4) -> list[Column]:
+        """A few values."""
+        return [self.value(known, 2) for _ in range(self.chance.randint(1, most))]
+
+    def summaries(self, known: Sequence[Column]) -> list[Column]:
+        """One to three values of a group."""
+        found = []
+        for _ in range(self.chance.randint(1, 2)):
+            kept = f" FILTER (WHERE {self.condition(known)})" if self.chance.random() < 0.3 else ""
+            found.append(made(collected(self.value(known, 1).text, kept)))
+        plain = [each for each in known if each.plain]
+        if plain:
+            found.append(made(f"{self.chance.choice(('max', 'min'))}({self.chance.choice(plain).text})"))
+        return found
+
+    def windowed(self, known: Sequence[Column], kept: Column) -> Column:
+        """A value of a window. Its order leaves nothing open among the columns that it takes."""
+        of, by, order = self.value(known, 1), self.chance.choice(known), self.chance.choice(known)
+        partition = f"PARTITION BY {checksum(by, self.salt())} % 2"
+        sums = f"{checksum(order, self.salt())} % 1000"
+        others = ", ".join(dict.fromkeys(each.text for each in (order, kept, of)))
+        frame = self.chance.choice(
+            ("ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING")
+        )
+        near = "RANGE BETWEEN 200 PRECEDING AND 50 FOLLOWING"
+        of_frame = self.chance.choice(("first_value", "last_value"))
+        rank = self.chance.choice(("rank", "dense_rank", "ntile(4)", "row_number")).removesuffix("()")
+        rank = rank if rank.endswith(")") else f"{rank}()"
+        return self.chance.choice(
+            (
+                made(f"array_join(array_sort(collect_set({of.text}) OVER ({partition})), '')"),
+                made(f"lag({of.text}) OVER ({partition} ORDER BY {others})", nullable=True),
+                made(f"lead({of.text}) OVER (ORDER BY {others})", nullable=True),
+                made(
+                    f"array_join(array_sort(collect_set({of.text}) OVER ({partition} ORDER BY {others} {frame})), '')"
+                ),
+                made(f"array_join(array_sort(collect_set({of.text}) OVER (ORDER BY {sums} {near})), '')"),
+                made(f"{of_frame}({of.text}) OVER ({partition} ORDER BY {others} {frame})", nullable=True),
+                made(f"if({rank} OVER ({partition} ORDER BY {others}) % 2 = 0, {of.text}, 'none')", nullable=True),
+            )
+        )
+
+    def value(self, known: Sequence[Column], depth: int) -> Column:
+        """A value made of columns; of `depth` levels at most."""
+        if depth == 0 or self.chance.random() < 0.3:
+            return self.chance.choice(known)
+        x, y = (self.value(known, depth - 1) for _ in range(2))
+        condition, any_null = self.condition(known), x.nullable or y.nullable
+        forms = [
+            made(f"concat({x.text}, {y.text})", nullable=any_null),
+            made(f"CASE WHEN {condition} THEN {x.text} ELSE {y.text} END", nullable=any_null),
+            made(f"if({condition}, {x.text}, {y.text})", nullable=any_null),
+            made(f"upper(lower({x.text}))", nullable=x.nullable),
+            made(f"nullif({x.text}, 'none')", nullable=x.nullable),
+            made(f"named_struct('p', {x.text}, 'q', {y.text}).p", nullable=x.nullable),
+            made(f"map('k', {x.text})['k']", nullable=x.nullable),
+            made(f"array_join(transform(array({x.text}, {y.text}), e -> concat(e, '-')), '')"),
+            made(f"concat_ws('', {x.text}, {y.text})"),
+            made(f"{FUNCTION}({x.text}, {y.text})"),
+        ]
+        cells = [each for each in known if each.plain and each.text.rpartition(".")[2] in {"a", "b", "c"}]
+        if len(cells) > 1:  # where one is null the other need not be
+            first, second = (each.text for each in self.chance.sample(cells, 2))
+            forms += [
+                made(f"coalesce({first}, {second})", nullable=True),
+                made(f"nvl({first}, {second})", nullable=True),
+                made(f"nvl2({first}, {x.text}, {second})", nullable=True),
+            ]
+        return self.chance.choice(forms)
