@@ -28,6 +28,8 @@ _IN_BRACES = re.compile(rf"[;?&]{_KEY}=\s*\{{(?:[^}}]|\}}\}}){{0,200}}\}}", re.I
 _AFTER_COLON = re.compile(rf":{_KEY}=.*", re.IGNORECASE | re.DOTALL)
 _IN_LIST = re.compile(rf"[,(]\s*{_KEY}=[^,)]*", re.IGNORECASE)
 _SIGNED = re.compile(r"\?(?:[^?]*&)?(?:sig|x-amz-\w+|x-goog-\w+)=.*", re.IGNORECASE | re.DOTALL)
+_OF_DB2 = re.compile(r":(?:[\w.\- ]{1,40}=[^;]{0,400};){1,40}\.?")
+"""The properties of an address of DB2, `database:user=ann;password=p;`, which the listener leaves in the name."""
 
 
 HIDDEN = "***"
@@ -57,6 +59,8 @@ def without_secrets(namespace: str, name: str) -> tuple[str, str]:
     if "?" in name:
         name = _SIGNED.sub("", name)
     namespace = _JDBC.sub("", namespace, count=1) if namespace[:5].lower() == "jdbc:" else namespace
+    if "=" in name and namespace[:4].lower() == "db2:":
+        name = _OF_DB2.sub(".", name, count=1)
     if "@" in name:
         namespace, name = _whole_key(namespace, name)
     return (address_without_secrets(namespace) if _SUSPICIOUS.search(namespace) else namespace), name

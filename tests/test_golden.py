@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from local.spark.truth import Listener, Truth
+from local.spark.truth import ListenerVersion, Truth
 from shared.atlas.entities import asset_entity, process_entity
 from shared.model import EdgeKind, Process
 from shared.openlineage.merging import merge
@@ -37,7 +37,9 @@ def _history(folder: Path) -> History:
 
 def _truth(folder: Path) -> Truth:
     capture = folder.parent.name
-    return Truth.read(folder / "truth.json", capture=capture).as_told_by(Listener.read(LISTENERS, capture=capture))
+    return Truth.read(folder / "truth.json", capture=capture).as_told_by(
+        ListenerVersion.read(LISTENERS, capture=capture)
+    )
 
 
 def test_there_are_golden_events() -> None:

@@ -14,9 +14,9 @@ import msgspec
 
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
 from shared.ingest.body_limits import turn_for
-from shared.ingest.refusal_telemetry import told
+from shared.ingest.refusal_telemetry import receiving
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.selection import DEFAULT_SELECTION, Ignore, Selection, select
+from shared.openlineage.selection import DEFAULT_SELECTION, EventFilter, Ignore, select
 from shared.secrets import text_without_secrets
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import (
@@ -60,7 +60,7 @@ def receive(
     *,
     encoding: str = "",
     most_bytes: int,
-    selection: Selection = DEFAULT_SELECTION,
+    selection: EventFilter = DEFAULT_SELECTION,
     redact: Redact | None = None,
     telemetry: Telemetry = SILENT,
 ) -> Receipt:
@@ -70,7 +70,7 @@ def receive(
     decides which events are kept; `redact` changes the stored bytes. Raises Refused where the sender must mend the
     request, and StorageUnavailable where it should send it again.
     """
-    with told(telemetry, EVENT, len(body)) as act:
+    with receiving(telemetry, EVENT, len(body)) as act:
         with turn_for(body, encoding):
             prepared = _prepared(_unpacked(body, encoding, most_bytes), selection, act, redact=redact)
         return _keep(storage, prepared)
@@ -130,7 +130,7 @@ def receive_batch(
     *,
     encoding: str = "",
     most_bytes: int,
-    selection: Selection = DEFAULT_SELECTION,
+    selection: EventFilter = DEFAULT_SELECTION,
     redact: Redact | None = None,
     telemetry: Telemetry = SILENT,
 ) -> BatchReceipt:
@@ -139,7 +139,7 @@ def receive_batch(
     A bad event does not affect the others. Where storage does not answer, the rest fails as retriable. Raises Refused
     for a body that is no array, or has more than `MAX_BATCH_EVENTS`.
     """
-    with told(telemetry, BATCH, len(body)) as act:
+    with receiving(telemetry, BATCH, len(body)) as act:
         with turn_for(body, encoding):
             events = _events_of(_unpacked(body, encoding, most_bytes))
         failed = _keep_all(storage, events, selection, telemetry, redact=redact)
@@ -148,12 +148,12 @@ def receive_batch(
 
 
 def _keep_all(
-    storage: Storage, events: list[bytes], selection: Selection, telemetry: Telemetry, *, redact: Redact | None
+    storage: Storage, events: list[bytes], selection: EventFilter, telemetry: Telemetry, *, redact: Redact | None
 ) -> list[Failed]:
     failed: list[Failed] = []
     for index, event in enumerate(events):
         try:
-            with told(telemetry, EVENT, len(event)) as act:
+            with receiving(telemetry, EVENT, len(event)) as act:
                 with turn_for(event):
                     prepared = _prepared(event, selection, act, redact=redact)
                 _keep(storage, prepared)
@@ -185,7 +185,7 @@ class _Prepared:
     size: int
 
 
-def _prepared(raw: bytes, selection: Selection, act: Act, *, redact: Redact | None) -> _Prepared:
+def _prepared(raw: bytes, selection: EventFilter, act: Act, *, redact: Redact | None) -> _Prepared:
     event = decode(raw)
     decision = select(event, selection)
     act.concern(event.run_id)

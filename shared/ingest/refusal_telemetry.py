@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shared.errors import Refused, StorageUnavailable
-from shared.telemetry.kinds import Kind
+from shared.telemetry.kinds import ActKind
 from shared.telemetry.port import Act, Telemetry
 
 
 @contextmanager
-def told(telemetry: Telemetry, kind: Kind, size: int) -> Iterator[Act]:
+def receiving(telemetry: Telemetry, kind: ActKind, size: int) -> Iterator[Act]:
     """An event, or a batch, of so many bytes that is received, also one that is not taken."""
     with telemetry.act(kind) as act:
         act.note(state="kept", bytes=size)

@@ -33,6 +33,9 @@ _UNREAD = "[...]"
 _RUN_TEXTS = UUID("c6405b6e-dc5c-562c-809c-16de5068e50e")
 """The name space of run ids that are no UUIDs. It never changes: stored events are named by what is made with it."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_BREAKS = re.compile(r"[\t\n\v\f\r\x85]+")
+"""The listener names a job by what it writes, which may be a query of several lines (JDBC's `dbtable`)."""
+
 _EARLIEST, _LATEST = 1970, 3000
 """Years. Days are added to and subtracted from event times, so times beyond these are refused."""
 
@@ -85,10 +88,11 @@ def decode(raw: bytes) -> Event:
 
 
 def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
-    run, job = body.run, body.job
-    if not (job.namespace.isprintable() and job.name.isprintable()):
-        _check_name(job.namespace, "job.namespace")
-        _check_name(job.name, "job.name")
+    if not (body.job.namespace.isprintable() and body.job.name.isprintable()):
+        body = _on_one_line(body)
+        _check_name(body.job.namespace, "job.namespace")
+        _check_name(body.job.name, "job.name")
+    run = body.run
     if len(body.inputs or ()) > _MOST or len(body.outputs or ()) > _MOST:
         raise TooLarge(f"An event may name {_MOST:,} inputs and as many outputs; this one names more")
     run_text = ""
@@ -109,6 +113,16 @@ def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
         omitted=omitted,
         run_text=run_text,
     )
+
+
+def _on_one_line(body: RunEvent) -> RunEvent:
+    """Write spaces for line breaks and tabs in the job's name, and in its parent's, with which it begins."""
+    run, job = body.run, replace(body.job, name=_BREAKS.sub(" ", body.job.name))
+    if run.facets and run.facets.parent:
+        parent = run.facets.parent
+        above = replace(parent, job=replace(parent.job, name=_BREAKS.sub(" ", parent.job.name)))
+        run = replace(run, facets=replace(run.facets, parent=above))
+    return replace(body, run=run, job=job)
 
 
 def run_id_of(text: str) -> str:

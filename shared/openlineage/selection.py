@@ -35,7 +35,7 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class EventFilter:
     """The settings: operations (nodes in Spark's job names) as patterns with `*` and `?`; filters of jobs, of their
     namespaces, and of data sets' paths.
 
@@ -51,7 +51,7 @@ class Selection:
     paths: GlobFilter = MATCH_ALL
 
 
-DEFAULT_SELECTION = Selection()
+DEFAULT_SELECTION = EventFilter()
 """The built-in rules alone."""
 
 _KEEP = Keep()
@@ -80,7 +80,7 @@ _MAY_STAND_ALONE = frozenset({"START", "COMPLETE", "FAIL", "ABORT"})
 """Event types that matter without data sets: they start or end a run."""
 
 
-def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ignore:
+def select(event: Event, selection: EventFilter = DEFAULT_SELECTION) -> Keep | Ignore:
     """Keep or Ignore, for one decoded event."""
     body = event.body
     if body is None:
@@ -105,7 +105,7 @@ def select(event: Event, selection: Selection = DEFAULT_SELECTION) -> Keep | Ign
     return _KEEP if body.event_type in _MAY_STAND_ALONE else _IRRELEVANT
 
 
-def _excluded(body: RunEvent, selection: Selection) -> Ignore | None:
+def _excluded(body: RunEvent, selection: EventFilter) -> Ignore | None:
     """Why the job is excluded, if it is. It depends on names alone: the same for all events of a run."""
     if not selection.namespaces.accepts((body.job.namespace,)):
         by_pattern = selection.namespaces.excludes((body.job.namespace,))

@@ -48,19 +48,21 @@ class Bag:
 def hunt(
     seed: int,
     *,
-    seconds: float,
     out: Path,
+    seconds: float = float("inf"),
+    cases: float = float("inf"),
     ways: Sequence[str] = tuple(WAYS),
     through: Through = survives,
     most_failures: int = 10,
 ) -> Bag:
-    """Damage events in these ways, in turns, and send them `through` the core, for so many seconds. What fails is
-    written to the folder `out`; failures of one kind (the same exception at the same line) are written once.
+    """Damage events in these ways, in turns, and send them `through` the core: for so many seconds, and at most so
+    many cases. What fails is written to the folder `out`; failures of one kind (the same exception at the same line)
+    are written once.
     """
     bag = Bag()
     kinds: Counter[str] = Counter()
     begun = time.monotonic()
-    while time.monotonic() < begun + seconds and len(bag.failures) < most_failures:
+    while time.monotonic() < begun + seconds and bag.cases < cases and len(bag.failures) < most_failures:
         way = ways[bag.cases % len(ways)]
         case = f"{seed}:{way}:{bag.cases}"
         raws = WAYS[way](random.Random(case), corpus())

@@ -11,7 +11,7 @@ from shared.openlineage.shapes.base import Wire
 from shared.openlineage.shapes.bounds import ColumnName, Description, Name, OwnersOf, TagsOf
 
 
-class Tag(Wire, frozen=True):
+class DeclaredTag(Wire, frozen=True):
     """A key with a value; `source` names who set it (USER, SPARK, DBT CORE …), `field` the column that it is of."""
 
     key: Name
@@ -23,7 +23,7 @@ class Tag(Wire, frozen=True):
 class Tags(Wire, frozen=True):
     """The tags of a run, a job, or a data set with its columns."""
 
-    tags: Annotated[tuple[Tag, ...], TagsOf] | None = None
+    tags: Annotated[tuple[DeclaredTag, ...], TagsOf] | None = None
 
 
 class Owner(Wire, frozen=True):

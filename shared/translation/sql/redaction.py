@@ -1,10 +1,11 @@
-"""Redact the literals of a SQL statement."""
+"""Redact the literals of a SQL statement, and the secrets in its paths."""
 
 import re
 from collections.abc import Iterator
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from shared.secrets import address_without_secrets
 from shared.translation.sql.parsing import tokens_of
 
 PLACEHOLDER = "?"
@@ -48,12 +49,17 @@ def _pieces(sql: str, tokens: list[Token], *, readable: bool) -> Iterator[str]:
         yield gap if not gap.strip() else " "  # other gaps are comments, or a command's text
         text = sql[token.start : token.end + 1]
         if token.token_type not in _LITERALS and not _may_hold_a_literal(token, text):
-            yield text
+            yield _name(text) if token.token_type == TokenType.IDENTIFIER else text
         elif not readable:
             yield PLACEHOLDER
         else:
             yield _NUMBER if token.token_type == TokenType.NUMBER or text[:1].isdigit() else _TEXT
         end = token.end + 1
+
+
+def _name(text: str) -> str:
+    """A name in backticks, which may be the path of a table: without user, password and signature."""
+    return f"{text[0]}{address_without_secrets(text[1:-1])}{text[-1]}" if "/" in text else text
 
 
 def _may_hold_a_literal(token: Token, text: str) -> bool:

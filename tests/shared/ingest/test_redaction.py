@@ -21,7 +21,7 @@ from shared.storage_layout import EVENTS
 from shared.translation.reference import translate_history
 from shared.translation.sql.statement_reader import redact
 from tests.support.building import body, dataset, lineage, packed, source
-from tests.support.planted import SECRET, events, shown
+from tests.support.planted import SAS, SECRET, events, shown
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in sorted(ROOT.glob("tests/golden/*/*/events.jsonl"))}
@@ -136,6 +136,15 @@ READABLE: dict[str, tuple[str, str]] = {
     "texts and numbers": ("SELECT 'Ann', 12.5, -3 FROM t WHERE a = \"Bo\"", "SELECT '?', 0, -0 FROM t WHERE a = '?'"),
     "types": ("SELECT CAST(a AS DECIMAL(10, 2)), DATE '2026-11-21'", "SELECT CAST(a AS DECIMAL(0, 0)), DATE '?'"),
     "typed numbers": ("SELECT 10L, 1e3, x'FF'", "SELECT 0, 0, '?'"),
+    "signed paths": (
+        f"SELECT a FROM delta.`abfss://c@a.dfs.core.windows.net/t?{SAS}`",  # noqa: S608 - nobody runs it
+        "SELECT a FROM delta.`abfss://c@a.dfs.core.windows.net/t`",
+    ),
+    "paths with a password": (
+        f"SELECT a FROM parquet.`hdfs://ann:{SECRET}@h/t`",  # noqa: S608 - nobody runs it
+        "SELECT a FROM parquet.`hdfs://h/t`",
+    ),
+    "local signed paths": (f"SELECT a FROM delta.`/a/b?{SAS}`", "SELECT a FROM delta.`/a/b`"),  # noqa: S608 - nobody runs it
     "names stay": ("SELECT a1, `a 2` FROM delta.`/a/b`", "SELECT a1, `a 2` FROM delta.`/a/b`"),
     "hints": ("SELECT /*+ REPARTITION(7), x('Ann') */ a FROM t", "SELECT a FROM t"),
     "not understood": ("SELECT 'Ann", ""),

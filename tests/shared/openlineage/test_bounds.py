@@ -243,19 +243,31 @@ def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: st
     assert all(process.qualified_name.isprintable() for process in again.processes)
 
 
-CONTROLLED = {"control characters", "line breaks"}
-
-
 @pytest.mark.parametrize("kind", ODD)
 def test_only_a_job_with_control_characters_is_refused(kind: str) -> None:
     said = {**body(), "job": {"namespace": "tests", "name": ODD[kind]}}
-    if kind in CONTROLLED:
+    if kind == "control characters":
         with pytest.raises(Unreadable, match="Control characters"):
             decode(packed(said))
     else:
         event = decode(packed(said))
         assert event.body
-        assert event.body.job.name == ODD[kind].replace("\ud800", "\ufffd")
+        assert event.body.job.name == ODD[kind].replace("\ud800", "\ufffd").replace("\r\n", " ")
+
+
+def test_a_job_that_is_called_after_a_query_of_several_lines_is_kept() -> None:
+    """As the listener calls a write by JDBC; the operation stands between the application's name and the query."""
+    said = body(app_name="app", job="save_into_data_source_command.(SELECT a\n\tFROM t) AS p")
+    event = decode(packed(said))
+    assert event.body
+    assert event.body.job.name == "app.save_into_data_source_command.(SELECT a FROM t) AS p"
+    above = body(app_name="an\napp", job="save_into_data_source_command.t")
+    event = decode(packed(above))
+    assert event.body
+    facets = event.body.run.facets
+    assert facets
+    assert facets.parent
+    assert (event.body.job.name, facets.parent.job.name) == ("an app.save_into_data_source_command.t", "an app")
 
 
 def test_large_bodies_take_turns_and_small_ones_do_not() -> None:

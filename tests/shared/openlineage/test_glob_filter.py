@@ -12,7 +12,7 @@ from shared.ingest.receiver import receive
 from shared.model import Asset
 from shared.openlineage.decoding import decode
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
-from shared.openlineage.selection import Ignore, Keep, Selection, select
+from shared.openlineage.selection import EventFilter, Ignore, Keep, select
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
@@ -52,7 +52,7 @@ def test_a_pattern_of_many_stars_takes_no_time() -> None:
     assert GlobFilter(exclude=("*a" * 30 + "b",)).accepts(["a" * 100_000])
 
 
-def decided(selection: Selection, body: bytes) -> str:
+def decided(selection: EventFilter, body: bytes) -> str:
     found = select(decode(body), selection)
     assert isinstance(found, Keep | Ignore)
     return found.reason if isinstance(found, Ignore) else ""
@@ -68,35 +68,35 @@ APPLICATION = event("app", "COMPLETE", "10:01:00")
 @pytest.mark.parametrize(
     ("selection", "body", "reason"),
     [
-        (Selection(jobs=GlobFilter(exclude=("app",))), END, "excluded by job"),
-        (Selection(jobs=GlobFilter(exclude=("app",))), APPLICATION, "excluded by job"),
-        (Selection(jobs=GlobFilter(exclude=("app.*",))), END, "excluded by job"),
-        (Selection(jobs=GlobFilter(exclude=("app.*",))), APPLICATION, ""),
-        (Selection(jobs=GlobFilter(include=("app",))), END, ""),
-        (Selection(jobs=GlobFilter(include=("app.*",))), END, ""),
-        (Selection(jobs=GlobFilter(include=("app.*",))), APPLICATION, ""),
-        (Selection(jobs=GlobFilter(include=("*.out",))), APPLICATION, ""),
-        (Selection(jobs=GlobFilter(include=("other",))), END, "job not included"),
-        (Selection(jobs=GlobFilter(include=("other",))), APPLICATION, "job not included"),
-        (Selection(jobs=GlobFilter(include=("app",), exclude=("*.out",))), END, "excluded by job"),
-        (Selection(jobs=GlobFilter(exclude=("app",)), keep=("adaptive_spark_plan",)), END, "excluded by job"),
-        (Selection(namespaces=GlobFilter(exclude=("test*",))), END, "excluded by namespace"),
-        (Selection(namespaces=GlobFilter(include=("prod",))), APPLICATION, "namespace not included"),
-        (Selection(namespaces=GlobFilter(include=("tests",))), END, ""),
-        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), RUNNING, "excluded by path"),
+        (EventFilter(jobs=GlobFilter(exclude=("app",))), END, "excluded by job"),
+        (EventFilter(jobs=GlobFilter(exclude=("app",))), APPLICATION, "excluded by job"),
+        (EventFilter(jobs=GlobFilter(exclude=("app.*",))), END, "excluded by job"),
+        (EventFilter(jobs=GlobFilter(exclude=("app.*",))), APPLICATION, ""),
+        (EventFilter(jobs=GlobFilter(include=("app",))), END, ""),
+        (EventFilter(jobs=GlobFilter(include=("app.*",))), END, ""),
+        (EventFilter(jobs=GlobFilter(include=("app.*",))), APPLICATION, ""),
+        (EventFilter(jobs=GlobFilter(include=("*.out",))), APPLICATION, ""),
+        (EventFilter(jobs=GlobFilter(include=("other",))), END, "job not included"),
+        (EventFilter(jobs=GlobFilter(include=("other",))), APPLICATION, "job not included"),
+        (EventFilter(jobs=GlobFilter(include=("app",), exclude=("*.out",))), END, "excluded by job"),
+        (EventFilter(jobs=GlobFilter(exclude=("app",)), keep=("adaptive_spark_plan",)), END, "excluded by job"),
+        (EventFilter(namespaces=GlobFilter(exclude=("test*",))), END, "excluded by namespace"),
+        (EventFilter(namespaces=GlobFilter(include=("prod",))), APPLICATION, "namespace not included"),
+        (EventFilter(namespaces=GlobFilter(include=("tests",))), END, ""),
+        (EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), RUNNING, "excluded by path"),
         (
-            Selection(paths=GlobFilter(exclude=("/scratch/*",)), keep=("adaptive_spark_plan",)),
+            EventFilter(paths=GlobFilter(exclude=("/scratch/*",)), keep=("adaptive_spark_plan",)),
             RUNNING,
             "excluded by path",
         ),
-        (Selection(paths=GlobFilter(exclude=("file/scratch/*",))), RUNNING, "excluded by path"),
-        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), PASSING, ""),
-        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), END, ""),
-        (Selection(paths=GlobFilter(exclude=("/scratch/*",))), APPLICATION, ""),
-        (Selection(paths=GlobFilter(include=("/else/*",))), RUNNING, ""),
+        (EventFilter(paths=GlobFilter(exclude=("file/scratch/*",))), RUNNING, "excluded by path"),
+        (EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), PASSING, ""),
+        (EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), END, ""),
+        (EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), APPLICATION, ""),
+        (EventFilter(paths=GlobFilter(include=("/else/*",))), RUNNING, ""),
     ],
 )
-def test_what_the_receiver_drops(selection: Selection, body: bytes, reason: str) -> None:
+def test_what_the_receiver_drops(selection: EventFilter, body: bytes, reason: str) -> None:
     assert decided(selection, body) == reason
 
 
@@ -108,19 +108,19 @@ def test_an_application_below_an_orchestrators_task_is_judged_by_its_own_name() 
         "jobType": {"jobType": "APPLICATION", "processingType": "NONE", "integration": "SPARK"}
     }
     body = json.dumps(document).encode()
-    assert decided(Selection(jobs=GlobFilter(exclude=("dag.task",))), body) == ""
-    assert decided(Selection(jobs=GlobFilter(include=("app.*",))), body) == ""
-    assert decided(Selection(jobs=GlobFilter(exclude=("app",))), body) == "excluded by job"
+    assert decided(EventFilter(jobs=GlobFilter(exclude=("dag.task",))), body) == ""
+    assert decided(EventFilter(jobs=GlobFilter(include=("app.*",))), body) == ""
+    assert decided(EventFilter(jobs=GlobFilter(exclude=("app",))), body) == "excluded by job"
 
 
 def test_a_column_of_a_wanted_data_set_keeps_the_event() -> None:
     body = event("r", "RUNNING", "10:00:10", outputs=["/scratch/b"], columns={"x": [("/in", "x")]}, application="app")
-    assert decided(Selection(paths=GlobFilter(exclude=("/scratch/*",))), body) == ""
+    assert decided(EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), body) == ""
 
 
 def test_what_is_excluded_is_stored_and_counts_as_skipped_with_its_reason() -> None:
     storage = MemoryStorage()
-    receipt = receive(storage, END, most_bytes=MEGABYTE, selection=Selection(jobs=GlobFilter(exclude=("app",))))
+    receipt = receive(storage, END, most_bytes=MEGABYTE, selection=EventFilter(jobs=GlobFilter(exclude=("app",))))
     assert receipt.ignored == "excluded by job"
     found = status(storage)
     assert (found.received, found.skipped, found.skipped_because) == (1, 1, {"excluded by job": 1})
@@ -129,7 +129,7 @@ def test_what_is_excluded_is_stored_and_counts_as_skipped_with_its_reason() -> N
 def published(paths: GlobFilter, *bodies: bytes) -> MemoryCatalog:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     for body in bodies:
-        receive(storage, body, most_bytes=MEGABYTE, selection=Selection(paths=paths))
+        receive(storage, body, most_bytes=MEGABYTE, selection=EventFilter(paths=paths))
     for fact in list(storage.blobs("events")):
         RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
     publish(storage, catalog, PublishOptions(paths=paths))

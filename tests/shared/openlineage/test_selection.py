@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.openlineage.decoding import decode
-from shared.openlineage.selection import Ignore, Keep, Selection, select
+from shared.openlineage.selection import EventFilter, Ignore, Keep, select
 from tests.support.building import body, dataset, decoded, packed
 
 SAYS_NOTHING = "names no data set and ends no run"
@@ -99,37 +99,37 @@ def test_a_job_that_declares_what_it_reads_is_kept() -> None:
 
 NOT_WANTED = Ignore(reason="operation ignored by the settings")
 DELETE: dict[str, Any] = {"job": "execute_delete_command.d_t", "outputs": ["/t"], "run_facets": PROPERTIES}
-CHOSEN: dict[str, tuple[Selection, dict[str, Any], Keep | Ignore]] = {
-    "no settings": (Selection(), DELETE, Keep()),
-    "an operation that is not wanted": (Selection(ignore=("execute_delete_command",)), DELETE, NOT_WANTED),
-    "a pattern": (Selection(ignore=("append_data", "execute_*_command")), DELETE, NOT_WANTED),
-    "a pattern for one character": (Selection(ignore=("execute_?elete_command",)), DELETE, NOT_WANTED),
-    "a part of a node is not the node": (Selection(ignore=("execute_delete",)), DELETE, Keep()),
-    "the target is not the node": (Selection(ignore=("d_t",)), DELETE, Keep()),
+CHOSEN: dict[str, tuple[EventFilter, dict[str, Any], Keep | Ignore]] = {
+    "no settings": (EventFilter(), DELETE, Keep()),
+    "an operation that is not wanted": (EventFilter(ignore=("execute_delete_command",)), DELETE, NOT_WANTED),
+    "a pattern": (EventFilter(ignore=("append_data", "execute_*_command")), DELETE, NOT_WANTED),
+    "a pattern for one character": (EventFilter(ignore=("execute_?elete_command",)), DELETE, NOT_WANTED),
+    "a part of a node is not the node": (EventFilter(ignore=("execute_delete",)), DELETE, Keep()),
+    "the target is not the node": (EventFilter(ignore=("d_t",)), DELETE, Keep()),
     "a table called like the node": (
-        Selection(ignore=("append_data",)),
+        EventFilter(ignore=("append_data",)),
         {**DELETE, "job": "execute_delete_command.append_data"},
         Keep(),
     ),
     "what is kept beats what is ignored": (
-        Selection(ignore=("execute_*",), keep=("execute_delete_command",)),
+        EventFilter(ignore=("execute_*",), keep=("execute_delete_command",)),
         DELETE,
         Keep(),
     ),
     "a node that nobody knows": (
-        Selection(ignore=("brand_new_*",)),
+        EventFilter(ignore=("brand_new_*",)),
         {**DELETE, "job": "brand_new_command.t"},
         NOT_WANTED,
     ),
-    "an idle operation that is wanted": (Selection(keep=("show_*",)), {"job": "show_tables"}, Keep()),
+    "an idle operation that is wanted": (EventFilter(keep=("show_*",)), {"job": "show_tables"}, Keep()),
     "another idle operation": (
-        Selection(keep=("show_*",)),
+        EventFilter(keep=("show_*",)),
         {"job": "execute_set_command"},
         Ignore(reason="sets an option"),
     ),
-    "an application": (Selection(ignore=("*",)), {"application": None, "app_name": "execute_delete_command"}, Keep()),
+    "an application": (EventFilter(ignore=("*",)), {"application": None, "app_name": "execute_delete_command"}, Keep()),
     "an application called like the node": (
-        Selection(ignore=("append_data",)),
+        EventFilter(ignore=("append_data",)),
         {**DELETE, "app_name": "append_data"},
         Keep(),
     ),
@@ -139,6 +139,6 @@ CHOSEN: dict[str, tuple[Selection, dict[str, Any], Keep | Ignore]] = {
 @pytest.mark.parametrize(("selection", "said", "decision"), CHOSEN.values(), ids=CHOSEN)
 @pytest.mark.parametrize("kind", ["START", "COMPLETE", "FAIL"])
 def test_settings_add_to_what_is_dropped_and_take_from_it(
-    kind: str, selection: Selection, said: dict[str, Any], decision: Keep | Ignore
+    kind: str, selection: EventFilter, said: dict[str, Any], decision: Keep | Ignore
 ) -> None:
     assert select(decoded(kind, **said), selection) == decision
