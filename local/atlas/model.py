@@ -7,17 +7,10 @@ the local catalog's, so that both have the same ones.
 from collections.abc import Iterable
 from typing import Any
 
-from local.catalog.types import builtin_typedefs
+from local.catalog.types import builtin_typedefs, plain_typedefs
 from local.catalog.types.build import attribute_def
 
 Json = dict[str, Any]
-
-_BASE = frozenset(
-    {
-        *("Referenceable", "Asset", "DataSet", "Infrastructure", "ProcessExecution", "Process"),
-        *("dataset_process_inputs", "process_dataset_outputs"),
-    }
-)
 
 _OPERATIONS = (
     *("OTHERS", "PURGE", "EXPORT", "IMPORT", "IMPORT_DELETE_REPL", "TYPE_DEF_CREATE", "TYPE_DEF_UPDATE"),
@@ -26,7 +19,6 @@ _OPERATIONS = (
 """What `AtlasAuditEntry.AuditOperation` knows."""
 
 _INTERNAL = {
-    "__internal": "",
     "AtlasServer": "name! fullName displayName serverStatus additionalInfo:map<string,string> urls:array<string>",
     "__AtlasUserProfile": "name!* fullName savedSearches:array<__AtlasUserSavedSearch>",
     "__AtlasUserSavedSearch": "name! ownerName! uniqueName!* searchType! searchParameters! uiParameters",
@@ -46,13 +38,13 @@ _KINDS = {"ENTITY": "entityDefs", "RELATIONSHIP": "relationshipDefs"}
 
 def base_model() -> Json:
     """The types with which Atlas starts, as a model file holds them."""
-    found = _grouped(typedef for typedef in builtin_typedefs() if typedef["name"] in _BASE)
+    found = _grouped(plain_typedefs())
     internal = [
         {
             "name": name,
             "typeVersion": "1.0",
             "serviceType": "atlas_core",
-            "superTypes": [] if name in {"__internal", "AtlasServer"} else ["__internal"],
+            "superTypes": [] if name == "AtlasServer" else ["__internal"],
             "attributeDefs": [attribute_def(text) for text in attributes.split()],
         }
         for name, attributes in _INTERNAL.items()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from shared.atlas.types import Action, TypeChange, type_changes
+from shared.atlas.types import TypeAction, TypeChange, type_changes
 from shared.catalog.port import Types
 
 
@@ -18,7 +18,7 @@ class Applied:
     @property
     def is_whole(self) -> bool:
         """Whether nothing is lacking but what only others may change."""
-        return all(each.action is Action.DIFFERS for each in self.left)
+        return all(each.action is TypeAction.DIFFERS for each in self.left)
 
 
 def apply_types(types: Types, rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> Applied:
@@ -26,7 +26,7 @@ def apply_types(types: Types, rules: Mapping[str, tuple[str, ...]] = MappingProx
     others are left alone. Done again it changes nothing. Raises as the port does.
     """
     found = type_changes(types.held(), rules)
-    for action, act in ((Action.CREATE, types.create), (Action.UPDATE, types.update)):
+    for action, act in ((TypeAction.CREATE, types.create), (TypeAction.UPDATE, types.update)):
         definitions = [each.definition for each in found if each.action is action and each.definition]
         if definitions:
             act(definitions)

@@ -29,7 +29,7 @@ from shared.catalog.columns import (
 )
 from shared.catalog.dialect import KEEP_OTHERS, dialect_of
 from shared.catalog.edges import ACTIVE, ended, shown
-from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
+from shared.catalog.port import AssetKey, CatalogGraph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.catalog.searching import Searching
 from shared.catalog.transport import SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
@@ -256,7 +256,7 @@ class AtlasCatalog:
         """As the port says."""
         return self._searching.search_all(texts)
 
-    def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
+    def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
         """As the port says. Processes are read in one more call, for their column mappings, and since they alone tell
         which edges are only marked as deleted.
         """
@@ -275,7 +275,9 @@ class AtlasCatalog:
             if edge["relationshipId"] not in gone and edge["fromEntityId"] in nodes and edge["toEntityId"] in nodes
         }
         linked = {guid, *(end for edge in edges for end in edge)}
-        return Graph(base=guid, nodes={key: nodes[key] for key in nodes if key in linked}, edges=tuple(sorted(edges)))
+        return CatalogGraph(
+            base=guid, nodes={key: nodes[key] for key in nodes if key in linked}, edges=tuple(sorted(edges))
+        )
 
     def _upload(
         self, entities: list[AtlasEntity], further: Mapping[str, str] = MappingProxyType({})

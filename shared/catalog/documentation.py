@@ -15,7 +15,7 @@ from shared.catalog.columns import batches, related_ends, schema_of
 from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey
 from shared.catalog.transport import SteadyAtlasClient
-from shared.completeness.documentation import Documentation
+from shared.completeness.documentation import CatalogDocumentation
 from shared.errors import CatalogRefused
 
 _MOST_DATASETS = 200
@@ -36,7 +36,7 @@ class AtlasDocumentation:
         self._client = client
         self._names = ByName(client)
 
-    def documentation(self, keys: Iterable[AssetKey]) -> Iterator[tuple[AssetKey, Documentation]]:
+    def documentation(self, keys: Iterable[AssetKey]) -> Iterator[tuple[AssetKey, CatalogDocumentation]]:
         """As the port says."""
         for batch in batches(keys, _MOST_DATASETS):
             entities = self._names.held(batch, related=True)
@@ -82,12 +82,12 @@ class AtlasDocumentation:
         return entities
 
 
-def documentation_of(entity: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> Documentation:
+def documentation_of(entity: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> CatalogDocumentation:
     """What an entity and its columns, both as Atlas' JSON, say for people."""
     attributes = entity.get("attributes") or {}
     contacts = entity.get("contacts") or {}
     placed = bool(attributes) and is_placed(entity)
-    return Documentation(
+    return CatalogDocumentation(
         described=_is_described(entity) and not (placed and not _has_text(attributes, ("userDescription",))),
         placed=placed,
         owned=_has_text(attributes, _OWNERS) or bool(contacts.get("Owner")),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count
 
 from shared.atlas.entities import PLACED, AssetEntity, ProcessEntity, owner_to_write
-from shared.catalog.port import AssetKey, Graph, HeldAsset, HeldProcess, Node, Placeholder
+from shared.catalog.port import AssetKey, CatalogGraph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.errors import CatalogRefused
 from shared.translation.job.identity import OURS
 
@@ -144,7 +144,7 @@ class MemoryCatalog:
         """As the port says."""
         return {text: self.search(text, limit=len(self.assets)) for text in texts}
 
-    def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
+    def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
         """As the port says."""
         with self._lock:
             steps = {
@@ -164,7 +164,7 @@ class MemoryCatalog:
                         edges |= {(self._guids[key], node.guid) for key in process.inputs if self._guids[key] in nodes}
                         edges |= {(node.guid, self._guids[key]) for key in process.outputs if self._guids[key] in nodes}
                     reached = {there for _, there, _ in taken}
-            return Graph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
+            return CatalogGraph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
 
     def _guid(self, key: AssetKey) -> str:
         return self._guids.setdefault(key, f"guid-{next(self._numbers)}")

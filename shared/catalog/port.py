@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.completeness.documentation import Documentation
+from shared.completeness.documentation import CatalogDocumentation
 
 AssetKey = tuple[str, str]
 """Type and qualified name."""
@@ -56,7 +56,7 @@ class Placeholder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
+class CatalogGraph:
     """A part of the lineage: nodes by guid, and edges as pairs of guids in the direction of the data flow."""
 
     base: str
@@ -142,14 +142,14 @@ class Catalog(Protocol):
     def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
         """All results of `search` for each of these non-empty texts in one call; None if they do not fit in one."""
 
-    def lineage(self, guid: str, *, direction: str, depth: int) -> Graph:
+    def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
         """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""
 
 
 class Documents(Protocol):
     """What a catalog holds of data sets for people."""
 
-    def documentation(self, keys: Iterable[AssetKey]) -> Iterator[tuple[AssetKey, Documentation]]:
+    def documentation(self, keys: Iterable[AssetKey]) -> Iterator[tuple[AssetKey, CatalogDocumentation]]:
         """The documentation of those of these data sets that exist, many in a call, in any order."""
 
 
@@ -208,3 +208,19 @@ class Classifications(Protocol):
 
     def detach(self, name: str, guid: str) -> None:
         """Take a classification away from an entity, if it is attached to it."""
+
+
+class Terms(Classifications, Protocol):
+    """Glossary terms of entities, by the same calls: a term's name is TERM@GLOSSARY, in which neither part has an `@`.
+
+    The catalog does not refuse a term that an entity has already.
+    """
+
+    def glossaries(self) -> Mapping[str, frozenset[str]]:
+        """The names of the terms of each glossary, without the glossary, by its name."""
+
+    def create_glossary(self, name: str) -> None:
+        """Create a glossary; refused if it exists."""
+
+    def create_terms(self, glossary: str, names: Sequence[str]) -> None:
+        """Create terms in a glossary that exists, all or none; refused if one of them exists."""

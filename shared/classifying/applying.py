@@ -3,19 +3,20 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from shared.catalog.port import Classifications, Types
-from shared.classifying.attached import Mark, forget_attached, note_attached
+from shared.catalog.port import Classifications, Terms, Types
+from shared.classifying.attached import Kind, Mark, forget_attached, note_attached
 from shared.classifying.planning import Plan
 from shared.errors import CatalogRefused
 from shared.storage.port import Storage
 
 MAX_ENTITIES = 100
 """Of one call that attaches a classification."""
-_ATTACHED_ALREADY = "ATLAS-400-00-01A"
+_ATTACHED_ALREADY = frozenset({"ATLAS-400-00-01A", "ATLAS-409-00-005"})
+"""Atlas' codes for a classification, and for a relationship."""
 _CATEGORY = "CLASSIFICATION"
 
 Done = Callable[[int], None]
-"""Called with the number of classifications that a step has attached or taken away."""
+"""Called with the number of classifications and terms that a step has attached or taken away."""
 
 
 def define(types: Types, definitions: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -41,18 +42,20 @@ def define(types: Types, definitions: Iterable[tuple[str, str]]) -> tuple[str, .
     return tuple(sorted(lacking))
 
 
-def apply(plan: Plan, catalog: Classifications, storage: Storage, done: Done = lambda _: None) -> None:
+def apply(plan: Plan, catalog: Classifications, storage: Storage, done: Done = lambda _: None, *, terms: Terms) -> None:
     """Attach and take away what the plan says. Killed anywhere, the next plan goes on from there; done again it makes
-    no call. Raises as the ports do.
+    no call. A term that somebody else assigns meanwhile counts as ours: the catalog takes it twice without a word.
+    Raises as the ports do.
     """
-    for name, marks in groupby(plan.attach, key=lambda each: each.name):
+    ports = {Kind.CLASSIFICATION: catalog, Kind.TERM: terms}
+    for (kind, name), marks in groupby(plan.attach, key=lambda each: (each.kind, each.name)):
         for some in _chunks(list(marks)):
             note_attached(storage, some)
-            _attach(catalog, name, {mark: plan.attach[mark] for mark in some}, storage)
+            _attach(ports[kind], name, {mark: plan.attach[mark] for mark in some}, storage)
             done(len(some))
     for mark, guid in plan.detach.items():
         if guid:
-            catalog.detach(mark.name, guid)
+            ports[mark.kind].detach(mark.name, guid)
         forget_attached(storage, mark)
         done(1)
 
@@ -67,7 +70,7 @@ def _attach(catalog: Classifications, name: str, guids: Mapping[Mark, str], stor
     try:
         catalog.attach(name, list(guids.values()))
     except CatalogRefused as error:
-        if error.code != _ATTACHED_ALREADY:
+        if error.code not in _ATTACHED_ALREADY:
             raise
     else:
         return
@@ -75,6 +78,6 @@ def _attach(catalog: Classifications, name: str, guids: Mapping[Mark, str], stor
         try:
             catalog.attach(name, [guid])
         except CatalogRefused as error:
-            if error.code != _ATTACHED_ALREADY:
+            if error.code not in _ATTACHED_ALREADY:
                 raise
             forget_attached(storage, mark)

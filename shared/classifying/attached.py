@@ -1,19 +1,30 @@
-"""The rows of what Throughline attached: only that is ever taken away.
+"""The rows of what Throughline attached, classifications and glossary terms: only that is ever taken away.
 
 A row is written before the catalog is called, so that a command that is killed leaves none that nobody knows of.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ATTACHED, ATTACHED_PARTITION, digest_of
+from shared.storage_layout import ATTACHED, ATTACHED_CLASSIFICATION, ATTACHED_TERM, digest_of
+
+
+class Kind(StrEnum):
+    """What is attached: also the partition of its rows, so that no version that knows no terms takes one for a
+    classification.
+    """
+
+    CLASSIFICATION = ATTACHED_CLASSIFICATION
+    TERM = ATTACHED_TERM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Mark:
-    """A classification of an entity: a column, or a data set."""
+    """A classification, or a term (TERM@GLOSSARY), of an entity: a column, or a data set."""
 
+    kind: Kind = Kind.CLASSIFICATION
     name: str
     type: str
     qualified_name: str
@@ -33,11 +44,13 @@ def attached(storage: Storage) -> frozenset[Mark]:
     """All that was attached, or was about to be. Raises StorageUnavailable."""
     return frozenset(
         Mark(
+            kind=kind,
             name=str(row.values["name"]),
             type=str(row.values["type"]),
             qualified_name=str(row.values["qualified_name"]),
         )
-        for row in storage.partition(ATTACHED, ATTACHED_PARTITION)
+        for kind in Kind
+        for row in storage.partition(ATTACHED, kind)
     )
 
 
@@ -47,7 +60,7 @@ def note_attached(storage: Storage, marks: Iterable[Mark]) -> None:
         ATTACHED,
         [
             Row(
-                partition=ATTACHED_PARTITION,
+                partition=mark.kind,
                 key=mark.row_key,
                 values={"name": mark.name, "type": mark.type, "qualified_name": mark.qualified_name},
             )
@@ -58,4 +71,4 @@ def note_attached(storage: Storage, marks: Iterable[Mark]) -> None:
 
 def forget_attached(storage: Storage, mark: Mark) -> None:
     """Delete the row of one that is gone. Raises StorageUnavailable."""
-    storage.delete(ATTACHED, ATTACHED_PARTITION, mark.row_key)
+    storage.delete(ATTACHED, mark.kind, mark.row_key)

@@ -1,15 +1,15 @@
 """What is to be attached and taken away, of what the rules want and what the catalog has."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
 from shared.atlas.columns import column_name, column_rule
-from shared.catalog.port import AssetKey, Classifications, Classified
-from shared.classifying.attached import Mark
+from shared.catalog.port import AssetKey, Classifications, Classified, Terms
+from shared.classifying.attached import Kind, Mark
 from shared.governance.patterns import matching_columns, matching_datasets
 from shared.governance.propagation import CatalogTags, Propagation, propagate
-from shared.governance.rules import Rules
+from shared.governance.rules import Rules, Term
 from shared.lineage.document import LineageDocument
 
 CERTIFIED = "Certified"
@@ -19,8 +19,9 @@ CERTIFIED = "Certified"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What an apply does, each sorted. `attach` and `detach`: with the guids of the entities, none for what is gone.
-    `scanned`: left alone, since scans found the data set; `absent`: the catalog does not have the column; `others`:
-    others attached it; `kept`: ours stays, since it is not known whether the value still arrives.
+    `scanned`: left alone, since scans found the data set; `absent`: the catalog does not have the entity; `others`:
+    others attached it; `kept`: ours stays, since it is not known whether the value still arrives. `tags`: the
+    classifications of others that the rules ask about.
     """
 
     propagations: Mapping[str, Propagation]
@@ -30,6 +31,7 @@ class Plan:
     absent: tuple[Mark, ...] = ()
     others: tuple[Mark, ...] = ()
     kept: tuple[Mark, ...] = ()
+    tags: CatalogTags = field(default_factory=dict)
 
     @property
     def has_changes(self) -> bool:
@@ -58,7 +60,7 @@ def catalog_tags(
     keys = {number: column_key(document, number) for number in sorted(asked)}
     held = catalog.classified(dict.fromkeys(keys.values())) if keys else {}
     return {
-        number: held[key].names - {mark.name for mark in ours if mark.key == key}
+        number: held[key].names - {mark.name for mark in ours if mark.kind is Kind.CLASSIFICATION and mark.key == key}
         for number, key in keys.items()
         if key in held
     }
@@ -70,29 +72,34 @@ def plan(
     catalog: Classifications,
     ours: frozenset[Mark],
     *,
+    terms: Terms,
     today: date,
     onto_scanned: bool,
 ) -> Plan:
-    """Compare what the rules want with what the catalog has; `ours` are rows of earlier applies. Reads the catalog in
-    bulk, and writes nothing. Raises as the port does.
+    """Compare what the rules want with what the catalog has, classifications and terms; `ours` are rows of earlier
+    applies. Reads the catalog in bulk, and writes nothing. Raises as the ports do.
     """
-    propagations = propagate(document, rules, today=today, catalog=catalog_tags(document, rules, catalog, ours))
+    tags = catalog_tags(document, rules, catalog, ours)
+    propagations = propagate(document, rules, today=today, catalog=tags)
     wanted = _wanted(document, rules, propagations)
     unknown = {
         _mark(name, column_key(document, number)) for name, each in propagations.items() for number in each.unknown
     }
-    keys = {each.key for each in (*wanted, *ours)} | set(wanted.values())
-    held = catalog.classified(sorted(keys)) if keys else {}
+    held: dict[Kind, Mapping[AssetKey, Classified]] = {}
+    for kind, port in ((Kind.CLASSIFICATION, catalog), (Kind.TERM, terms)):
+        keys = {each.key for each in (*wanted, *ours) if each.kind is kind}
+        keys |= {dataset for mark, dataset in wanted.items() if mark.kind is kind}
+        held[kind] = port.classified(sorted(keys)) if keys else {}
     attach: dict[Mark, str] = {}
     left: dict[str, list[Mark]] = {"scanned": [], "absent": [], "others": []}
     for mark, dataset in sorted(wanted.items()):
-        found = held.get(mark.key)
+        found = held[mark.kind].get(mark.key)
         if found is None:
             left["absent"].append(mark)
         elif mark.name in found.names:
             if mark not in ours:
                 left["others"].append(mark)
-        elif onto_scanned or _is_placed(held, dataset):
+        elif onto_scanned or _is_placed(held[mark.kind], dataset):
             attach[mark] = found.guid
         else:
             left["scanned"].append(mark)
@@ -101,14 +108,15 @@ def plan(
     return Plan(
         propagations=propagations,
         attach=attach,
-        detach={mark: _attached_to(held.get(mark.key), mark.name) for mark in gone},
+        detach={mark: _attached_to(held[mark.kind].get(mark.key), mark.name) for mark in gone},
         kept=tuple(kept),
+        tags=tags,
         **{name: tuple(marks) for name, marks in left.items()},
     )
 
 
-def _mark(name: str, key: AssetKey) -> Mark:
-    return Mark(name=name, type=key[0], qualified_name=key[1])
+def _mark(name: str, key: AssetKey, kind: Kind = Kind.CLASSIFICATION) -> Mark:
+    return Mark(kind=kind, name=name, type=key[0], qualified_name=key[1])
 
 
 def _wanted(document: LineageDocument, rules: Rules, propagations: Mapping[str, Propagation]) -> dict[Mark, AssetKey]:
@@ -122,7 +130,20 @@ def _wanted(document: LineageDocument, rules: Rules, propagations: Mapping[str, 
         for number in matching_datasets(document, each.datasets):
             key = dataset_key(document, number)
             found[_mark(CERTIFIED, key)] = key
+    for term in rules.terms:
+        for key, dataset in _termed(document, term):
+            found[_mark(term.full_name, key, Kind.TERM)] = dataset
     return found
+
+
+def _termed(document: LineageDocument, term: Term) -> Iterator[tuple[AssetKey, AssetKey]]:
+    """What a rule gives a term to, each with the data set that it belongs to."""
+    if term.of_datasets:
+        for number in matching_datasets(document, term.where.datasets):
+            yield dataset_key(document, number), dataset_key(document, number)
+    else:
+        for number in matching_columns(document, term.where):
+            yield column_key(document, number), dataset_key(document, document.columns[number].dataset)
 
 
 def _is_placed(held: Mapping[AssetKey, Classified], dataset: AssetKey) -> bool:

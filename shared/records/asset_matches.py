@@ -9,7 +9,7 @@ from msgspec import structs
 from shared.catalog.port import AssetKey
 from shared.records.publish_queue import enqueue
 from shared.records.run_state import packed_cell, unpacked_cell
-from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
+from shared.storage.compare_and_swap import RowAddress, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET_MATCHES, ASSET_PARTITION, QUEUED_ASSET, digest_of
 
@@ -130,7 +130,7 @@ def _save(storage: Storage, found: AssetMatch) -> AssetMatch:
 
     swapped = compare_and_swap(
         storage,
-        Place(ASSET_MATCHES, ASSET_PARTITION, row.key),
+        RowAddress(ASSET_MATCHES, ASSET_PARTITION, row.key),
         change,
         decode=lambda there: AssetMatch.of(there, storage),
         encode=lambda both: both.row(storage),

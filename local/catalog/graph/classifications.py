@@ -47,12 +47,12 @@ class Classifications:
         return [*own(entity), *self._reaching(entity)] if entity.active else own(entity)
 
     def named(self, entity: Entity, name: str) -> Json:
-        """One classification of an entity. Errors: 404-00-001 and 400-00-06D."""
+        """One classification of an entity. Errors: 400-00-014 and 404-00-008."""
         self._known(name)
         for each in self.of(entity):
             if each["typeName"] == name:
                 return each
-        raise CatalogError(Fault.NOT_CLASSIFIED, name)
+        raise CatalogError(Fault.NO_SUCH_CLASSIFICATION, name)
 
     def add(self, entity: Entity, given: Iterable[Any]) -> None:
         """Attach classifications. Errors: 400-00-01A where one of them is attached already."""
@@ -64,11 +64,20 @@ class Classifications:
         self._put(entity, [new.get(each["typeName"], each) for each in entity.body.get("classifications", ())])
 
     def remove(self, entity: Entity, name: str) -> None:
-        """Take a classification away. Errors: 400-00-06D, and 400-00-06C for one that comes from elsewhere."""
+        """Take a classification away. Errors: 400-00-014, 404-00-003 where the entity has none, 400-00-06D where it has
+        others, and 400-00-06C for one that comes from elsewhere.
+        """
+        self._known(name)
         kept = [each for each in entity.body.get("classifications", ()) if each["typeName"] != name]
         if len(kept) == len(entity.body.get("classifications", ())):
-            self.named(entity, name)
-            raise CatalogError(Fault.PROPAGATED, name)
+            found = [each["typeName"] for each in self.of(entity)]
+            if name in found:
+                raise CatalogError(Fault.PROPAGATED, name)
+            raise (
+                CatalogError(Fault.NOT_CLASSIFIED, name)
+                if found
+                else CatalogError(Fault.NO_CLASSIFICATIONS, entity.guid)
+            )
         self._put(entity, kept)
 
     def replace_all(self, entity: Entity, given: Iterable[Any]) -> None:
@@ -95,7 +104,7 @@ class Classifications:
 
     def _known(self, name: str) -> None:
         if self._registry.typedefs.get(name, {}).get("category") != "CLASSIFICATION":
-            raise CatalogError(Fault.UNKNOWN_TYPE_NAME, "classification", name)
+            raise CatalogError(Fault.UNKNOWN_TYPE, "CLASSIFICATION", name)
 
     def _put(self, entity: Entity, classifications: list[Json]) -> None:
         body = {key: value for key, value in entity.body.items() if key != "classifications"}

@@ -76,7 +76,7 @@ class Views:
         entity_type = self._registry.entity_type(entity.type_name)
         stored = entity.body["attributes"]
         attributes: Json = {name: stored.get(name) for name in entity_type.attributes}
-        related: Json = {"meanings": []}
+        related: Json = {}
         for relation in entity_type.relations.values():
             found = edges.of(entity.guid, relation)
             values = [(edge, edges.others[_other(edge, relation)]) for edge in found]

@@ -18,7 +18,8 @@ from local.catalog.catalog import Call, Catalog
 from local.catalog.errors import CatalogError, Fault
 from local.catalog.http.access import check, seen
 from local.catalog.http.account import OWNER
-from local.catalog.http.verbs import NOTHING, PURVIEW, VERBS, Verb
+from local.catalog.http.verb import NOTHING, Verb
+from local.catalog.http.verbs import PURVIEW, VERBS
 from local.catalog.troubles import Does, Trouble, TroubleError
 
 # Atlas' own root takes basic credentials too, as real servers do; Purview's takes bearer tokens only.

@@ -6,6 +6,7 @@ from local.catalog.catalog import Call, Catalog
 from local.catalog.errors import CatalogError, Fault
 from local.catalog.graph.classifications import Classifications
 from local.catalog.graph.store import Entity
+from local.catalog.http.verb import Verb, nothing
 
 Json = dict[str, Any]
 
@@ -81,3 +82,20 @@ def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise CatalogError(Fault.BAD_PARAMETERS, "a list of classifications is needed")
     return value
+
+
+MARKS = (
+    Verb("GET", "entity/guid/{guid}/classifications", get_classifications),
+    Verb("GET", "entity/guid/{guid}/classification/{classification}", get_classification),
+    Verb("POST", "entity/bulk/classification", nothing(post_bulk_classification), writes=True),
+    Verb("POST", "entity/bulk/setClassifications", post_set_classifications, writes=True),
+    *(
+        Verb(method, f"entity/{entity}/{path}", nothing(run), writes=True)
+        for entity in ("guid/{guid}", "uniqueAttribute/type/{type}")
+        for method, path, run in (
+            ("POST", "classifications", post_classifications),
+            ("PUT", "classifications", put_classifications),
+            ("DELETE", "classification/{classification}", delete_classification),
+        )
+    ),
+)

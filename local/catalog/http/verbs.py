@@ -6,8 +6,7 @@ and a few more of Atlas' REST interface that show the same data.
 """
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from local.catalog.catalog import Call, Catalog
@@ -15,14 +14,13 @@ from local.catalog.errors import CatalogError, Fault
 from local.catalog.graph.lineage import lineage
 from local.catalog.graph.store import Entity
 from local.catalog.graph.views import header
-from local.catalog.http import marks
+from local.catalog.http.marks import MARKS
 from local.catalog.http.purview import get_collections, get_policies, get_policy, put_collection, put_policy, query
+from local.catalog.http.terms import TERMS
+from local.catalog.http.verb import NOTHING, Verb
 from local.catalog.search.basic import search
 
 Json = dict[str, Any]
-
-# Marks an answer without a body (204).
-NOTHING = object()
 
 _CATEGORIES = {
     "entitydef": "ENTITY",
@@ -212,47 +210,6 @@ def _list(value: Any) -> Iterable[Any]:
     return value
 
 
-def _nothing(run: Callable[[Catalog, Call], None]) -> Callable[[Catalog, Call], object]:
-    """A verb that is answered without a body."""
-
-    def answered(catalog: Catalog, call: Call) -> object:
-        run(catalog, call)
-        return NOTHING
-
-    return answered
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One row of the table. `path` has places in braces."""
-
-    method: str
-    path: str
-    run: Callable[[Catalog, Call], Any]
-    writes: bool = False
-
-    @property
-    def name(self) -> str:
-        """Give the name under which calls are counted."""
-        return f"{self.method} {self.path}"
-
-
-_MARKS = (
-    Verb("GET", "entity/guid/{guid}/classifications", marks.get_classifications),
-    Verb("GET", "entity/guid/{guid}/classification/{classification}", marks.get_classification),
-    Verb("POST", "entity/bulk/classification", _nothing(marks.post_bulk_classification), writes=True),
-    Verb("POST", "entity/bulk/setClassifications", marks.post_set_classifications, writes=True),
-    *(
-        Verb(method, f"entity/{entity}/{path}", _nothing(run), writes=True)
-        for entity in ("guid/{guid}", "uniqueAttribute/type/{type}")
-        for method, path, run in (
-            ("POST", "classifications", marks.post_classifications),
-            ("PUT", "classifications", marks.put_classifications),
-            ("DELETE", "classification/{classification}", marks.delete_classification),
-        )
-    ),
-)
-
 VERBS = (
     Verb("GET", "types/typedefs", _get_typedefs),
     Verb("GET", "types/typedefs/headers", _get_headers),
@@ -274,7 +231,8 @@ VERBS = (
     Verb("PUT", "entity/uniqueAttribute/type/{type}", _put_unique, writes=True),
     Verb("DELETE", "entity/uniqueAttribute/type/{type}", _delete_unique, writes=True),
     Verb("GET", "entity/bulk/uniqueAttribute/type/{type}", _get_unique_bulk),
-    *_MARKS,
+    *MARKS,
+    *TERMS,
     Verb("GET", "lineage/{guid}", _get_lineage),
     Verb("GET", "lineage/uniqueAttribute/type/{type}", _get_unique_lineage),
     Verb("GET", "search/basic", _get_search),

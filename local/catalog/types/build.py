@@ -22,6 +22,8 @@ def builtin_typedefs() -> tuple[Json, ...]:
 
 _PLAIN = frozenset(
     {"Referenceable", "Asset", "DataSet", "Infrastructure", "ProcessExecution", "Process"}
+    | {"__internal", "AtlasGlossary", "AtlasGlossaryTerm"}
+    | {"AtlasGlossaryTermAnchor", "AtlasGlossarySemanticAssignment"}
     | {"dataset_process_inputs", "process_dataset_outputs"}
 )
 

@@ -120,6 +120,23 @@ TABLES = (
     TypeRule(name="kafka_topic", attributes="topic! uri! partitionCount:int", service="Kafka"),
 )
 
+# Terms as Atlas' own model has them; categories and relations between terms are left out.
+GLOSSARY = (
+    TypeRule(name="__internal", supers=()),
+    TypeRule(
+        name="AtlasGlossary",
+        supers=("__internal",),
+        attributes="qualifiedName!* name! shortDescription longDescription language usage"
+        " additionalAttributes:map<string,string>",
+    ),
+    TypeRule(
+        name="AtlasGlossaryTerm",
+        supers=("__internal",),
+        attributes="qualifiedName!* name! shortDescription longDescription examples:array<string> abbreviation usage"
+        " additionalAttributes:map<string,string>",
+    ),
+)
+
 # Hive's columns have a `type` instead of a `data_type`, and its tables know their database.
 HIVE = (
     TypeRule(name="hive_db", supers=("Asset",), attributes="clusterName location", service="Hive"),
@@ -166,6 +183,19 @@ RELATIONS = (
         end1="azure_synapse_operation.throughlineColumnLineages[]",
         end2="throughline_column_lineage.process",
     ),
+    RelationRule(
+        name="AtlasGlossaryTermAnchor",
+        category="COMPOSITION",
+        end1="AtlasGlossary.terms[]",
+        end2="AtlasGlossaryTerm.anchor",
+    ),
+    RelationRule(
+        name="AtlasGlossarySemanticAssignment",
+        category="ASSOCIATION",
+        end1="AtlasGlossaryTerm.assignedEntities[]",
+        end2="Referenceable.meanings[]",
+        tags="ONE_TO_TWO",
+    ),
     RelationRule(name="hive_table_db", category="AGGREGATION", end1="hive_db.tables[]", end2="hive_table.db"),
     RelationRule(
         name="hive_table_columns",
@@ -176,4 +206,4 @@ RELATIONS = (
 )
 
 COLUMN_ATTRIBUTES = _COLUMN
-TYPES = (*BASE, *FILES, *TABLES, *HIVE)
+TYPES = (*BASE, *GLOSSARY, *FILES, *TABLES, *HIVE)

@@ -110,6 +110,11 @@ def test_the_other_verbs(served: V2) -> None:
     _define(served)
     guid = over(served).create_assets([asset("a")])[TABLE]
     by_name = "entity/uniqueAttribute/type/fs_path"
+
+    def refusal(verb: str) -> tuple[int, str]:
+        answer = served.call(verb)
+        return answer.status_code, str(answer.json()["errorCode"])
+
     served.call(
         f"POST {by_name}/classifications?attr:qualifiedName=file:///data/a", [{"typeName": PII}]
     ).raise_for_status()
@@ -121,4 +126,9 @@ def test_the_other_verbs(served: V2) -> None:
     assert served.call(f"POST entity/guid/{guid}/classifications", [{"typeName": "NONE"}]).status_code in {400, 404}
     delete = f"DELETE {by_name}/classification/{PII}?attr:qualifiedName=file:///data/a"
     served.call(delete).raise_for_status()
-    assert served.call(f"GET entity/guid/{guid}/classification/{PII}").status_code == 400
+    assert refusal(f"GET entity/guid/{guid}/classification/{PII}") == (404, "ATLAS-404-00-008")
+    assert refusal(f"DELETE entity/guid/{guid}/classification/{PII}") == (404, "ATLAS-404-00-003")
+    served.call(f"POST entity/guid/{guid}/classifications", [{"typeName": THEIRS}]).raise_for_status()
+    assert refusal(f"GET entity/guid/{guid}/classification/{PII}") == (404, "ATLAS-404-00-008")
+    assert refusal(f"DELETE entity/guid/{guid}/classification/{PII}") == (400, "ATLAS-400-00-06D")
+    assert refusal(f"GET entity/guid/{guid}/classification/NONE") == (400, "ATLAS-400-00-014")

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
-from shared.atlas.columns import column_entities
+from shared.atlas.columns import SCHEMA_TYPE, column_entities, schema_name
 from shared.atlas.entities import PLACED, AssetEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.documentation import AtlasDocumentation, documentation_of
 from shared.catalog.port import AssetKey
 from shared.catalog.rate_limiter import RateLimiter
 from shared.catalog.transport import RetryPolicy, SteadyAtlasClient
-from shared.completeness.documentation import Documentation
+from shared.completeness.documentation import CatalogDocumentation
 from tests.plugins.atlas import V2
 
 pytestmark = pytest.mark.contract
@@ -36,7 +36,7 @@ def _file(name: str, description: str = "", columns: tuple[str, ...] = ()) -> As
     )
 
 
-def _read(server: V2, *keys: AssetKey) -> dict[str, Documentation]:
+def _read(server: V2, *keys: AssetKey) -> dict[str, CatalogDocumentation]:
     found = dict(AtlasDocumentation(_client(server)).documentation(keys))
     return {key[1].rpartition("/")[2]: each for key, each in found.items()}
 
@@ -56,19 +56,36 @@ def test_what_people_wrote_is_read(v2: V2) -> None:
     AtlasCatalog(_client(server)).create_assets(files)
     column = column_entities("fs_path", files[1].qualified_name, files[1].columns)[1]
     described = {"name": "amount", "qualifiedName": column.qualified_name, "type": "string", "description": "In euros"}
+    schema = {
+        "typeName": SCHEMA_TYPE,
+        "uniqueAttributes": {"qualifiedName": schema_name(files[1].qualified_name)},
+    }
     owned = {"name": "owned", "qualifiedName": files[3].qualified_name, "path": files[3].qualified_name, "owner": "ann"}
+    # a real Atlas takes labels with a new entity, and passes them over in an update
+    labelled = {"name": "labelled", "qualifiedName": "file:///data/labelled", "path": "/data/labelled"}
     _write(
         server,
-        {"typeName": "column", "guid": "-1", "attributes": described},
-        {"typeName": "fs_path", "guid": "-2", "attributes": owned, "labels": ["gold"]},
+        {
+            "typeName": "column",
+            "guid": "-1",
+            "attributes": described,
+            "relationshipAttributes": {"composeSchema": schema},  # a real Atlas insists on it, in updates too
+        },
+        {"typeName": "fs_path", "guid": "-2", "attributes": owned},
+        {"typeName": "fs_path", "guid": "-3", "attributes": labelled, "labels": ["gold"]},
     )
 
-    found = _read(server, *(each.key for each in files), ("fs_path", "file:///data/missing"))
+    found = _read(
+        server,
+        *(each.key for each in files),
+        *(("fs_path", f"file:///data/{name}") for name in ("labelled", "missing")),
+    )
     assert found == {
-        "bare": Documentation(),
-        "described": Documentation(described=True, columns=3, described_columns=1),
-        "placed": Documentation(placed=True),
-        "owned": Documentation(owned=True, tagged=True, columns=1),
+        "bare": CatalogDocumentation(),
+        "described": CatalogDocumentation(described=True, columns=3, described_columns=1),
+        "placed": CatalogDocumentation(placed=True),
+        "owned": CatalogDocumentation(owned=True, columns=1),
+        "labelled": CatalogDocumentation(tagged=True),
     }
 
 
@@ -143,24 +160,26 @@ def test_what_is_deleted_meanwhile_is_left_out(v2: V2, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("entity", "columns", "wanted"),
     [
-        ({"contacts": {"Owner": [{"id": "1"}], "Expert": []}}, [], Documentation(owned=True)),
-        ({"contacts": {"Expert": [{"id": "1"}]}}, [], Documentation()),
-        ({"attributes": {"userDescription": "Orders"}}, [], Documentation(described=True)),
+        ({"contacts": {"Owner": [{"id": "1"}], "Expert": []}}, [], CatalogDocumentation(owned=True)),
+        ({"contacts": {"Expert": [{"id": "1"}]}}, [], CatalogDocumentation()),
+        ({"attributes": {"userDescription": "Orders"}}, [], CatalogDocumentation(described=True)),
         (
             {"attributes": {"description": PLACED, "userDescription": "Orders"}},
             [],
-            Documentation(described=True, placed=True),
+            CatalogDocumentation(described=True, placed=True),
         ),
-        ({"attributes": {"description": "  "}}, [], Documentation()),
+        ({"attributes": {"description": "  "}}, [], CatalogDocumentation()),
         (
             {},
             [
                 {"classifications": [{"typeName": "MICROSOFT.PERSONAL.EMAIL"}]},
                 {"attributes": {"comment": "Address"}},
             ],
-            Documentation(tagged=True, columns=2, described_columns=1),
+            CatalogDocumentation(tagged=True, columns=2, described_columns=1),
         ),
     ],
 )
-def test_what_an_entity_says(entity: dict[str, Any], columns: list[dict[str, Any]], wanted: Documentation) -> None:
+def test_what_an_entity_says(
+    entity: dict[str, Any], columns: list[dict[str, Any]], wanted: CatalogDocumentation
+) -> None:
     assert documentation_of(entity, columns) == wanted

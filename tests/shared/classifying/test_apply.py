@@ -1,5 +1,6 @@
-"""Classifications in the catalog: what is attached, left alone and taken away, whatever happens in between."""
+"""Classifications and terms in the catalog: what is attached, left alone and taken away, whatever happens meanwhile."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import count
@@ -8,11 +9,12 @@ import pytest
 
 from shared.atlas.columns import column_name
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications
+from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
 from shared.classifying.applying import apply
-from shared.classifying.attached import attached
+from shared.classifying.attached import Kind, Mark, attached, forget_attached, note_attached
+from shared.classifying.glossary import create_terms, lacking_terms
 from shared.classifying.planning import Plan, plan
-from shared.errors import CatalogUnavailable
+from shared.errors import CatalogUnavailable, Misconfigured
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
@@ -26,6 +28,15 @@ PII = """
 [[tag]]
 classification = "PII"
 datasets = "a"
+columns = "mail"
+"""
+TERMS = """
+[[term]]
+name = "Customer@Glossary"
+datasets = ["b", "c"]
+
+[[term]]
+name = "Email"
 columns = "mail"
 """
 HASHED = """
@@ -42,7 +53,7 @@ def _asset(name: str) -> Asset:
     return Asset(type="fs_path", qualified_name=f"file:///data/{name}", namespace="file", name=f"/data/{name}")
 
 
-def _process(read: str, written: str, *edges: tuple[str, str, str]) -> KnownProcess:
+def edges_between(read: str, written: str, *edges: tuple[str, str, str]) -> KnownProcess:
     """A process of edges: column read, column written, and the expression (`*`: the listener calls it a mask)."""
     one, other = _asset(read), _asset(written)
     return KnownProcess(
@@ -74,7 +85,8 @@ def lineage(*processes: KnownProcess) -> LineageDocument:
 
 
 CHAIN = lineage(
-    _process("a", "b", ("mail", "mail", ""), ("n", "n", "")), _process("b", "c", ("mail", "mail", "sha2(mail, ?)"))
+    edges_between("a", "b", ("mail", "mail", ""), ("n", "n", "")),
+    edges_between("b", "c", ("mail", "mail", "sha2(mail, ?)")),
 )
 
 
@@ -84,22 +96,29 @@ class World:
     def __init__(self) -> None:
         self.catalog, self.storage = MemoryCatalog(), MemoryStorage()
         self.marks = MemoryClassifications(self.catalog)
+        self.terms = MemoryTerms(self.catalog)
         ours = [replace(placed(name), columns=COLUMNS) for name in ("a", "b")]
         self.catalog.create_assets([*ours, replace(scanned("c"), columns=COLUMNS)])
 
     def plan(self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False) -> Plan:
         parsed = parse_rules(rules, "rules.toml")
         ours = attached(self.storage)
-        return plan(document, parsed, self.marks, ours, today=TODAY, onto_scanned=onto_scanned)
+        return plan(document, parsed, self.marks, ours, terms=self.terms, today=TODAY, onto_scanned=onto_scanned)
 
     def apply(self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False) -> Plan:
+        create_terms(self.terms, lacking_terms(self.terms, parse_rules(rules, "rules.toml")))
         found = self.plan(rules, document, onto_scanned=onto_scanned)
-        apply(found, self.marks, self.storage)
+        apply(found, self.marks, self.storage, terms=self.terms)
         return found
 
     def names(self, dataset: str, column: str = "mail") -> set[str]:
         key = ("column", column_name("fs_path", f"file:///data/{dataset}", column))
         return set(self.marks.classified([key])[key].names)
+
+    def terms_of(self, dataset: str, column: str = "") -> set[str]:
+        place = f"file:///data/{dataset}"
+        key = ("column", column_name("fs_path", place, column)) if column else ("fs_path", place)
+        return set(self.terms.classified([key])[key].names)
 
     def attach(self, name: str, dataset: str) -> None:
         """As somebody else does."""
@@ -129,9 +148,9 @@ def test_a_mask_stops_and_a_plain_path_beside_it_does_not() -> None:
     world.apply(PII + HASHED, onto_scanned=True)
     assert [world.names(each) for each in "abc"] == [{"PII"}, {"PII"}, set()]
     beside = lineage(
-        _process("a", "b", ("mail", "mail", "")),
-        _process("b", "c", ("mail", "mail", "sha2(mail, ?)")),
-        _process("a", "c", ("mail", "mail", "max(mail)")),
+        edges_between("a", "b", ("mail", "mail", "")),
+        edges_between("b", "c", ("mail", "mail", "sha2(mail, ?)")),
+        edges_between("a", "c", ("mail", "mail", "max(mail)")),
     )
     world.apply(PII + HASHED, beside, onto_scanned=True)
     assert world.names("c") == {"PII"}, "an aggregation leaks"
@@ -153,11 +172,11 @@ def test_a_removed_rule_leaves_nothing_of_ours_and_all_of_others() -> None:
 def test_ours_stays_where_it_is_no_longer_known_whether_the_value_arrives() -> None:
     world = World()
     world.apply(PII)
-    lost = KnownProcess(process=_with(_process("a", "b", ("n", "n", "")), exact=False))
+    lost = KnownProcess(process=_with(edges_between("a", "b", ("n", "n", "")), exact=False))
     found = world.apply(PII, lineage(lost))
     assert [each.qualified_name for each in found.kept] == [column_name("fs_path", "file:///data/b", "mail")]
     assert world.names("b") == {"PII"}
-    world.apply(PII, lineage(_process("a", "b", ("n", "n", ""))))
+    world.apply(PII, lineage(edges_between("a", "b", ("n", "n", ""))))
     assert world.names("b") == set(), "the plan knows that nothing arrives"
 
 
@@ -187,36 +206,60 @@ def test_classifications_of_the_catalog_begin_a_way_but_never_our_own() -> None:
     assert world.names("b") == set(), "what we attached is no reason to keep it"
 
 
-class _Killed(MemoryClassifications):
-    """A catalog that is gone after some writes; `late`: the last one takes effect all the same."""
+class _Killed:
+    """Writes to the catalog, of which one fails; `late`: it takes effect all the same."""
 
-    def __init__(self, catalog: MemoryCatalog, *, after: int, late: bool) -> None:
-        super().__init__(catalog)
+    def __init__(self, *, after: int, late: bool) -> None:
         self._left = after
         self._late = late
 
-    def attach(self, name: str, guids: object) -> None:
-        self._die(lambda: MemoryClassifications.attach(self, name, guids))  # type: ignore[arg-type] # handed on
-
-    def detach(self, name: str, guid: str) -> None:
-        self._die(lambda: MemoryClassifications.detach(self, name, guid))
-
-    def _die(self, act: object) -> None:
+    def die(self, act: Callable[[], None]) -> None:
         self._left -= 1
         if self._left >= 0 or self._late:
-            act()  # type: ignore[operator] # see the callers
+            act()
         if self._left < 0:
             self._left = 10**9
             raise CatalogUnavailable("it was killed")
+
+
+class _KilledMarks(MemoryClassifications):
+    def __init__(self, catalog: MemoryCatalog, killed: _Killed) -> None:
+        super().__init__(catalog)
+        self._killed = killed
+
+    def attach(self, name: str, guids: Sequence[str]) -> None:
+        self._killed.die(lambda: MemoryClassifications.attach(self, name, guids))
+
+    def detach(self, name: str, guid: str) -> None:
+        self._killed.die(lambda: MemoryClassifications.detach(self, name, guid))
+
+
+class _KilledTerms(MemoryTerms):
+    def __init__(self, catalog: MemoryCatalog, killed: _Killed) -> None:
+        super().__init__(catalog, glossary="")
+        self._killed = killed
+
+    def create_glossary(self, name: str) -> None:
+        self._killed.die(lambda: MemoryTerms.create_glossary(self, name))
+
+    def create_terms(self, glossary: str, names: Sequence[str]) -> None:
+        self._killed.die(lambda: MemoryTerms.create_terms(self, glossary, names))
+
+    def attach(self, name: str, guids: Sequence[str]) -> None:
+        self._killed.die(lambda: MemoryTerms.attach(self, name, guids))
+
+    def detach(self, name: str, guid: str) -> None:
+        self._killed.die(lambda: MemoryTerms.detach(self, name, guid))
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before the call", "after it"])
 def test_killed_at_any_call_the_next_apply_ends_right(late: bool) -> None:
     for after in count():
         world = World()
-        world.marks = _Killed(world.catalog, after=after, late=late)
+        killed = _Killed(after=after, late=late)
+        world.marks, world.terms = _KilledMarks(world.catalog, killed), _KilledTerms(world.catalog, killed)
         failures = 0
-        for rules in (PII, PII, "", ""):
+        for rules in (PII + TERMS, PII + TERMS, "", ""):
             try:
                 world.apply(rules)
             except CatalogUnavailable:
@@ -224,6 +267,74 @@ def test_killed_at_any_call_the_next_apply_ends_right(late: bool) -> None:
                 world.apply(rules)
             assert world.names("a") == ({"PII"} if rules else set())
             assert world.names("b") == ({"PII"} if rules else set())
+            assert world.terms_of("a", "mail") == ({"Email@Glossary"} if rules else set())
+            assert world.terms_of("b") == ({"Customer@Glossary"} if rules else set())
         assert attached(world.storage) == frozenset()
         if not failures:
+            assert after == 10, "glossary, terms, three calls that attach, five that take away"
             return
+
+
+# --- glossary terms
+
+
+def test_terms_are_created_and_attached_to_columns_and_whole_data_sets() -> None:
+    """A second apply makes no call that writes; a scanned data set is left alone."""
+    world = World()
+    found = world.apply(TERMS)
+    assert world.terms.glossaries() == {"Glossary": {"Customer", "Email"}}
+    assert [world.terms_of(each) for each in "abc"] == [set(), {"Customer@Glossary"}, set()]
+    assert [world.terms_of(each, "mail") for each in "abc"] == [{"Email@Glossary"}, {"Email@Glossary"}, set()]
+    assert [(each.kind, each.name) for each in found.scanned] == [
+        (Kind.TERM, "Customer@Glossary"),
+        (Kind.TERM, "Email@Glossary"),
+    ]
+    assert world.marks.writes == 0
+    writes = world.terms.writes
+    assert not world.apply(TERMS).has_changes
+    assert world.terms.writes == writes
+    world.apply(TERMS, onto_scanned=True)
+    assert (world.terms_of("c"), world.terms_of("c", "mail")) == ({"Customer@Glossary"}, {"Email@Glossary"})
+
+
+def test_a_removed_rule_leaves_no_term_of_ours_and_all_of_others() -> None:
+    world = World()
+    world.terms.create_terms("Glossary", ["Customer", "Other"])
+    key = ("fs_path", "file:///data/b")
+    guid = world.terms.classified([key])[key].guid
+    world.terms.attach("Customer@Glossary", [guid])
+    world.terms.attach("Other@Glossary", [guid])
+    found = world.apply(TERMS)
+    assert [each.qualified_name for each in found.others] == ["file:///data/b"]
+    world.apply(PII)
+    assert world.terms_of("a", "mail") == set()
+    assert world.terms_of("b") == {"Customer@Glossary", "Other@Glossary"}
+    assert {each.kind for each in attached(world.storage)} == {Kind.CLASSIFICATION}
+    assert world.names("a") == {"PII"}
+
+
+def test_a_term_and_a_classification_of_one_name_are_two_rows() -> None:
+    world = World()
+    marks = [
+        Mark(kind=kind, name="PII", type="column", qualified_name=column_name("fs_path", "file:///data/a", "mail"))
+        for kind in Kind
+    ]
+    note_attached(world.storage, marks)
+    forget_attached(world.storage, marks[0])
+    assert attached(world.storage) == {marks[1]}
+
+
+def test_a_glossary_that_does_not_exist_is_refused_before_anything_is_written() -> None:
+    """The first one is made where the catalog has none."""
+    world = World()
+    with pytest.raises(
+        Misconfigured, match=r"rules.toml:2: there is no glossary Glosary; the catalog has Glossary"
+    ) as e:
+        world.apply('\n[[term]]\nname = "Customer@Glosary"\ndatasets = "b"\n' + PII)
+    assert "Did you mean Customer@Glossary?" in str(e.value)
+    assert (world.marks.writes, world.terms.writes) == (0, 0)
+    world.terms = MemoryTerms(world.catalog, glossary="")
+    with pytest.raises(Misconfigured, match=r"no glossary Sales; the catalog has none\. Create it"):
+        world.apply('[[term]]\nname = "Customer@Sales"\ndatasets = "b"\n')
+    world.apply(TERMS)
+    assert world.terms_of("b") == {"Customer@Glossary"}

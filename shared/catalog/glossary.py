@@ -1,0 +1,108 @@
+"""Glossary terms on Atlas v2: Microsoft Purview, Apache Atlas and the local catalog speak it.
+
+A term is assigned to an entity by a relationship, which the entity shows under `meanings`; taking it away needs that
+relationship's guid. pyapacheatlas' client of glossaries has a transport of its own, so its verbs are not used.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shared.catalog.answers import is_placed
+from shared.catalog.by_name import ByName
+from shared.catalog.edges import ACTIVE
+from shared.catalog.port import AssetKey, Classified
+from shared.catalog.transport import SteadyAtlasClient
+from shared.errors import CatalogRefused
+
+_NOT_FOUND = 404
+_NOT_ASSIGNED = "ATLAS-400-00-080"
+
+
+class AtlasTerms:
+    """The port of terms over pyapacheatlas' client. Guids of terms are kept from the last time they were read."""
+
+    def __init__(self, client: SteadyAtlasClient) -> None:
+        self._client = client
+        self._names = ByName(client)
+        self._place = f"{client.endpoint_url}/glossary"
+        self._guids: dict[str, str] = {}
+
+    def glossaries(self) -> Mapping[str, frozenset[str]]:
+        """As the port says."""
+        found = self._read()
+        self._guids = {
+            f"{term['displayText']}@{name}": str(term["termGuid"])
+            for name, each in found.items()
+            for term in each.get("terms") or ()
+        }
+        return {
+            name: frozenset(str(term["displayText"]) for term in each.get("terms") or ())
+            for name, each in found.items()
+        }
+
+    def create_glossary(self, name: str) -> None:
+        """As the port says."""
+        self._client._post_http(self._place, json={"name": name})  # noqa: SLF001 - the library's has another transport
+
+    def create_terms(self, glossary: str, names: Sequence[str]) -> None:
+        """As the port says."""
+        anchor = {"glossaryGuid": self._read()[glossary]["guid"]}
+        terms = [{"name": name, "anchor": anchor} for name in names]
+        self._client._post_http(f"{self._place}/terms", json=terms)  # noqa: SLF001 - the same
+        self.glossaries()
+
+    def classified(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Classified]:
+        """As the port says."""
+        self.glossaries()
+        names = {guid: name for name, guid in self._guids.items()}
+        return {
+            key: Classified(
+                guid=str(each["guid"]),
+                names=frozenset(names[guid] for guid in _assigned(each) if guid in names),
+                placed=is_placed(each),
+            )
+            for key, each in self._names.held(keys, related=True).items()
+        }
+
+    def attach(self, name: str, guids: Sequence[str]) -> None:
+        """As the port says."""
+        entities = [{"guid": guid} for guid in guids]
+        self._client._post_http(self._entities(self._guid(name)), json=entities)  # noqa: SLF001 - the same
+
+    def detach(self, name: str, guid: str) -> None:
+        """As the port says. The relationship is read first: Atlas fails where it is gone."""
+        term = self._guid(name)
+        try:
+            entity = self._client.get_entity(guid=[guid], minExtInfo=True)["entities"][0]
+            relationship = _assigned(entity).get(term)
+            if relationship:
+                ended = [{"guid": guid, "relationshipGuid": relationship}]
+                self._client._delete_http(self._entities(term), json=ended)  # noqa: SLF001 - the same
+        except CatalogRefused as error:
+            if error.status != _NOT_FOUND and error.code != _NOT_ASSIGNED:
+                raise
+
+    def _read(self) -> dict[str, Mapping[str, Any]]:
+        """All glossaries with the headers of their terms, by name."""
+        answer = self._client._get_http(self._place)  # noqa: SLF001 - the same
+        return {str(each["name"]): each for each in answer.body or ()}
+
+    def _guid(self, name: str) -> str:
+        """The guid of a term. Raises CatalogRefused where the catalog does not have it."""
+        if name not in self._guids:
+            self.glossaries()
+        if name not in self._guids:
+            raise CatalogRefused(status=_NOT_FOUND, code="", detail=f"The glossary has no term {name}")
+        return self._guids[name]
+
+    def _entities(self, term: str) -> str:
+        return f"{self._place}/terms/{term}/assignedEntities"
+
+
+def _assigned(entity: Mapping[str, Any]) -> dict[str, str]:
+    """The relationships by which terms are assigned to an entity, by the guids of the terms."""
+    return {
+        str(each["guid"]): str(each["relationshipGuid"])
+        for each in (entity.get("relationshipAttributes") or {}).get("meanings") or ()
+        if each.get("relationshipStatus", ACTIVE) == ACTIVE
+    }

@@ -1,0 +1,46 @@
+"""The glossary terms that rules need, and which of them the catalog lacks."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from shared.catalog.port import Terms
+from shared.errors import Misconfigured
+from shared.governance.rules import DEFAULT_GLOSSARY, Rules
+
+
+def lacking_terms(terms: Terms, rules: Rules) -> tuple[str, ...]:
+    """The terms of the rules that the catalog does not have (TERM@GLOSSARY), sorted. One call, none without terms.
+
+    Raises Misconfigured where a glossary does not exist: people keep glossaries, so none is created because of a
+    misspelled name. Only where the catalog has none at all, its first one is made with the first term. Raises as the
+    port does.
+    """
+    if not rules.terms:
+        return ()
+    held = terms.glossaries()
+    if mistakes := tuple(_mistakes(rules, held)):
+        lines = "\n".join(f"  {rules.place}:{line}: {what}" for line, what in mistakes)
+        raise Misconfigured(f"No glossary term is attached, since a glossary does not exist:\n{lines}")
+    return tuple(sorted({each.full_name for each in rules.terms if each.term not in held.get(each.glossary, ())}))
+
+
+def create_terms(terms: Terms, lacking: tuple[str, ...]) -> None:
+    """Create these terms, and the first glossary where there is none. Raises as the port does."""
+    by_glossary: dict[str, list[str]] = {}
+    for name in lacking:
+        term, _, glossary = name.partition("@")
+        by_glossary.setdefault(glossary, []).append(term)
+    if DEFAULT_GLOSSARY in by_glossary and not terms.glossaries():
+        terms.create_glossary(DEFAULT_GLOSSARY)
+    for glossary, names in sorted(by_glossary.items()):
+        terms.create_terms(glossary, names)
+
+
+def _mistakes(rules: Rules, held: Mapping[str, object]) -> Iterator[tuple[int, str]]:
+    for each in rules.terms:
+        if each.glossary in held or (not held and each.glossary == DEFAULT_GLOSSARY):
+            continue
+        near = difflib.get_close_matches(each.glossary, held, n=1, cutoff=0.5)
+        known = f"the catalog has {', '.join(sorted(held))}" if held else "the catalog has none"
+        hint = f"Did you mean {each.term}@{near[0]}?" if near else "Create it in the catalog, or name another"
+        yield each.line, f"there is no glossary {each.glossary}; {known}. {hint}"

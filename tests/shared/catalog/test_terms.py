@@ -1,0 +1,143 @@
+"""Glossary terms: one contract for memory, the local catalog and a real Atlas (`--atlas`)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pyapacheatlas.auth import BasicAuthentication
+
+from shared.atlas.columns import column_name
+from shared.catalog.glossary import AtlasTerms
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.memory_classifications import MemoryTerms
+from shared.catalog.port import Catalog, Terms
+from shared.catalog.transport import RetryPolicy, SteadyAtlasClient
+from shared.errors import CatalogRefused
+from tests.plugins.atlas import V2
+from tests.shared.catalog.test_contract import asset, over, placed
+
+pytestmark = pytest.mark.contract
+CUSTOMER, ORDER = "Customer@Terms of contract", "Order@Terms of contract"
+TABLE, OTHER = ("fs_path", "file:///data/a"), ("fs_path", "file:///data/b")
+COLUMN = ("column", column_name("fs_path", "file:///data/a", "mail"))
+
+
+@pytest.fixture
+def both(served: V2 | None) -> Iterator[tuple[Catalog, Terms]]:
+    """A catalog without assets, and its terms: those of an earlier test are there still."""
+    if served is None:
+        memory = MemoryCatalog()
+        yield memory, MemoryTerms(memory, glossary="")
+        return
+    served.empty()
+    who = BasicAuthentication(served.user, served.password)
+    client = SteadyAtlasClient(served.endpoint, who, retry_policy=RetryPolicy(tries=10 if served.real else 1))
+    yield over(served), AtlasTerms(client)
+
+
+def _with_terms(terms: Terms) -> None:
+    name = CUSTOMER.partition("@")[2]
+    if name not in terms.glossaries():
+        terms.create_glossary(name)
+    lacking = {"Customer", "Order"} - terms.glossaries()[name]
+    if lacking:
+        terms.create_terms(name, sorted(lacking))
+
+
+def test_glossaries_and_terms_are_created_once(both: tuple[Catalog, Terms]) -> None:
+    terms = both[1]
+    _with_terms(terms)
+    assert terms.glossaries()["Terms of contract"] == {"Customer", "Order"}
+    with pytest.raises(CatalogRefused) as caught:
+        terms.create_glossary("Terms of contract")
+    assert caught.value.status == 409
+    with pytest.raises(CatalogRefused) as caught:
+        terms.create_terms("Terms of contract", ["Invoice", "Order"])
+    assert caught.value.status == 409
+    assert terms.glossaries()["Terms of contract"] == {"Customer", "Order"}, "all or none"
+
+
+def test_a_term_is_assigned_seen_and_taken_away(both: tuple[Catalog, Terms]) -> None:
+    """To data sets and columns; again is no error, and takes away what is not there is none either."""
+    catalog, terms = both
+    _with_terms(terms)
+    catalog.create_assets([replace(placed("a"), columns=(("mail", "string"),)), asset("b")])
+    found = terms.classified([TABLE, COLUMN, OTHER, ("fs_path", "file:///data/none"), ("no_such_type", "x")])
+    assert {key: (each.names, each.placed) for key, each in found.items()} == {
+        TABLE: (frozenset(), True),
+        COLUMN: (frozenset(), False),
+        OTHER: (frozenset(), False),
+    }
+    terms.attach(CUSTOMER, [found[COLUMN].guid, found[OTHER].guid])
+    terms.attach(CUSTOMER, [found[COLUMN].guid])
+    terms.attach(ORDER, [found[COLUMN].guid])
+    after = terms.classified([TABLE, COLUMN, OTHER])
+    assert [after[key].names for key in (TABLE, COLUMN, OTHER)] == [frozenset(), {CUSTOMER, ORDER}, {CUSTOMER}]
+    for guid in (found[COLUMN].guid, found[COLUMN].guid, found[TABLE].guid):
+        terms.detach(CUSTOMER, guid)
+    after = terms.classified([COLUMN, OTHER])
+    assert [after[key].names for key in (COLUMN, OTHER)] == [{ORDER}, {CUSTOMER}]
+    terms.attach(CUSTOMER, [found[COLUMN].guid])
+    assert terms.classified([COLUMN])[COLUMN].names == {CUSTOMER, ORDER}, "it comes back"
+
+
+def test_what_is_not_there_is_refused(both: tuple[Catalog, Terms]) -> None:
+    catalog, terms = both
+    _with_terms(terms)
+    guid = catalog.create_assets([asset("a")])[TABLE]
+    with pytest.raises(CatalogRefused):
+        terms.attach("Nothing@Terms of contract", [guid])
+    with pytest.raises(CatalogRefused):
+        terms.attach(CUSTOMER, ["00000000-0000-0000-0000-000000000000"])
+    catalog.remove([guid])
+    terms.detach(CUSTOMER, guid)
+
+
+@pytest.mark.catalogs("local", "atlas")
+def test_the_other_verbs_and_mistakes(served: V2) -> None:
+    """As a client sees them that is not ours: the same answers, and the same codes."""
+    served.empty()
+
+    def refusal(verb: str, body: object) -> tuple[int, str]:
+        answer = served.call(verb, body)
+        return answer.status_code, str(answer.json()["errorCode"])
+
+    held = {each["name"]: each for each in served.call("GET glossary").json()}
+    if "Verbs" not in held:
+        held["Verbs"] = served.call("POST glossary", {"name": "Verbs"}).json()
+        term = {"name": "T", "anchor": {"glossaryGuid": held["Verbs"]["guid"]}}
+        made = served.call("POST glossary/term", term).json()
+        assert (made["qualifiedName"], made["anchor"]["glossaryGuid"]) == ("T@Verbs", held["Verbs"]["guid"])
+    glossary = served.call(f"GET glossary/{held['Verbs']['guid']}").json()
+    assert (glossary["name"], [each["displayText"] for each in glossary["terms"]]) == ("Verbs", ["T"])
+    anchor, nothing = {"glossaryGuid": glossary["guid"]}, "00000000-0000-0000-0000-000000000000"
+    assert refusal("POST glossary", {"name": "Verbs"}) == (409, "ATLAS-409-00-007")
+    assert refusal("POST glossary", {"name": "a.b"}) == (400, "ATLAS-400-00-083")
+    assert refusal("POST glossary", {}) == (400, "ATLAS-400-00-079")
+    assert refusal("POST glossary/term", {"name": "T", "anchor": anchor}) == (409, "ATLAS-409-00-009")
+    assert refusal("POST glossary/term", {"name": "a@b", "anchor": anchor}) == (400, "ATLAS-400-00-083")
+    assert refusal("POST glossary/term", {"name": "x"}) == (400, "ATLAS-400-00-072")
+    assert refusal("POST glossary/term", {"anchor": anchor}) == (400, "ATLAS-400-00-07A")
+    other = {"name": "x", "anchor": {"glossaryGuid": nothing}}
+    assert refusal("POST glossary/term", other) == (404, "ATLAS-404-00-005")
+
+    guid = over(served).create_assets([asset("a")])[TABLE]
+    term = glossary["terms"][0]["termGuid"]
+    place = f"glossary/terms/{term}/assignedEntities"
+    assert served.call(f"POST {place}", [{"guid": guid}]).status_code == 204
+    (assigned,) = served.call(f"GET {place}").json()
+    (meaning,) = served.call(f"GET entity/guid/{guid}").json()["entity"]["relationshipAttributes"]["meanings"]
+    assert (assigned["guid"], meaning["guid"], meaning["displayText"]) == (guid, term, "T")
+    assert assigned["relationshipGuid"] == meaning["relationshipGuid"]
+    assert served.call(f"GET glossary/term/{term}").json()["assignedEntities"] == [assigned]
+    assert refusal(f"POST {place}", [{"guid": nothing}]) == (400, "ATLAS-400-00-07D")
+    assert refusal(f"POST glossary/terms/{nothing}/assignedEntities", [{"guid": guid}]) == (404, "ATLAS-404-00-005")
+    assert refusal(f"DELETE {place}", [{"guid": guid}]) == (400, "ATLAS-400-00-078")
+    assert refusal(f"DELETE {place}", [{"guid": guid, "relationshipGuid": nothing}]) == (400, "ATLAS-400-00-080")
+    ended = [{"guid": guid, "relationshipGuid": meaning["relationshipGuid"]}]
+    assert served.call(f"DELETE {place}", ended).status_code == 204
+    assert served.call(f"GET {place}").json() == []
+    assert served.call(f"GET entity/guid/{guid}").json()["entity"]["relationshipAttributes"]["meanings"] == []
+    served.call(f"POST {place}", [{"guid": guid}])
+    served.call(f"DELETE entity/guid/{guid}").raise_for_status()
+    assert served.call(f"GET {place}").json() == [], "what is deleted has no terms"

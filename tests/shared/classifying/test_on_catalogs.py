@@ -1,0 +1,141 @@
+"""Rules from plan to catalog, on memory, the local catalog and a real Atlas (`--atlas`), whose own propagation is on:
+the same classifications and terms on each, and what others attached propagates and stays.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import date
+
+import pytest
+from pyapacheatlas.auth import BasicAuthentication
+
+from shared.atlas.columns import column_name
+from shared.catalog.classifying import AtlasClassifications
+from shared.catalog.glossary import AtlasTerms
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
+from shared.catalog.port import AssetKey, Catalog, Classifications, Terms, Types
+from shared.catalog.transport import RetryPolicy, SteadyAtlasClient
+from shared.catalog.typedefs import AtlasTypes
+from shared.classifying.applying import apply, define
+from shared.classifying.attached import attached
+from shared.classifying.glossary import create_terms, lacking_terms
+from shared.classifying.planning import Plan, definitions, plan
+from shared.governance.rules_file.decoding import parse_rules
+from shared.lineage.document import LineageDocument
+from shared.storage.memory import MemoryStorage
+from tests.plugins.atlas import V2
+from tests.shared.catalog.test_contract import asset as scanned
+from tests.shared.catalog.test_contract import over, placed, process
+from tests.shared.classifying.test_apply import CHAIN, COLUMNS, HASHED, PII, edges_between, lineage
+
+pytestmark = pytest.mark.contract
+THEIRS = "MICROSOFT.PERSONAL.EMAIL"
+TERMS = '\n[[term]]\nname = "Customer@Rules"\ndatasets = ["a", "b", "c"]\n'
+CERTIFIED = '\n[[certified]]\ndatasets = "b"\n'
+BESIDE = lineage(
+    edges_between("a", "b", ("mail", "mail", "")),
+    edges_between("b", "c", ("mail", "mail", "sha2(mail, ?)")),
+    edges_between("a", "c", ("mail", "mail", "max(mail)")),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ports:
+    """One catalog. `types` and `served`: none for the one in memory."""
+
+    catalog: Catalog
+    marks: Classifications
+    terms: Terms
+    storage: MemoryStorage
+    types: Types | None = None
+    served: V2 | None = None
+
+    def apply(self, rules: str, document: LineageDocument) -> Plan:
+        """As the command does."""
+        parsed = parse_rules(rules, "rules.toml")
+        create_terms(self.terms, lacking_terms(self.terms, parsed))
+        if self.types:
+            define(self.types, definitions(parsed))
+        found = plan(
+            document,
+            parsed,
+            self.marks,
+            attached(self.storage),
+            terms=self.terms,
+            today=date(2026, 11, 23),
+            onto_scanned=True,
+        )
+        apply(found, self.marks, self.storage, terms=self.terms)
+        return found
+
+    def attached(self) -> dict[str, set[str]]:
+        """What is attached to the three data sets and their columns, classifications and terms, by name."""
+        keys: dict[AssetKey, str] = {}
+        for name in "abc":
+            place = f"file:///data/{name}"
+            keys["fs_path", place] = name
+            keys |= {("column", column_name("fs_path", place, column)): f"{name}.{column}" for column, _ in COLUMNS}
+        marks, terms = self.marks.classified(keys), self.terms.classified(keys)
+        found = {name: {*marks[key].names, *terms[key].names} for key, name in keys.items()}
+        return {name: names for name, names in found.items() if names}
+
+
+@pytest.fixture
+def ports(served: V2 | None) -> Ports:
+    """Three data sets with columns, of which a scan found `c`, and the processes between them."""
+    if served is None:
+        memory = MemoryCatalog()
+        made = Ports(
+            catalog=memory, marks=MemoryClassifications(memory), terms=MemoryTerms(memory), storage=MemoryStorage()
+        )
+        made.terms.create_glossary("Rules")
+    else:
+        served.empty()
+        who = BasicAuthentication(served.user, served.password)
+        client = SteadyAtlasClient(served.endpoint, who, retry_policy=RetryPolicy(tries=10 if served.real else 1))
+        made = Ports(
+            catalog=over(served),
+            marks=AtlasClassifications(client),
+            terms=AtlasTerms(client),
+            storage=MemoryStorage(),
+            types=AtlasTypes(client),
+            served=served,
+        )
+        if "Rules" not in made.terms.glossaries():
+            made.terms.create_glossary("Rules")
+        define(AtlasTypes(client), [(THEIRS, "of others")])
+    guids = made.catalog.create_assets(
+        [*(replace(placed(name), columns=COLUMNS) for name in "ab"), replace(scanned("c"), columns=COLUMNS)]
+    )
+    made.catalog.write_processes([process(["a"], ["b"]), process(["b"], ["c"]), process(["a"], ["c"])], guids)
+    return made
+
+
+def test_the_same_is_attached_on_each_and_only_ours_is_taken_away(ports: Ports) -> None:
+    """A mask stops; a plain way beside it does not; a removed rule leaves nothing of ours and all of others'."""
+    held = ports.marks.classified([("fs_path", "file:///data/a")])
+    theirs = held["fs_path", "file:///data/a"].guid
+    if ports.served:
+        body = {"classification": {"typeName": THEIRS, "propagate": True}, "entityGuids": [theirs]}
+        ports.served.call("POST entity/bulk/classification", body).raise_for_status()
+    else:
+        ports.marks.attach(THEIRS, [theirs])
+    ports.apply(PII + HASHED + TERMS + CERTIFIED, CHAIN)
+    masked = {
+        "a": {THEIRS, "Customer@Rules"},
+        "a.mail": {"PII"},
+        "b": {"Certified", "Customer@Rules"},
+        "b.mail": {"PII"},
+        "c": {"Customer@Rules"},
+    }
+    assert ports.attached() == masked
+    if ports.served:
+        reached = ports.served.call("GET entity/uniqueAttribute/type/fs_path?attr:qualifiedName=file:///data/c").json()
+        names = [each["typeName"] for each in reached["entity"].get("classifications") or ()]
+        assert names == [THEIRS], "theirs propagates along the processes, ours does not"
+    assert not ports.apply(PII + HASHED + TERMS + CERTIFIED, CHAIN).has_changes
+    ports.apply(PII + HASHED + TERMS + CERTIFIED, BESIDE)
+    assert ports.attached() == {**masked, "c.mail": {"PII"}}, "an aggregation leaks"
+    ports.apply("", BESIDE)
+    assert ports.attached() == {"a": {THEIRS}}
+    assert attached(ports.storage) == frozenset()
