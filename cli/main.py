@@ -15,9 +15,9 @@ from cli.commands.lake import command as lake
 from cli.commands.lineage import details, events, explain, run, search, show, status, view
 from cli.commands.local import demo, send, synth, translate, up
 from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify, watch
-from cli.ui.teaching import App
+from cli.ui.teaching import TeachingApp
 
-GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
+GROUPS: dict[str, dict[str, TeachingApp | Callable[..., None]]] = {
     "Try it on this machine": {
         "demo": demo.demo,
         "up": up.up,
@@ -55,7 +55,7 @@ GROUPS: dict[str, dict[str, App | Callable[..., None]]] = {
     "Lineage as tables": {"lake": lake.app, "synth": synth.synth},
 }
 
-app = App(
+app = TeachingApp(
     name="throughline",
     help="Column lineage from Spark's OpenLineage events into Microsoft Purview, with nothing lost.",
 )
@@ -79,7 +79,7 @@ def _options(
 
 for _panel, _commands in GROUPS.items():
     for _name, _command in _commands.items():
-        if isinstance(_command, App):
+        if isinstance(_command, TeachingApp):
             app.add_typer(_command, name=_name, rich_help_panel=_panel)
         else:
             app.add(_name, _command, panel=_panel)

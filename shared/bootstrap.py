@@ -6,19 +6,20 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from shared.adapters import StorageRetryPolicy, credential_of, paths_of, storage_at, telemetry_to
-from shared.announcing.gates import gates_of
+from shared.announcing.gates import ReadCatalog, gates_of, not_read
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.port import Sender
 from shared.announcing.recorded_state import Gates, no_gates
 from shared.announcing.rounds import WatchOptions
 from shared.catalog.clouds import cloud_of
 from shared.catalog.dialect import dialect_of
-from shared.catalog.port import Account, Catalog, Classifications, Documents, Types
+from shared.catalog.port import Account, Catalog, Classifications, Documents, Terms, Types
+from shared.classifying.reading import reading_of
 from shared.concurrency.parallel_map import ParallelMap
 from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.errors import Misconfigured
@@ -42,7 +43,7 @@ from shared.storage.port import Storage
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
 from shared.watching.rendering import Form
-from shared.watching.rules import Channel, ChannelKind, Rules
+from shared.watching.rules import Channel, ChannelKind, WatchRules
 from shared.watching.rules_file import WrongRulesError, parse_rules
 
 _LINGER = timedelta(seconds=2)
@@ -67,6 +68,7 @@ class Worker:
     documents: Documents | None = None
     account: Account | None = None
     classifications: Classifications | None = None
+    terms: Terms | None = None
     collection: str = ""
     blob_cache: BlobCache = field(default_factory=BlobCache)
     application_cache: ApplicationCache = field(default_factory=ApplicationCache)
@@ -74,6 +76,7 @@ class Worker:
     publisher: SingleFlight = field(default_factory=SingleFlight)
     telemetry: Telemetry = SILENT
     watching: WatchOptions | None = None
+    read_catalog: ReadCatalog = not_read
     watch_settings: WatchSettings = field(default_factory=WatchSettings)
     to_record: Mapping[str, str] = field(default_factory=dict)
 
@@ -117,13 +120,16 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         raise ValueError("settings without a catalog cannot make a worker")
     client, call_bound = _client(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
+    storage, classifications = storage or storage_of(settings.storage), _classifications(client)
+    read = partial(reading_of, catalog=classifications, storage=storage)
     return Worker(
-        storage=storage or storage_of(settings.storage),
+        storage=storage,
         catalog=_catalog(client, settings.catalog),
         types=_types(client),
         documents=_documents(client),
         account=_account(client, settings.catalog),
-        classifications=_classifications(client),
+        classifications=classifications,
+        terms=_terms(client),
         collection=settings.catalog.collection,
         publishing=PublishOptions(
             batch=settings.batch,
@@ -150,14 +156,19 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         ),
         names=names,
         telemetry=telemetry,
-        watching=_watching(settings.watch, telemetry),
+        watching=_watching(settings.watch, telemetry, read),
+        read_catalog=read,
         watch_settings=settings.watch,
         to_record=settings.to_record,
     )
 
 
-def watching(rules: Rules, settings: WatchSettings, telemetry: Telemetry = SILENT) -> WatchOptions:
-    """How to watch by these rules. Raises Misconfigured where a webhook has no address."""
+def watching(
+    rules: WatchRules, settings: WatchSettings, telemetry: Telemetry = SILENT, read: ReadCatalog = not_read
+) -> WatchOptions:
+    """How to watch by these rules; `read`: what policies ask of the catalog. Raises Misconfigured where a webhook has
+    no address.
+    """
     from shared.announcing.webhook import Webhook  # noqa: PLC0415 - an adapter that only the watch needs
 
     addresses = dict(settings.webhooks)
@@ -179,22 +190,22 @@ def watching(rules: Rules, settings: WatchSettings, telemetry: Telemetry = SILEN
         rules=rules,
         senders={each.name: sender(each) for each in rules.channels},
         every=settings.every,
-        gates=gates_by(settings.policy),
+        gates=gates_by(settings.policy, read),
         parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
     )
 
 
-def gates_by(policy: TextFile | None) -> Gates:
+def gates_by(policy: TextFile | None, read: ReadCatalog) -> Gates:
     """The policies of a file as gates of the watch. Raises Misconfigured with all its mistakes."""
-    return gates_of(parse_policies(policy.text, policy.place)) if policy else no_gates
+    return gates_of(parse_policies(policy.text, policy.place), read) if policy else no_gates
 
 
-def _watching(settings: WatchSettings, telemetry: Telemetry) -> WatchOptions | None:
+def _watching(settings: WatchSettings, telemetry: Telemetry, read: ReadCatalog) -> WatchOptions | None:
     """How the sweeper watches; None where no rules are set. Raises Misconfigured."""
-    return watching(watch_rules(settings.rules), settings, telemetry) if settings.rules else None
+    return watching(watch_rules(settings.rules), settings, telemetry, read) if settings.rules else None
 
 
-def watch_rules(file: TextFile) -> Rules:
+def watch_rules(file: TextFile) -> WatchRules:
     """The rules of the watch in a file. Raises Misconfigured with all its mistakes."""
     try:
         return parse_rules(file.text, file.place)
@@ -273,6 +284,12 @@ def _classifications(client: Any) -> Classifications:
     from shared.catalog.classifying import AtlasClassifications  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return AtlasClassifications(client)
+
+
+def _terms(client: Any) -> Terms:
+    from shared.catalog.glossary import AtlasTerms  # noqa: PLC0415 - slow, and `--help` needs no catalog
+
+    return AtlasTerms(client)
 
 
 def _account(client: Any, settings: CatalogSettings) -> Account | None:

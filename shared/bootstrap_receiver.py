@@ -9,7 +9,7 @@ from shared.adapters import StorageRetryPolicy, import_storage, paths_of, storag
 from shared.errors import Misconfigured
 from shared.ingest.receiver import Redact
 from shared.openlineage.glob_filter import GlobFilter
-from shared.openlineage.selection import Selection
+from shared.openlineage.selection import EventFilter
 from shared.settings.reading import load
 from shared.settings.values import Patterns, Settings
 from shared.storage.port import Storage
@@ -29,7 +29,7 @@ class Receiver:
 
     storage: Storage
     max_body_bytes: int
-    selection: Selection
+    selection: EventFilter
     redact: Redact | None
     telemetry: Telemetry = SILENT
 
@@ -45,7 +45,7 @@ def receiver() -> Receiver:
     return Receiver(
         storage=receiver_storage(settings),
         max_body_bytes=settings.max_body_bytes,
-        selection=Selection(
+        selection=EventFilter(
             ignore=settings.operations_ignored,
             keep=settings.operations_kept,
             jobs=_choice(settings.jobs),

@@ -25,6 +25,7 @@
     assetlifecycle  {asset}    state                              when it was created, renamed, dropped …
     assetmatches    asset      {asset}                            which asset of the catalog it is
     attached        classification  {classification}              a classification that we attached to an entity
+                    term       {term}                             a glossary term that we attached to one
     deadletters     event      {digest}                           an event that can't be used, and why
     control         checkpoint {work}                             how far a sweep, a replay, a rebuild … has come
                     settings   functions                          the settings by which the functions publish
@@ -78,7 +79,8 @@ COMPACTED = "compacted"
 CATALOG = "catalog"
 QUEUE_PARTITION = "process"
 ASSET_PARTITION = "asset"
-ATTACHED_PARTITION = "classification"
+ATTACHED_CLASSIFICATION = "classification"
+ATTACHED_TERM = "term"
 QUEUED_ASSET = "asset|"
 """Prefix of the keys in `publishqueue` that stand for a data set."""
 

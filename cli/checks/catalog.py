@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from cli.checks.data import UNKNOWN
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import CheckResult, bad, good
 from shared.atlas.entities import AssetEntity
 from shared.bootstrap import Worker
 from shared.catalog.port import Account, Collection
@@ -46,7 +46,7 @@ def resolves(host: str) -> bool:
     return True
 
 
-def check_catalog(parts: Worker, *, resolve: Resolve = resolves) -> Iterator[Finding]:
+def check_catalog(parts: Worker, *, resolve: Resolve = resolves) -> Iterator[CheckResult]:
     """Each step of the way to the catalog; ends with the first bad one."""
     looks = (_network(parts.account, resolve), _identity(parts.account), _collections(parts), _writing(parts))
     for look in looks:
@@ -56,7 +56,7 @@ def check_catalog(parts: Worker, *, resolve: Resolve = resolves) -> Iterator[Fin
                 return
 
 
-def _network(account: Account | None, resolve: Resolve) -> Iterator[Finding]:
+def _network(account: Account | None, resolve: Resolve) -> Iterator[CheckResult]:
     """Whether the account's name has an address. Behind a proxy the proxy resolves it."""
     host = urlsplit(account.host).hostname if account else None
     if account is None or host is None:
@@ -72,7 +72,7 @@ def _network(account: Account | None, resolve: Resolve) -> Iterator[Finding]:
         yield bad("no-network", NETWORK, f"no network: neither {host} nor {KNOWN} has an address")
 
 
-def _identity(account: Account | None) -> Iterator[Finding]:
+def _identity(account: Account | None) -> Iterator[CheckResult]:
     if account is None:
         return
     try:
@@ -93,7 +93,7 @@ _CLAIMS = {
 }
 
 
-def _collections(parts: Worker) -> Iterator[Finding]:
+def _collections(parts: Worker) -> Iterator[CheckResult]:
     """Whether the account gives access, and has the collection that is set."""
     if parts.account is None:
         return
@@ -116,7 +116,7 @@ def _collections(parts: Worker) -> Iterator[Finding]:
         yield good(COLLECTION, parts.collection or f"the root; visible: {_listed(found)}")
 
 
-def _wrong_collection(parts: Worker, found: Sequence[Collection]) -> Finding:
+def _wrong_collection(parts: Worker, found: Sequence[Collection]) -> CheckResult:
     shown = next((each.name for each in found if each.shown == parts.collection), "")
     what = f"wrong collection: no {parts.collection} in this account; visible: {_listed(found)}"
     if shown:
@@ -128,7 +128,7 @@ def _listed(found: Sequence[Collection]) -> str:
     return ", ".join(f"{each.name} ({each.shown})" for each in found[:8]) or "none"
 
 
-def _refusal(parts: Worker, account: Account, error: CatalogRefused | CatalogUnavailable) -> Finding:
+def _refusal(parts: Worker, account: Account, error: CatalogRefused | CatalogUnavailable) -> CheckResult:
     """The finding for an account that refuses access."""
     if isinstance(error, CatalogUnavailable):
         return bad("catalog-away", ACCOUNT, f"no network: {account.host} gave no valid answer: {error}")
@@ -157,7 +157,7 @@ def _grant(parts: Worker, collection: str) -> dict[str, str]:
     }
 
 
-def _writing(parts: Worker) -> Iterator[Finding]:
+def _writing(parts: Worker) -> Iterator[CheckResult]:
     """Write, read back, remove."""
     collection = parts.collection or _root(parts)
     try:
@@ -175,7 +175,7 @@ def _writing(parts: Worker) -> Iterator[Finding]:
             yield bad("catalog-role", ROLE, "a written asset cannot be read back", **_grant(parts, collection))
 
 
-def _unwritten(parts: Worker, collection: str, error: CatalogRefused) -> Finding:
+def _unwritten(parts: Worker, collection: str, error: CatalogRefused) -> CheckResult:
     if error.status == _FORBIDDEN:
         return bad("catalog-role", ROLE, f"no role: writing is refused ({error})", **_grant(parts, collection))
     if error.status == _NO_CREDENTIALS:

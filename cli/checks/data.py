@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
-from cli.checks.findings import Finding, Places, bad, good
+from cli.checks.findings import CheckResult, Places, bad, good
 from cli.checks.types import catalog_error
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
@@ -31,7 +31,7 @@ UNKNOWN: Mapping[str, str] = {
 _BY_REFUSAL = {"AuthorizationFailure": "storage-network", "AuthorizationPermissionMismatch": "storage-role"}
 
 
-def check_storage(storage: Storage, places: Places) -> Iterator[Finding]:
+def check_storage(storage: Storage, places: Places) -> Iterator[CheckResult]:
     """Whether tables and blobs can be read."""
     try:
         storage.read(CONTROL, "doctor", "nothing")
@@ -46,7 +46,7 @@ def check_storage(storage: Storage, places: Places) -> Iterator[Finding]:
     yield good("storage", "answers, " + ("holds events" if any_event else "has no event yet"))
 
 
-def _storage_away(error: StorageUnavailable, places: Places) -> Finding:
+def _storage_away(error: StorageUnavailable, places: Places) -> CheckResult:
     if isinstance(error, StorageForbidden):
         return bad(_BY_REFUSAL.get(error.code, "storage-identity"), "storage", str(error), **{**UNKNOWN, **places})
     return bad("storage-away", "storage", str(error), **{**UNKNOWN, **places})
@@ -57,7 +57,7 @@ _REFUSED = {401: "catalog-tenant", 403: "catalog-closed"}
 CONNECTION = "catalog connection"
 
 
-def check_connection(parts: Worker, places: Places) -> Iterator[Finding]:
+def check_connection(parts: Worker, places: Places) -> Iterator[CheckResult]:
     """Whether the catalog answers a call; `doctor --catalog` checks more."""
     try:
         parts.catalog.find([_NOWHERE])
@@ -75,7 +75,7 @@ _SWEPT_BY_NOW = timedelta(minutes=20)
 """A sweep comes each minute and looks at what is ten minutes old."""
 
 
-def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
+def check_counts(storage: Storage, places: Places) -> Iterator[CheckResult]:
     """What delays events that were received."""
     try:
         found = status(storage)
@@ -90,7 +90,7 @@ def check_counts(storage: Storage, places: Places) -> Iterator[Finding]:
         yield bad("sweep-missing", "sweeper", what, **{**UNKNOWN, **places})
 
 
-def judge_counts(found: Status) -> Iterator[Finding]:
+def judge_counts(found: Status) -> Iterator[CheckResult]:
     """Findings from the counts themselves."""
     sum_up = (
         f"{found.received:,} received = {found.published:,} published + {found.skipped:,} skipped"
@@ -108,7 +108,7 @@ def judge_counts(found: Status) -> Iterator[Finding]:
 _IN_PROGRESS = "waiting events"
 
 
-def _in_progress(found: Status) -> Finding:
+def _in_progress(found: Status) -> CheckResult:
     """Whether events are in progress for too long; the others wait for their run's end or for shadow mode to end."""
     waited = datetime.now(UTC) - found.oldest_waiting if found.oldest_waiting and found.in_progress else timedelta()
     others = found.waiting - found.in_progress

@@ -11,7 +11,7 @@ Places = Mapping[str, str | tuple[str, ...]]
 """Values for the names in a command: one word each, or several."""
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """The state of a subject. `UNSEEN`: it could not be checked, so nothing is known of it."""
 
     GOOD = "good"
@@ -20,7 +20,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """The result of one check: its `subject`, and what was `found`.
 
     Unless it is good: the `code` of its rule in `cli.checks.rules`, what the rule says that it `means`, and the
@@ -28,7 +28,7 @@ class Finding:
     """
 
     subject: str
-    state: State
+    state: CheckState
     found: str
     code: str = ""
     means: str = ""
@@ -37,36 +37,36 @@ class Finding:
     @property
     def good(self) -> bool:
         """Whether it is as it should be."""
-        return self.state is State.GOOD
+        return self.state is CheckState.GOOD
 
 
-def good(subject: str, found: str) -> Finding:
+def good(subject: str, found: str) -> CheckResult:
     """A subject that is as it should be."""
-    return Finding(subject=subject, state=State.GOOD, found=found)
+    return CheckResult(subject=subject, state=CheckState.GOOD, found=found)
 
 
-def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> Finding:
+def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> CheckResult:
     """A bad subject, by the rule of this code; `places` fill the names in braces of the rule's command.
 
     A `subscription` among the places is added to the commands of `az`. Raises KeyError for a code without a rule, and
     for a name that is not filled.
     """
-    return _by_rule(State.BAD, code, subject, found, places)
+    return _by_rule(CheckState.BAD, code, subject, found, places)
 
 
-def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> Finding:
+def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> CheckResult:
     """The same for a subject that could not be checked."""
-    return _by_rule(State.UNSEEN, code, subject, found, places)
+    return _by_rule(CheckState.UNSEEN, code, subject, found, places)
 
 
-def _by_rule(state: State, code: str, subject: str, found: str, places: Places) -> Finding:
+def _by_rule(state: CheckState, code: str, subject: str, found: str, places: Places) -> CheckResult:
     rule = BY_CODE[code]
     words = {name: (value,) if isinstance(value, str) else value for name, value in places.items()}
     command = rule.command.format(**{name: shlex.join(each) for name, each in words.items()})
     subscription = places.get("subscription")
     if isinstance(subscription, str) and subscription and _takes_subscription(command):
         command += f" --subscription {shlex.quote(subscription)}"
-    return Finding(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
+    return CheckResult(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
 
 
 _WITH_SUBSCRIPTION = ("az ", "python3 -m cli.deploy ", "throughline doctor --group ")

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import CheckResult, bad, good
 from local.toolchain.java import NEEDS, JavaHome, JavaNeed, NoJavaError, find_java
 from local.toolchain.node import NodeError, NodeTools, find_node
 
@@ -16,7 +16,7 @@ def check_machine(
     python: tuple[int, int, int] = sys.version_info[:3],
     java_of: Callable[[JavaNeed], JavaHome] = find_java,
     node_of: Callable[[], NodeTools] = find_node,
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Python; with `local` also Node.js and the Java of each job, which a deployment in Azure does not need here."""
     version = ".".join(map(str, python))
     yield good("python", version) if python[:2] >= _PYTHON else bad("python-old", "python", version)

@@ -12,7 +12,7 @@ from string import Template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class DoctorRule:
     """`code` is stable: scripts may rely on it.
 
     `symptom` and `means` are texts for people. `command` is one line for a shell: names in braces, as in `{group}`, are
@@ -31,14 +31,14 @@ class Rule:
         return named.replace("{{", "{").replace("}}", "}")
 
 
-def _read(text: str) -> Mapping[str, tuple[Rule, ...]]:
+def _read(text: str) -> Mapping[str, tuple[DoctorRule, ...]]:
     """The rules of a file by section, in its order."""
     sections = tomllib.loads(text)
     commands = sections.pop("commands")
 
-    def rule(code: str, fields: Mapping[str, str]) -> Rule:
+    def rule(code: str, fields: Mapping[str, str]) -> DoctorRule:
         command = Template(fields["command"]).safe_substitute(commands)
-        return Rule(code=code, symptom=fields["symptom"], means=fields["means"], command=command)
+        return DoctorRule(code=code, symptom=fields["symptom"], means=fields["means"], command=command)
 
     return {title: tuple(rule(*each) for each in rules.items()) for title, rules in sections.items()}
 
@@ -49,7 +49,7 @@ SECTIONS = _read(Path(__file__).with_name("rules.toml").read_text(encoding="utf-
 BY_CODE = {rule.code: rule for rules in SECTIONS.values() for rule in rules}
 
 
-def as_table(rules: Iterable[Rule]) -> str:
+def as_table(rules: Iterable[DoctorRule]) -> str:
     """Rules as a table of Markdown, a row for each."""
     rows = [f"| `{each.code}` | {each.symptom} | {each.means} | `{each.shown}` |" for each in rules]
     return "\n".join(["| code | what you see | what it means | command |", "|---|---|---|---|", *rows])

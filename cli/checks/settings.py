@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import CheckResult, bad, good
 from shared.bootstrap import Worker
 from shared.errors import Misconfigured
 from shared.records.settings_record import settings_on_record
@@ -11,7 +11,7 @@ from shared.settings.reading import differing
 _SUBJECT = "settings"
 
 
-def check_settings(parts: Worker) -> Iterator[Finding]:
+def check_settings(parts: Worker) -> Iterator[CheckResult]:
     """One finding. Raises StorageUnavailable."""
     try:
         found = settings_on_record(parts.storage)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import requests
 
 from cli.checks.data import UNKNOWN
-from cli.checks.findings import Finding, Places, bad, good
+from cli.checks.findings import CheckResult, Places, bad, good
 from shared.atlas.entities import process_entity
 from shared.bootstrap import Worker
 from shared.openlineage.decoding import decode
@@ -50,7 +50,7 @@ def events(now: datetime, column: str) -> list[bytes]:
 
 def follow(
     parts: Worker, *, url: str, key: str, patience: float, places: Places, slow: float = _SLOW
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Post, and look for what comes of it for `patience` seconds; ends with the first finding that is not good.
 
     An answer after `slow` seconds is too late for a listener. `places` fill the commands of rules. Raises
@@ -100,7 +100,7 @@ class _Door:
     places: Places
     slow: float
 
-    def post(self, raw: bytes, kind: str) -> Finding:
+    def post(self, raw: bytes, kind: str) -> CheckResult:
         """Post one event, and judge the answer."""
         headers = {"Content-Type": "application/json; charset=UTF-8"}
         headers |= {"x-functions-key": self.key} if self.key else {}

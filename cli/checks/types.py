@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from cli.checks.findings import Finding, bad, good
-from shared.atlas.types import Action, TypeChange, type_changes
+from cli.checks.findings import CheckResult, bad, good
+from shared.atlas.types import TypeAction, TypeChange, type_changes
 from shared.bootstrap import Worker
 from shared.naming.names import Names
 
@@ -14,7 +14,7 @@ _REFUSED = "catalog refuses "
 _SUBJECT = "catalog types"
 
 
-def check_types(parts: Worker) -> Iterator[Finding]:
+def check_types(parts: Worker) -> Iterator[CheckResult]:
     """One finding: whether the catalog has every type that lineage needs, those of the user's rules included. None
     where the catalog has no types to ask for. Raises CatalogUnavailable and CatalogRefused.
     """
@@ -24,7 +24,7 @@ def check_types(parts: Worker) -> Iterator[Finding]:
     shown = "; ".join(in_words(each) for each in found[:_SHOWN]) + ("; …" if len(found) > _SHOWN else "")
     if not found:
         yield good(_SUBJECT, "the catalog has all types that lineage needs")
-    elif any(each.action is Action.DIFFERS for each in found):
+    elif any(each.action is TypeAction.DIFFERS for each in found):
         yield bad("types-differ", _SUBJECT, shown)
     else:
         yield bad("types-missing", _SUBJECT, shown)
@@ -43,19 +43,19 @@ def type_problem(parts: Worker, names: Names, type_name: str) -> TypeChange | No
 def in_words(change: TypeChange) -> str:
     """What is wrong with a type, and which rule of the user names it."""
     named = f", named by the rule {', '.join(change.rules)}" if change.rules else ""
-    if change.action is Action.CREATE:
+    if change.action is TypeAction.CREATE:
         return f"the catalog lacks the type {change.name}{named}"
     return f"the catalog's type {change.name}{named} {', '.join(change.what)}"
 
 
 def mend(change: TypeChange) -> str:
     """The command or the change that mends it."""
-    if change.action is Action.DIFFERS:
+    if change.action is TypeAction.DIFFERS:
         return "name another type in the rule: types of others are never changed"
     return "`throughline types apply` creates it; or correct the type in the rule"
 
 
-def catalog_error(sentence: str) -> Finding | None:
+def catalog_error(sentence: str) -> CheckResult | None:
     """The finding for one of the last errors that `status` shows; None for what is no error of the catalog."""
     if sentence.startswith(_REFUSED):
         return bad("catalog-refuses", "refused process", sentence)

@@ -16,7 +16,7 @@ from shared.events.archive_index import ArchiveMissing
 from shared.settings.reading import named
 from shared.settings.values import Settings
 
-__all__ = ["HOME", "Home", "functions_settings", "parts_of", "reported", "target"]
+__all__ = ["HOME", "Home", "functions_settings", "parts_if_any", "parts_of", "reported", "target"]
 
 Home = Annotated[
     Path,
@@ -44,6 +44,12 @@ def reported(after: str = "") -> Iterator[None]:
 def parts_of(context: typer.Context, home: Path, *, writes: bool = False) -> Worker:
     """The parts that were passed in as click's `obj`, else those of `target`."""
     return context.find_object(Worker) or target(home, writes=writes)
+
+
+def parts_if_any(context: typer.Context, home: Path) -> Worker | None:
+    """The same for a command that can do without: None where no Throughline is named or runs here."""
+    found = context.find_object(Worker)
+    return found or (target(home) if named() or running_world(home) else None)
 
 
 def target(home: Path = HOME, *, writes: bool = False) -> Worker:

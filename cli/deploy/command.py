@@ -10,9 +10,9 @@ from cli.deploy.azure_cli import AzureCli, AzureCliError
 from cli.deploy.errors import DeployError
 from cli.deploy.packaging import build, check
 from cli.deploy.progress import Progress
-from cli.deploy.receiver import ROUTE, Receiver
+from cli.deploy.receiver import ROUTE, DeployedReceiver
 from cli.deploy.target import Target, from_azd, from_azure
-from cli.deploy.waiting import Patience
+from cli.deploy.waiting import PollLimits
 from cli.deploy.worker import deploy_worker
 
 PACKAGE = "THROUGHLINE_PACKAGE"
@@ -98,8 +98,8 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
             target = from_azure(az, options.group, options.deployment)
     else:
         target = from_azd(environment)
-    patience = Patience(seconds=options.wait)
-    receiver = Receiver(az=az, target=target, patience=patience, progress=progress, probe=options.probe)
+    patience = PollLimits(seconds=options.wait)
+    receiver = DeployedReceiver(az=az, target=target, patience=patience, progress=progress, probe=options.probe)
     if options.rollback:
         receiver.roll_back()
         sys.stdout.write(

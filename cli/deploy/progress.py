@@ -11,7 +11,7 @@ _TERMINAL_SECONDS = 0.5
 _LOG_SECONDS = 30.0
 
 
-class Step:
+class DeployStep:
     """One piece of work. `detail` is shown beside it while it lasts; it may be set at any time."""
 
     def __init__(self, title: str) -> None:
@@ -32,9 +32,9 @@ class Progress:
         self.done: list[str] = []
 
     @contextmanager
-    def step(self, title: str) -> Iterator[Step]:
+    def step(self, title: str) -> Iterator[DeployStep]:
         """Show a step while the block runs, and how it ended. What the block raises goes on."""
-        step, over = Step(title), threading.Event()
+        step, over = DeployStep(title), threading.Event()
         self._write(f"{title} …" if not self._terminal else step.line(), ended=not self._terminal)
         ticker = threading.Thread(target=self._tick, args=(step, over), daemon=True)
         ticker.start()
@@ -51,7 +51,7 @@ class Progress:
             ticker.join()
             self._write(f"{title}: {outcome} ({time.monotonic() - step.began:.0f} s)", ended=True)
 
-    def _tick(self, step: Step, over: threading.Event) -> None:
+    def _tick(self, step: DeployStep, over: threading.Event) -> None:
         while not over.wait(_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
             self._write(step.line(), ended=not self._terminal)
 

@@ -18,7 +18,7 @@ from cli.deploy.azure_cli import AzureCli, AzureCliError
 from cli.deploy.errors import DeployError
 from cli.deploy.progress import Progress
 from cli.deploy.target import Target
-from cli.deploy.waiting import Patience, wait_until
+from cli.deploy.waiting import PollLimits, wait_until
 
 ROUTE = "/api/v1/lineage"
 PRODUCTION = "production"
@@ -49,12 +49,12 @@ def post_nothing(url: str, key: str) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receiver:
+class DeployedReceiver:
     """The receiver in Azure. `post` asks it; without `probe` it is deployed and swapped unasked (closed networks)."""
 
     az: AzureCli
     target: Target
-    patience: Patience
+    patience: PollLimits
     progress: Progress
     post: Post = post_nothing
     probe: bool = True

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cli.deploy.azure_cli import AzureCliError
 from cli.deploy.errors import DeployError
-from cli.deploy.progress import Step
+from cli.deploy.progress import DeployStep
 
 _HOPELESS = ("AuthorizationFailed", "LinkedAuthorizationFailed", "SubscriptionNotFound", "ResourceGroupNotFound")
 _NOT_SIGNED_IN = "az login"
@@ -14,7 +14,7 @@ _NO_PROGRAM = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class PollLimits:
     """How long to wait at most, and between two looks, in seconds."""
 
     seconds: float = 300.0
@@ -25,7 +25,7 @@ class Patience:
         time.sleep(self.pause)
 
 
-def wait_until(look: Callable[[], str], step: Step, patience: Patience, *, failed: str) -> None:
+def wait_until(look: Callable[[], str], step: DeployStep, patience: PollLimits, *, failed: str) -> None:
     """Call `look` until it returns nothing; what it returns is the reason to wait, shown as the step's detail.
 
     An error of `az` counts as not yet: a host that starts refuses its keys. Those that waiting does not mend (no

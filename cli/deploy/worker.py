@@ -7,7 +7,7 @@ from cli.deploy.packaging import ROOT
 from cli.deploy.progress import Progress
 from cli.deploy.receiver import zip_deploy
 from cli.deploy.target import Target
-from cli.deploy.waiting import Patience, wait_until
+from cli.deploy.waiting import PollLimits, wait_until
 
 EXTENSION_KEY = "blobs_extension"
 """The system key that the blob extension's webhook asks for; the host makes it when it has loaded the extension."""
@@ -16,7 +16,7 @@ _LONGEST_NAME = 64  # of a deployment
 _TRIES = 3
 
 
-def deploy_worker(az: AzureCli, target: Target, archive: Path, patience: Patience, progress: Progress) -> None:
+def deploy_worker(az: AzureCli, target: Target, archive: Path, patience: PollLimits, progress: Progress) -> None:
     """Deploy the package to the worker; with Event Grid, subscribe it. Raises AzureCliError and DeployError.
 
     Events that come while it restarts wait in storage: Event Grid repeats itself, and the sweeper settles the rest.
@@ -48,7 +48,7 @@ def _has_key(az: AzureCli, target: Target) -> bool:
     return bool(length)
 
 
-def _subscribe(az: AzureCli, target: Target, patience: Patience) -> None:
+def _subscribe(az: AzureCli, target: Target, patience: PollLimits) -> None:
     """Deploy infra/subscription.bicep. Event Grid asks the parser's webhook to answer, which may take another try."""
     for tried in range(1, _TRIES + 1):
         try:

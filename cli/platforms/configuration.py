@@ -10,7 +10,7 @@ from string import Template
 
 from cli.platforms import texts
 from cli.platforms.runtimes import Proof, Runtime, UnknownRuntimeError, runtime_of
-from cli.platforms.table import TABLE, Row
+from cli.platforms.table import TABLE, PlatformRow
 from local.spark.job import LISTENER_CLASS, listener_configuration
 from local.spark.plan_jar import JAR as PLAN_JAR
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
@@ -31,7 +31,7 @@ class PlatformError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Installation:
     """What differs from one installation to the next.
 
     `vault` and `secret` name a secret in Azure Key Vault, `scope` a secret scope of Databricks, `folder` where jar and
@@ -81,7 +81,7 @@ NEVER: Mapping[str, str] = {
 """What must not be set, and why. Each was met in the listener or in the functions host."""
 
 
-def configuration(platform: str, wanted: Wanted, *, today: date) -> Configuration:
+def configuration(platform: str, wanted: Installation, *, today: date) -> Configuration:
     """What this platform needs, as of a day. Raises PlatformError for what can't work: see each message."""
     name = f"{platform}-file" if wanted.transport == "file" else platform
     row = TABLE.get(name)
@@ -109,24 +109,24 @@ def configuration(platform: str, wanted: Wanted, *, today: date) -> Configuratio
     )
 
 
-def _check(row: Row, wanted: Wanted) -> None:
+def _check(row: PlatformRow, wanted: Installation) -> None:
     if _version(wanted.listener) < row.oldest:
         oldest = ".".join(map(str, row.oldest))
         raise PlatformError(f"Listener {wanted.listener} {row.why_oldest}: use {oldest} or later")
     if not wanted.url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
         raise PlatformError(f"The receiver's address must begin with https://, not {wanted.url!r}")
-    for each in Wanted.__slots__:
+    for each in Installation.__slots__:
         text = getattr(wanted, each)
         if each not in {"key", "output", "plan_jar"} and not _HARMLESS.fullmatch(text):
             raise PlatformError(f"{each} holds a character that a script would not take as it is: {text!r}")
 
 
-def _words(name: str, row: Row, wanted: Wanted, runtime: Runtime) -> Mapping[str, str]:
+def _words(name: str, row: PlatformRow, wanted: Installation, runtime: Runtime) -> Mapping[str, str]:
     def file(each: str) -> str:
         return quote(str(Path(wanted.output) / each))
 
     return {
-        **{each: getattr(wanted, each) for each in Wanted.__slots__},
+        **{each: getattr(wanted, each) for each in Installation.__slots__},
         "url": wanted.url.rstrip("/"),
         "folder": (wanted.folder or row.folder).rstrip("/"),
         "scala": runtime.scala,
@@ -146,7 +146,7 @@ def as_text(properties: Mapping[str, str]) -> str:
     return "".join(f"{name} {value}\n" for name, value in properties.items())
 
 
-def _properties(row: Row, wanted: Wanted, runtime: Runtime, words: Mapping[str, str]) -> dict[str, str]:
+def _properties(row: PlatformRow, wanted: Installation, runtime: Runtime, words: Mapping[str, str]) -> dict[str, str]:
     key = Template(row.key).substitute(words) if row.key else None
     found = listener_configuration(
         wanted.url,

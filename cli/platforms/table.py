@@ -10,7 +10,7 @@ DATABRICKS_LISTENER = "com.databricks.backend.daemon.driver.DBCEventLoggingListe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PlatformRow:
     """The configuration of one platform. `key` stands for the key in the properties, None where the platform can't look
     it up; `beside` are listeners of its own that have to be named beside ours; `captured` are Spark's properties that
     name workspace and job, which the listener passes on when it is asked; `oldest` is the first listener that will do.
@@ -36,14 +36,14 @@ _SECRET = "{{secrets/$scope/$secret}}"  # noqa: S105 - where it is, not what it 
 _OF_DATABRICKS = ("spark.databricks.workspaceUrl",)
 _OF_FABRIC = ("trident.artifact.id", "trident.artifact.name", "trident.artifact.type", "trident.artifact.workspace.id")
 
-TABLE: Mapping[str, Row] = {
-    "local": Row(
+TABLE: Mapping[str, PlatformRow] = {
+    "local": PlatformRow(
         place="spark-submit --properties-file $file, or the session's builder",
         key="$key",
         packages=True,
         steps=("Start the world (make up), run your job with these properties", texts.SEE),
     ),
-    "synapse": Row(
+    "synapse": PlatformRow(
         place="Synapse Studio, Manage, Apache Spark configurations: a configuration, chosen by the pool",
         captured=("spark.synapse.context.notebookname", "spark.synapse.workspace.name"),
         steps=(
@@ -55,7 +55,7 @@ TABLE: Mapping[str, Row] = {
             texts.SEE,
         ),
     ),
-    "databricks": Row(
+    "databricks": PlatformRow(
         place=_CLUSTER,
         key=_SECRET,
         folder="/Workspace/Shared/throughline",
@@ -73,7 +73,7 @@ TABLE: Mapping[str, Row] = {
             texts.SEE,
         ),
     ),
-    "databricks-uc": Row(
+    "databricks-uc": PlatformRow(
         place=_CLUSTER,
         key=_SECRET,
         folder="/Volumes/main/default/throughline",
@@ -94,7 +94,7 @@ TABLE: Mapping[str, Row] = {
             texts.SEE,
         ),
     ),
-    "fabric": Row(
+    "fabric": PlatformRow(
         place=_ENVIRONMENT,
         captured=_OF_FABRIC,
         steps=(
@@ -107,7 +107,7 @@ TABLE: Mapping[str, Row] = {
             texts.SEE,
         ),
     ),
-    "fabric-file": Row(
+    "fabric-file": PlatformRow(
         place=_ENVIRONMENT,
         folder="/lakehouse/default/Files/openlineage",
         captured=_OF_FABRIC,

@@ -23,14 +23,14 @@ class UnreadableFileError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class EventFound:
     """The bytes of one event, and where they were (`file:line`, or `file[index]` in an array)."""
 
     place: str
     raw: bytes
 
 
-def events_in(path: Path) -> Iterator[Found]:
+def events_in(path: Path) -> Iterator[EventFound]:
     """All events of a file (`-`: standard input), undecoded and in order. Raises UnreadableFileError."""
     name = "<stdin>" if str(path) == "-" else str(path)
     try:
@@ -48,7 +48,7 @@ def _open(path: Path, open_files: contextlib.ExitStack) -> BinaryIO:
     return cast("BinaryIO", open_files.enter_context(gzip.open(buffered)))
 
 
-def _split(stream: BinaryIO, name: str) -> Iterator[Found]:
+def _split(stream: BinaryIO, name: str) -> Iterator[EventFound]:
     """JSON lines are read line by line, so that a file may be larger than memory; other forms are read whole."""
     lines = ((number, line.removeprefix(_BYTE_ORDER_MARK).strip()) for number, line in enumerate(stream, start=1))
     for number, line in lines:
@@ -58,11 +58,11 @@ def _split(stream: BinaryIO, name: str) -> Iterator[Found]:
             rest = b"\n".join([line, *(each for _, each in lines)])
             yield from _whole(rest, name, number)
             return
-        yield Found(place=f"{name}:{number}", raw=line)
+        yield EventFound(place=f"{name}:{number}", raw=line)
         break
     for number, line in lines:
         if line:
-            yield Found(place=f"{name}:{number}", raw=line)
+            yield EventFound(place=f"{name}:{number}", raw=line)
 
 
 def _is_whole(line: bytes) -> bool:
@@ -73,7 +73,7 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _whole(text: bytes, name: str, line: int) -> Iterator[Found]:
+def _whole(text: bytes, name: str, line: int) -> Iterator[EventFound]:
     if text.startswith(b"["):
         try:
             array = _as_array(text)
@@ -81,13 +81,13 @@ def _whole(text: bytes, name: str, line: int) -> Iterator[Found]:
             array = None
         if array is not None:
             for index, raw in enumerate(array):
-                yield Found(place=f"{name}[{index}]", raw=bytes(raw))
+                yield EventFound(place=f"{name}[{index}]", raw=bytes(raw))
             return
     if _is_whole(text):
-        yield Found(place=name, raw=text)
+        yield EventFound(place=name, raw=text)
         return
     for number, each in enumerate(
         text.split(b"\n"), start=line
     ):  # broken somewhere: each line is reported by its number
         if each:
-            yield Found(place=f"{name}:{number}", raw=each)
+            yield EventFound(place=f"{name}:{number}", raw=each)

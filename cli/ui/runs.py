@@ -8,7 +8,7 @@ import typer
 
 from cli.ui.console import fail
 from cli.ui.suggestion import suggestion
-from shared.events.stored_runs import Wanted, stored_runs
+from shared.events.stored_runs import RunFilter, stored_runs
 from shared.openlineage.decoding import run_id_of
 from shared.reporting.status import By, status
 from shared.storage.port import Storage
@@ -40,8 +40,8 @@ def wanted_run(text: str) -> str:
 def known_run(storage: Storage, text: str) -> None:
     """End the command where no event of this run (its id as it was given) is stored."""
     run_id = wanted_run(text)
-    if next(stored_runs(storage, Wanted(run_id=run_id)), None) is None:
-        alike = {each.run_id for each in stored_runs(storage, Wanted()) if each.run_id[:_ALIKE] == run_id[:_ALIKE]}
+    if next(stored_runs(storage, RunFilter(run_id=run_id)), None) is None:
+        alike = {each.run_id for each in stored_runs(storage, RunFilter()) if each.run_id[:_ALIKE] == run_id[:_ALIKE]}
         ignored = (
             f"`throughline events --ignored --run {shlex.quote(text)}` shows whether the receiver ignored its events"
         )

@@ -17,25 +17,29 @@ _PIECES = re.compile(r"[^/._\-:@\s]*[/._\-:@\s]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TableColumn:
     """A column: numbers are set at the right and never folded; text is folded to what space is left."""
 
     title: str
     number: bool = False
 
 
-def text_column(title: str) -> Column:
+def text_column(title: str) -> TableColumn:
     """A column of names or sentences."""
-    return Column(title=title)
+    return TableColumn(title=title)
 
 
-def number_column(title: str) -> Column:
+def number_column(title: str) -> TableColumn:
     """A column of numbers."""
-    return Column(title=title, number=True)
+    return TableColumn(title=title, number=True)
 
 
 def print_table(
-    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, notes: Sequence[Sequence[str]] = (), wide: bool = False
+    columns: Sequence[TableColumn],
+    rows: Sequence[Sequence[str]],
+    *,
+    notes: Sequence[Sequence[str]] = (),
+    wide: bool = False,
 ) -> None:
     """Print rows below their titles; with `wide` each on one line. `notes` are lines to print below each row."""
     cells = [[each.title for each in columns], *rows]
@@ -56,7 +60,7 @@ def print_table(
                 out.print(Text(" " * INDENT + piece, style="dim"))
 
 
-def _fitted(columns: Sequence[Column], cells: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:
+def _fitted(columns: Sequence[TableColumn], cells: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:
     """Widths that fit: titles of numbers are folded between words, then the widest text gives way, one by one."""
     words = [max(map(len, column.title.split()), default=0) for column in columns]
     bodies = [max((len(row[index]) for row in cells[1:]), default=0) for index in range(len(columns))]

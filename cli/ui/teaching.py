@@ -59,7 +59,7 @@ class Command(TyperCommand):
         return _without_types(super().get_params(ctx))
 
 
-class Group(TyperGroup):
+class TeachingGroup(TyperGroup):
     """A group of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -67,12 +67,12 @@ class Group(TyperGroup):
         return _without_types(super().get_params(ctx))
 
 
-class App(typer.Typer):
+class TeachingApp(typer.Typer):
     """A typer application with such commands."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(
-            cls=Group, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, **more
+            cls=TeachingGroup, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, **more
         )
 
     def add(self, name: str, function: Callable[..., None], *, panel: str | None = None) -> None:

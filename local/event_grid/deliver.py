@@ -18,11 +18,11 @@ from typing import Any, Self
 import urllib3
 
 from local.event_grid.subscriptions import Subscription
-from local.event_grid.watch import Watch
+from local.event_grid.watch import BlobWatch
 from local.event_grid.weather import Weather
 from local.host.blobs.stored import Listed
 from local.host.http.webhook import EVENT_TYPE, PATH
-from local.host.storage import Storage, StorageError
+from local.host.storage import HostStorage, StorageError
 
 _LOG = logging.getLogger("throughline.world")
 _POSTS_AT_ONCE = 4
@@ -68,7 +68,7 @@ class EventGrid:
         self.posts: Counter[str] = Counter()
         """How many posts were answered by a 2xx, and how many by something else or not at all."""
         self._connection = connection
-        self._storage: Storage
+        self._storage: HostStorage
         self._url, self._key = url, key
         self._subscriptions, self._note, self._poll, self._delay = subscriptions, note, poll, delay
         self._weather = weather
@@ -98,9 +98,9 @@ class EventGrid:
         self._thread.join()
 
     def _run(self) -> None:
-        self._storage = Storage(self._connection, self.calls)
+        self._storage = HostStorage(self._connection, self.calls)
         since = self._since()
-        watches = [(each, Watch(self._storage, each.pattern, since)) for each in self._subscriptions]
+        watches = [(each, BlobWatch(self._storage, each.pattern, since)) for each in self._subscriptions]
         with ThreadPoolExecutor(_POSTS_AT_ONCE, "event grid") as threads:
             look_at = 0.0
             while not self._stopping.is_set():
@@ -114,7 +114,7 @@ class EventGrid:
                     self._under_way[threads.submit(self._post, delivery)] = delivery
                 self._stopping.wait(0.005 if self._under_way else max(0.0, min(look_at - now, 0.05)))
 
-    def _look(self, watches: list[tuple[Subscription, Watch]]) -> None:
+    def _look(self, watches: list[tuple[Subscription, BlobWatch]]) -> None:
         begun = datetime.now(UTC)
         try:
             found = [(each, blob) for each, watch in watches for blob in self._weather.shuffled(watch.look())]

@@ -6,19 +6,19 @@ from datetime import datetime
 
 from local.host.blobs.pattern import Pattern
 from local.host.blobs.stored import Listed
-from local.host.storage import Storage
+from local.host.storage import HostStorage
 
 _SCAN_PAUSE = 9  # after a listing of t seconds at least 9 t pass until the next whole one: Azurite does nothing else
 _OVERLAP = 250  # names before the last one seen that every look takes in
 
 
-class Watch:
+class BlobWatch:
     """The blobs of a path. Names of events mostly grow with time, so where listing all of them takes long, most looks
     list only what comes last in order of names, if the storage can begin at a name. `since` leaves out what is older
     at the first look.
     """
 
-    def __init__(self, storage: Storage, pattern: Pattern, since: datetime | None) -> None:
+    def __init__(self, storage: HostStorage, pattern: Pattern, since: datetime | None) -> None:
         self._storage, self._pattern, self._since = storage, pattern, since
         self._seen: dict[str, str] = {}
         self._next_full = 0.0

@@ -14,7 +14,7 @@ from local.host import logs, runtime
 from local.host.blobs.delivery import DELIVERIES
 from local.host.index import read_host_json
 from local.host.settings import AppError, load_local_settings
-from local.host.worker.client import Patience, Worker
+from local.host.worker.client import WorkerLimits, WorkerProcess
 from local.process.listening import PortError, listen
 
 
@@ -64,10 +64,10 @@ async def _run(options: argparse.Namespace) -> bool:
     load_local_settings(root)
     config = read_host_json(root)
     logs.set_up(level=config.log_level, verbose=options.verbose)
-    worker = Worker(Patience(timeout=config.timeout, pause=options.restart))
+    worker = WorkerProcess(WorkerLimits(timeout=config.timeout, pause=options.restart))
     # Imported only now: while they are, the worker process starts.
     from local.host.blobs.triggers import Pace  # noqa: PLC0415
-    from local.host.serve import Host, Options  # noqa: PLC0415
+    from local.host.serve import AppHost, Options  # noqa: PLC0415
 
     pace = Pace(
         delivery=options.delivery,
@@ -85,7 +85,7 @@ async def _run(options: argparse.Namespace) -> bool:
         keys=options.keys,
         pace=pace,
     )
-    host = Host(how, config, worker)
+    host = AppHost(how, config, worker)
     await host.load()
     sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}\n")
     sys.stdout.flush()

@@ -23,9 +23,9 @@ from local.host.http.server import Web
 from local.host.index import Function, HostConfig, read_functions
 from local.host.logs import logger
 from local.host.settings import connection_string
-from local.host.storage import Storage
+from local.host.storage import HostStorage
 from local.host.timers import Monitor, Timer
-from local.host.worker.client import Worker, WorkerDeadError
+from local.host.worker.client import WorkerDeadError, WorkerProcess
 from local.host.worker.messages import Load
 
 _KEEP_ALIVE_SECONDS = 75  # longer than the pools of the usual clients keep a connection
@@ -53,10 +53,10 @@ class _Server(uvicorn.Server):
         yield
 
 
-class Host:
+class AppHost:
     """One app: call `load` (AppError says what is wrong with it), then `serve`. `worker` is where its functions run."""
 
-    def __init__(self, options: Options, config: HostConfig, worker: Worker) -> None:
+    def __init__(self, options: Options, config: HostConfig, worker: WorkerProcess) -> None:
         self._options, self._config, self._worker = options, config, worker
         self._begun = time.monotonic()
         self._host_id = _host_id(options.root)
@@ -175,7 +175,7 @@ class Host:
     def _monitor(self, function: Function) -> Monitor | None:
         """What remembers a timer's times; None without storage."""
         try:
-            own = Storage(connection_string("AzureWebJobsStorage"), Counter())
+            own = HostStorage(connection_string("AzureWebJobsStorage"), Counter())
         except KeyError:
             return None
         return Monitor(own, self._host_id, function)

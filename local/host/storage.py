@@ -19,7 +19,7 @@ from xml.etree import ElementTree as ET
 
 import urllib3
 
-from local.host.blobs.stored import META, Blob, Listed, Message
+from local.host.blobs.stored import META, Blob, Listed, QueueMessage
 
 VERSION = "2021-12-02"
 _DEVELOPMENT = (
@@ -43,7 +43,7 @@ class StorageRefusedError(StorageError):
     """Storage answered 401 or 403: trying again is of no use."""
 
 
-class Storage:
+class HostStorage:
     """The blobs and queues of one account, named by a connection string with a key. Safe to use from threads."""
 
     def __init__(self, connection_string: str, calls: Counter[str]) -> None:
@@ -187,12 +187,12 @@ class Storage:
         body = f"<QueueMessage><MessageText>{text}</MessageText></QueueMessage>".encode()
         self._call("put message", "POST", f"{self._queues}/{queue}/messages", {"messagettl": "-1"}, body=body)
 
-    def get_messages(self, queue: str, count: int, visibility: int) -> list[Message]:
+    def get_messages(self, queue: str, count: int, visibility: int) -> list[QueueMessage]:
         """Take up to `count` (at most 32) messages for so many seconds."""
         query = {"numofmessages": str(count), "visibilitytimeout": str(visibility)}
         answer = self._call("get messages", "GET", f"{self._queues}/{queue}/messages", query)
         return [
-            Message(
+            QueueMessage(
                 id=message.findtext("MessageId", ""),
                 receipt=message.findtext("PopReceipt", ""),
                 text=message.findtext("MessageText", ""),
@@ -201,7 +201,7 @@ class Storage:
             for message in ET.fromstring(answer.data).iterfind("QueueMessage")  # noqa: S314 -- from our own storage
         ]
 
-    def hold_message(self, queue: str, message: Message, seconds: int) -> str | None:
+    def hold_message(self, queue: str, message: QueueMessage, seconds: int) -> str | None:
         """Hide a message for so many seconds from now and return its new receipt; None when it is not ours any more."""
         query = {"popreceipt": message.receipt, "visibilitytimeout": str(seconds)}
         body = f"<QueueMessage><MessageText>{message.text}</MessageText></QueueMessage>".encode()
@@ -210,7 +210,7 @@ class Storage:
         )
         return answer.headers.get("x-ms-popreceipt")
 
-    def delete_message(self, queue: str, message: Message) -> bool:
+    def delete_message(self, queue: str, message: QueueMessage) -> bool:
         """Delete a message; False when it is not ours any more."""
         query = {"popreceipt": message.receipt}
         answer = self._call(
@@ -222,7 +222,7 @@ class Storage:
         """Where a blob is, without any key."""
         return f"{self._blobs}/{container}/{quote(name, safe='/')}"
 
-    def _message_url(self, queue: str, message: Message) -> str:
+    def _message_url(self, queue: str, message: QueueMessage) -> str:
         return f"{self._queues}/{queue}/messages/{message.id}"
 
     def _call(

@@ -16,8 +16,8 @@ from local.host.blobs.pattern import RECEIPTS
 from local.host.index import Function
 from local.host.logs import logger
 from local.host.settings import AppError
-from local.host.storage import Storage, StorageError
-from local.host.worker.client import Worker
+from local.host.storage import HostStorage, StorageError
+from local.host.worker.client import WorkerProcess
 from local.host.worker.messages import Datum
 
 _SPAN = re.compile(r"(?:(?P<days>\d+)\.)?(?P<hours>\d+):(?P<minutes>\d+):(?P<seconds>\d+)")
@@ -52,7 +52,7 @@ def _steps(start: datetime, step: timedelta) -> Iterator[datetime]:
 class Monitor:
     """When a timer was due last and is due next, kept in `own` as `azure-webjobs-hosts/timers/…/status`."""
 
-    def __init__(self, own: Storage, host_id: str, function: Function) -> None:
+    def __init__(self, own: HostStorage, host_id: str, function: Function) -> None:
         self._own = own
         self._blob = f"timers/{host_id}/{function.id}/status"
 
@@ -78,7 +78,7 @@ class Monitor:
 class Timer:
     """One timer function; its invocations never overlap, and what falls into a long one is left out."""
 
-    def __init__(self, function: Function, worker: Worker, monitor: Monitor | None) -> None:
+    def __init__(self, function: Function, worker: WorkerProcess, monitor: Monitor | None) -> None:
         self._function, self._worker = function, worker
         self._schedule: str = function.trigger.data["schedule"]
         self._running: asyncio.Task[None] | None = None

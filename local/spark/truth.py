@@ -46,7 +46,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listener:
+class ListenerVersion:
     """How much a version of the listener tells: whether it has INDIRECT edges at all, and masks."""
 
     indirect: bool
@@ -96,7 +96,7 @@ class Truth:
                 _add(processes, gap)
         return cls(processes=tuple(processes.values()))
 
-    def as_told_by(self, listener: Listener) -> "Truth":
+    def as_told_by(self, listener: ListenerVersion) -> "Truth":
         """What is left of the truth when this version of the listener tells it."""
         return Truth(processes=tuple(replace(each, edges=listener.tells(each.edges)) for each in self.processes))
 

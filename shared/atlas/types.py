@@ -40,7 +40,7 @@ _ASSETS: dict[str, str] = {
 """Attributes beside those of every data set, by type; `!` marks those that it demands."""
 
 
-class Action(StrEnum):
+class TypeAction(StrEnum):
     """The action for a type. `differs`: the catalog has another type of this name that cannot hold our values; it is
     not changed.
     """
@@ -58,7 +58,7 @@ class TypeChange:
 
     name: str
     category: str
-    action: Action
+    action: TypeAction
     what: tuple[str, ...] = ()
     definition: Json | None = None
     rules: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ def _change(wanted: Json, known: Mapping[str, Mapping[str, Any]]) -> TypeChange 
     name, category = wanted["name"], wanted["category"]
     there = known.get(name)
     if there is None:
-        return TypeChange(name=name, category=category, action=Action.CREATE, definition=wanted)
+        return TypeChange(name=name, category=category, action=TypeAction.CREATE, definition=wanted)
     problems = _problems(wanted, there, known)
     missing = [each for each in wanted["attributeDefs"] if each["name"] not in _attributes(name, known)]
     ours = there.get("serviceType") == SERVICE
@@ -176,14 +176,14 @@ def _change(wanted: Json, known: Mapping[str, Mapping[str, Any]]) -> TypeChange 
         return TypeChange(
             name=name,
             category=category,
-            action=Action.UPDATE,
+            action=TypeAction.UPDATE,
             what=tuple(f"gets {each['name']}" for each in missing),
             definition={**there, "attributeDefs": [*(there.get("attributeDefs") or ()), *optional]},
         )
     problems += [f"has no {each['name']}" for each in missing]
     if not problems:
         return None
-    return TypeChange(name=name, category=category, action=Action.DIFFERS, what=tuple(problems))
+    return TypeChange(name=name, category=category, action=TypeAction.DIFFERS, what=tuple(problems))
 
 
 def _problems(wanted: Json, there: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -125,12 +125,12 @@ def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes,
     it had been archived.
     """
 
-    def told(item: Item) -> Iterator[str]:
+    def blobs_of(item: Item) -> Iterator[str]:
         partition = partition_of(item.folder, ignored=item.ignored)
         return (blob for archived in archived_of(storage, partition) for blob in archived.blobs)
 
     first_of_each = {item.folder: item for item in batch.items}.values()
-    there = {blob for blobs in calls.each(lambda item: tuple(told(item)), first_of_each) for blob in blobs}
+    there = {blob for blobs in calls.each(lambda item: tuple(blobs_of(item)), first_of_each) for blob in blobs}
     found = calls.each(lambda item: _line(storage, item), (item for item in batch.items if item.blob not in there))
     lines = (line for line in found if line)  # another worker archived the missing ones
     file = b"".join(member_of(group) for _, group in groupby(lines, key=lambda line: line.blob.rpartition("/")[0]))

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from shared.errors import GivenUp, Quarantined, Refused
 from shared.events.archive_index import job_in_archive
 from shared.secrets import text_without_secrets
-from shared.storage.compare_and_swap import Place, Swapped, compare_and_swap
+from shared.storage.compare_and_swap import RowAddress, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
 from shared.telemetry.kinds import LETTER
@@ -156,7 +156,7 @@ def _counted(known: DeadLetter, now: DeadLetter) -> DeadLetter:
 def _change(
     storage: Storage, digest: str, change: Callable[[DeadLetter | None], DeadLetter | None]
 ) -> Swapped[DeadLetter]:
-    place = Place(DEAD_LETTERS, _PARTITION, digest)
+    place = RowAddress(DEAD_LETTERS, _PARTITION, digest)
     return compare_and_swap(storage, place, change, decode=DeadLetter.of, encode=DeadLetter.row)
 
 

@@ -58,7 +58,7 @@ def prefixes(since: datetime | None, before: datetime | None) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RunFilter:
     """Which runs: those with an event at or after `since` and before `before` (both in UTC), of a job whose name
     matches the glob `job`, or this one run.
     """
@@ -96,7 +96,7 @@ def hour_of(folder: str) -> datetime:
     return datetime.strptime(folder[: len("2026/11/21/13")], "%Y/%m/%d/%H").replace(tzinfo=UTC)
 
 
-def stored_runs(storage: Storage, wanted: Wanted, *, after: str = "") -> Iterator[StoredRun]:
+def stored_runs(storage: Storage, wanted: RunFilter, *, after: str = "") -> Iterator[StoredRun]:
     """The runs that are wanted as far as the names of blobs tell (not the job), from behind the folder `after`.
 
     A run comes once for each hour in which it has events. What has a foreign name is passed over.
@@ -161,7 +161,7 @@ def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
         yield from sorted(line.blob for member in members for line in member.lines if line.blob.startswith(prefix))
 
 
-def _prefixes(storage: Storage, wanted: Wanted, since: datetime | None) -> Iterable[str]:
+def _prefixes(storage: Storage, wanted: RunFilter, since: datetime | None) -> Iterable[str]:
     """Where to look: in the folders that its rows tell for one run, if there are any."""
     places = noted(storage, wanted.run_id).events if wanted.run_id else ()
     return sorted({_folder(place) for place in places}) or prefixes(since, wanted.before)

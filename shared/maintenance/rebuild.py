@@ -22,7 +22,7 @@ from functools import partial
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import Quarantined
 from shared.events.archive_index import CLOSED, members_in
-from shared.events.stored_runs import Wanted, noted, stored_runs
+from shared.events.stored_runs import RunFilter, noted, stored_runs
 from shared.maintenance.rebuild_records import expired_runs, record_blob, record_member
 from shared.maintenance.replay import process_stored
 from shared.naming.names import BUILT_IN, Names
@@ -50,7 +50,7 @@ _LEASE_SECONDS = 60
 _WHY = "the tables are being rebuilt: `throughline rebuild --resume` continues"
 
 
-class Stage(StrEnum):
+class RebuildStage(StrEnum):
     """What is done, in this order."""
 
     WIPE = "deleting rows"
@@ -59,7 +59,7 @@ class Stage(StrEnum):
     PROCESS = "processing runs"
 
 
-_STAGES = tuple(Stage)
+_STAGES = tuple(RebuildStage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Rebuild:
     """The position of a rebuild that began at `began`: all in its `stage` up to the name `after` is done."""
 
     began: datetime
-    stage: Stage = Stage.WIPE
+    stage: RebuildStage = RebuildStage.WIPE
     after: str = ""
 
     @property
@@ -88,7 +88,7 @@ def last_rebuild(storage: Storage) -> Rebuild | None:
 class Rebuilt:
     """One step that was done: a row deleted, a file or blob read, a run processed."""
 
-    stage: Stage
+    stage: RebuildStage
     name: str
 
 
@@ -206,7 +206,7 @@ def _read_events(storage: Storage, here: Rebuild, options: _Options) -> Iterator
 
 def _process_runs(storage: Storage, here: Rebuild, options: _Options) -> Iterator[str]:
     """Process all runs but those that wait for their end: that, or the sweeper, will."""
-    for run in stored_runs(storage, Wanted(), after=here.after):
+    for run in stored_runs(storage, RunFilter(), after=here.after):
         _process_run(storage, run.run_id, here.generation, options.names)
         yield run.folder
 
@@ -227,11 +227,11 @@ def _process_run(storage: Storage, run_id: str, generation: int, names: Names) -
         process_stored(storage, run_id, state, events, names)
 
 
-_DO: dict[Stage, Callable[[Storage, Rebuild, _Options], Iterator[str]]] = {
-    Stage.WIPE: _wipe,
-    Stage.ARCHIVE: _read_archive,
-    Stage.EVENTS: _read_events,
-    Stage.PROCESS: _process_runs,
+_DO: dict[RebuildStage, Callable[[Storage, Rebuild, _Options], Iterator[str]]] = {
+    RebuildStage.WIPE: _wipe,
+    RebuildStage.ARCHIVE: _read_archive,
+    RebuildStage.EVENTS: _read_events,
+    RebuildStage.PROCESS: _process_runs,
 }
 
 

@@ -16,7 +16,7 @@ from shared.catalog.port import Catalog
 from shared.errors import Refused, StorageUnavailable, WriteConflict
 from shared.events.archive_index import is_stored, stored_packed
 from shared.events.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, let_go
-from shared.events.stored_runs import Noted, StoredRun, Wanted, note_events, noted, stored_runs
+from shared.events.stored_runs import Noted, RunFilter, StoredRun, note_events, noted, stored_runs
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import END_STRENGTH, stronger_end
@@ -64,7 +64,7 @@ class ReplayedRun:
 class ReplayPosition:
     """The position of a replay of the `wanted` runs: all folders up to `after` are done."""
 
-    wanted: Wanted
+    wanted: RunFilter
     after: str = ""
 
 
@@ -105,7 +105,7 @@ def replay(
     _CHECKPOINT.clear(storage, etag)  # unless another replay has begun since
 
 
-def letters_within(wanted: Wanted) -> Callable[[DeadLetter], bool]:
+def letters_within(wanted: RunFilter) -> Callable[[DeadLetter], bool]:
     """A filter for the dead letters of wanted runs. A foreign blob name has neither time nor run."""
 
     def within(letter: DeadLetter) -> bool:
@@ -123,7 +123,7 @@ def plan(storage: Storage, begin: ReplayPosition) -> Iterator[ReplayedRun]:
         yield ReplayedRun(run=run, outcome=_planned(storage, run, begin.wanted, noted(storage, run.run_id)))
 
 
-def _planned(storage: Storage, run: StoredRun, wanted: Wanted, known: Noted) -> ReplayOutcome:
+def _planned(storage: Storage, run: StoredRun, wanted: RunFilter, known: Noted) -> ReplayOutcome:
     jobs = known.jobs or _jobs_of(storage, run) if wanted.job else ()
     if wanted.job and not any(wanted.fits(job) for job in jobs):
         return ReplayOutcome.OTHER_JOB
@@ -139,7 +139,7 @@ def _planned(storage: Storage, run: StoredRun, wanted: Wanted, known: Noted) -> 
     return ReplayOutcome.PROCESSED if ends or state else ReplayOutcome.WAITING
 
 
-def _replay_run(storage: Storage, run: StoredRun, wanted: Wanted, names: Names) -> ReplayOutcome:
+def _replay_run(storage: Storage, run: StoredRun, wanted: RunFilter, names: Names) -> ReplayOutcome:
     known = noted(storage, run.run_id)
     outcome = _planned(storage, run, wanted, known)
     if outcome is not ReplayOutcome.OTHER_JOB:

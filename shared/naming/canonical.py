@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from shared.naming.rules.identity import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.naming.rules.normalization import authority_folded
-from shared.naming.rules.store import Store, families_by_scheme
+from shared.naming.rules.store import StoreFamily, families_by_scheme
 from shared.naming.stores import STORES
 from shared.secrets import address_without_secrets, without_secrets
 
@@ -31,12 +31,12 @@ def canonical(namespace: str, name: str, environment: RunEnvironment = NO_ENVIRO
     return _remembered(namespace, name)
 
 
-def store_of(namespace: str) -> tuple[Store | None, str]:
+def store_of(namespace: str) -> tuple[StoreFamily | None, str]:
     """A namespace's store family (None for an unknown scheme), and the part after the scheme."""
     return _known_store(namespace) if len(namespace) <= _SHORT else _store_of(namespace)
 
 
-def _store_of(namespace: str) -> tuple[Store | None, str]:
+def _store_of(namespace: str) -> tuple[StoreFamily | None, str]:
     scheme, rest = _split(namespace)
     lowered = rest.lower()
     for store in _BY_SCHEME.get(scheme, ()):

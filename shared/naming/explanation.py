@@ -18,7 +18,7 @@ _ALTERNATE = "alternative name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class NamingExplanation:
     """A data set's identity and names, with one sentence for each step. `noise`: it never becomes an asset."""
 
     identity: Identity
@@ -34,12 +34,12 @@ def explain(
     symlinks: Iterable[tuple[str, str]] = (),
     environment: RunEnvironment = NO_ENVIRONMENT,
     names: Names = BUILT_IN,
-) -> Explanation:
+) -> NamingExplanation:
     """Explain the name of a data set with this OpenLineage namespace, name and symlinks (namespace, name)."""
     links = tuple(symlinks)
     identity = canonical(namespace, name, environment)
     naming = names.name(identity, links, environment)
-    return Explanation(
+    return NamingExplanation(
         identity=identity,
         naming=naming,
         why=(

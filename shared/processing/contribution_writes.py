@@ -8,7 +8,7 @@ from shared.openlineage.run import MergedRun
 from shared.records.application.process_index import note_process_ref
 from shared.records.run_state import ContentKey, ContributionRecord, RunState, contribution_key
 from shared.records.versioned_entry import VersionedEntry
-from shared.storage.compare_and_swap import Place, compare_and_swap
+from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Storage
 from shared.storage_layout import CONTRIBUTIONS, RUNS
 
@@ -59,7 +59,7 @@ def _change(
         note_process_ref(storage, application_run, content)
     compare_and_swap(
         storage,
-        Place(CONTRIBUTIONS, process, contribution_key(application_run, digest)),
+        RowAddress(CONTRIBUTIONS, process, contribution_key(application_run, digest)),
         lambda known: (known or fresh).with_supporter(run.run_id, supporter, content),
         decode=lambda row: ContributionRecord.of(row, storage),
         encode=lambda record: record.row(storage),

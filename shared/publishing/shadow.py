@@ -23,7 +23,7 @@ from shared.storage.port import Row, Storage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, SHADOW
 
 
-class Action(StrEnum):
+class ShadowAction(StrEnum):
     """What would be done."""
 
     WRITE = "write"
@@ -37,7 +37,7 @@ class HeldBack:
     the catalog lacked at that time.
     """
 
-    action: Action
+    action: ShadowAction
     qualified_name: str
     creates: tuple[AssetKey, ...] = ()
 
@@ -83,14 +83,14 @@ def rehearse(storage: Storage, catalog: Catalog, options: PublishOptions, batch:
         creates = {key for key in keys if not found[key].guid}
         if plan.entity:
             what = HeldBack(
-                action=Action.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates))
+                action=ShadowAction.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates))
             )
         elif plan.entry.state is Written.NOTHING:
             dequeue(storage, plan.dirty, plan.revisit)
             held -= 1
             continue
         else:
-            what = HeldBack(action=Action.REMOVE, qualified_name=plan.entry.qualified_name)
+            what = HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name)
         _hold(storage, plan.dirty.process, what)
         dequeue(storage, plan.dirty, plan.revisit)
     return held + len(plans)
@@ -102,7 +102,7 @@ def _rehearse_state(
     entity = described(storage, dirty, options, reading)
     ours = entity and catalog.placeholders([entity.key])
     if entity and ours:
-        _hold(storage, dirty.process, HeldBack(action=Action.DESCRIBE, qualified_name=entity.qualified_name))
+        _hold(storage, dirty.process, HeldBack(action=ShadowAction.DESCRIBE, qualified_name=entity.qualified_name))
     dequeue(storage, dirty)
     return bool(ours)
 
@@ -121,10 +121,10 @@ def held_back(storage: Storage) -> Iterator[tuple[str, HeldBack]]:
 def counted(held: Sequence[HeldBack]) -> Shadow:
     """Count what is held back; an asset that several processes need is created once."""
     return Shadow(
-        writes=sum(each.action is Action.WRITE for each in held),
+        writes=sum(each.action is ShadowAction.WRITE for each in held),
         creates=len({key for each in held for key in each.creates}),
-        removes=sum(each.action is Action.REMOVE for each in held),
-        describes=sum(each.action is Action.DESCRIBE for each in held),
+        removes=sum(each.action is ShadowAction.REMOVE for each in held),
+        describes=sum(each.action is ShadowAction.DESCRIBE for each in held),
     )
 
 

@@ -73,7 +73,7 @@ def one_of(found: Iterable[Dataset], text: str) -> Dataset:
             return fits[0]
         if fits:
             names = "\n".join(f"  {each.qualified_name}" for each in fits)
-            raise AmbiguousError(f"{len(fits)} assets fit {text!r}; say which:\n{names}")
+            raise AmbiguousError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{names}")
     raise UnknownError(f"there is no asset like {text!r}")
 
 

@@ -18,7 +18,7 @@ from shared.records.asset_matches import match_key, queue_key
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import packed_cell, unpacked_cell
 from shared.records.versioned_entry import VersionedEntry, contents, merge_entry
-from shared.storage.compare_and_swap import Place, compare_and_swap
+from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET_LIFECYCLE, QUEUED_ASSET, STATE
 from shared.translation.run.changes import StateChange
@@ -140,7 +140,7 @@ def _note(
     entry = VersionedEntry(generation, run.last, changes and tuple(sorted(changes)))
     swapped = compare_and_swap(
         storage,
-        Place(ASSET_LIFECYCLE, key, STATE),
+        RowAddress(ASSET_LIFECYCLE, key, STATE),
         lambda known: (known or _Record()).with_entry(run.run_id, entry, asset),
         decode=lambda row: _decode(unpacked_cell(storage, "lifecycle", row)),
         encode=lambda record: Row(partition=key, key=STATE, values=packed_cell(storage, "lifecycle", record)),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.records.states import LedgerState
-from shared.storage.compare_and_swap import Place, compare_and_swap, write_if_unchanged
+from shared.storage.compare_and_swap import RowAddress, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CATALOG, LEDGER
 
@@ -142,4 +142,6 @@ def request_rewrite(storage: Storage, process: str) -> None:
     def change(entry: LedgerEntry | None) -> LedgerEntry | None:
         return replace(entry, fingerprint="") if entry and entry.state is not LedgerState.NOTHING else entry
 
-    compare_and_swap(storage, Place(LEDGER, process, CATALOG), change, decode=LedgerEntry.of, encode=LedgerEntry.row)
+    compare_and_swap(
+        storage, RowAddress(LEDGER, process, CATALOG), change, decode=LedgerEntry.of, encode=LedgerEntry.row
+    )

@@ -14,7 +14,7 @@ from shared.model import Contribution, Process, Span
 from shared.openlineage.merging import stronger_end
 from shared.records.states import State
 from shared.records.versioned_entry import Entries, VersionedEntry, contents, merge_entry
-from shared.storage.compare_and_swap import UNREAD, Place, Swapped, compare_and_swap
+from shared.storage.compare_and_swap import UNREAD, RowAddress, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTENTS, RUNS, STATE, digest_of
 from shared.translation.run.facts import RunFacts
@@ -141,7 +141,7 @@ def change_run_state(
     """Change a run's state by `compare_and_swap`. Raises WriteConflict."""
     return compare_and_swap(
         storage,
-        Place(RUNS, run_id, STATE),
+        RowAddress(RUNS, run_id, STATE),
         change,
         decode=lambda row: RunState.of(row, storage),
         encode=lambda state: state.row(storage),

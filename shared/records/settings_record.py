@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.errors import Misconfigured, WriteConflict
-from shared.storage.compare_and_swap import Place, compare_and_swap
+from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, digest_of
 
@@ -68,7 +68,7 @@ def record_settings(storage: Storage, texts: Mapping[str, str], *, now: datetime
 
     try:
         return compare_and_swap(
-            storage, Place(CONTROL, *_KEY), change, decode=lambda row: row, encode=lambda row: row
+            storage, RowAddress(CONTROL, *_KEY), change, decode=lambda row: row, encode=lambda row: row
         ).changed
     except WriteConflict:
         return False  # others keep writing theirs: the sweeper looks again within a minute

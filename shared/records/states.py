@@ -47,7 +47,7 @@ class QueueState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Transition:
     """An allowed change of state, and what brings it about."""
 
     before: StrEnum
@@ -63,15 +63,15 @@ class Machine:
     states: type[StrEnum]
     begins: StrEnum
     meanings: dict[StrEnum, str]
-    changes: tuple[Change, ...]
+    changes: tuple[Transition, ...]
 
     def allows(self, before: str, after: str) -> bool:
         """Whether something in the one state may be in the other next."""
         return before == after or any((each.before, each.after) == (before, after) for each in self.changes)
 
 
-def _changes(*rows: tuple[str, str, str], states: type[StrEnum]) -> tuple[Change, ...]:
-    return tuple(Change(before=states(before), after=states(after), by=by) for before, after, by in rows)
+def _changes(*rows: tuple[str, str, str], states: type[StrEnum]) -> tuple[Transition, ...]:
+    return tuple(Transition(before=states(before), after=states(after), by=by) for before, after, by in rows)
 
 
 EVENT = Machine(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from shared.errors import Refused
 from shared.events.archive_format import Line, job_in, lines_of, members_of
 from shared.events.archive_index import damage_named
-from shared.events.stored_runs import Wanted
+from shared.events.stored_runs import RunFilter
 from shared.openlineage.decoding import decode
 from shared.reporting.stored_events import EventRecord, raw_of, unpacked
 from shared.storage.port import Storage
@@ -19,7 +19,7 @@ _ARCHIVED = "ignored/"
 _HOUR = len("2026/11/21/13")
 
 
-def find_ignored(storage: Storage, wanted: Wanted) -> Iterator[EventRecord]:
+def find_ignored(storage: Storage, wanted: RunFilter) -> Iterator[EventRecord]:
     """The ignored events that are wanted, with their bytes and `reason`: the archive's first, each place by hour.
 
     An event whose bytes are damaged has neither run nor job, and is found where neither is asked for. Raises
@@ -37,7 +37,7 @@ def find_ignored(storage: Storage, wanted: Wanted) -> Iterator[EventRecord]:
             yield from _record(fact.name, raw, wanted, container=IGNORED, file=fact.name)
 
 
-def _may_hold(name: str, wanted: Wanted) -> bool:
+def _may_hold(name: str, wanted: RunFilter) -> bool:
     """Whether a blob of this name may hold an event between the two times: names begin with the hour."""
     hour = name[:_HOUR]
     since = wanted.since and f"{wanted.since:%Y/%m/%d/%H}"
@@ -45,7 +45,7 @@ def _may_hold(name: str, wanted: Wanted) -> bool:
     return (not since or since <= hour) and (not before or hour <= before)
 
 
-def _record(blob: str, raw: bytes | None, wanted: Wanted, *, container: str, file: str) -> Iterator[EventRecord]:
+def _record(blob: str, raw: bytes | None, wanted: RunFilter, *, container: str, file: str) -> Iterator[EventRecord]:
     place = _place(blob, raw)
     job = job_in(raw) if raw else ""
     if wanted.holds(place.time) and wanted.fits(job) and wanted.run_id in {"", place.run_id}:

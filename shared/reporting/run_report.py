@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from shared.errors import ContentLost
 from shared.events.archive_index import CLOSED
 from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letter
-from shared.events.stored_runs import Wanted
+from shared.events.stored_runs import RunFilter
 from shared.processing.retries import retry_state
 from shared.records.application.process_index import (
     contributions_of,
@@ -92,7 +92,7 @@ class RunReport:
 
 def run_report(storage: Storage, run_id: str) -> RunReport | None:
     """What became of this run; None where nothing of it is stored. Raises StorageUnavailable."""
-    stored = tuple(find_events(storage, Wanted(run_id=run_id)))
+    stored = tuple(find_events(storage, RunFilter(run_id=run_id)))
     row = storage.read(RUNS, run_id, STATE)
     if not stored and row is None:
         return None

@@ -25,7 +25,7 @@ from shared.reporting.run_outcomes import ProcessStates, Progress, RunOutcomes, 
 from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
 
-__all__ = ["STATES", "By", "Group", "Status", "Waiting", "status"]
+__all__ = ["STATES", "By", "EventGroup", "Status", "Waiting", "status"]
 
 STATES = ("published", "skipped", "waiting", "dead")
 _MAX_ERRORS = 5
@@ -40,7 +40,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class EventGroup:
     """The events of one day (UTC, by event time), of one job, or of one job on one day. `reasons` counts the skipped
     and the waiting events by reason.
 
@@ -86,12 +86,12 @@ class Status:
     shadow: Shadow
     unsure: tuple[str, ...] = ()
     columns: ColumnSources = field(default_factory=ColumnSources)
-    groups: tuple[Group, ...] = ()
+    groups: tuple[EventGroup, ...] = ()
 
     @property
     def reconciles(self) -> bool:
         """Whether each received event has exactly one state, in total and in each group."""
-        total = Group(**{name: getattr(self, name) for name in ("received", *STATES)})
+        total = EventGroup(**{name: getattr(self, name) for name in ("received", *STATES)})
         whole = not self.groups or self.received == sum(group.received for group in self.groups)
         return whole and all(group.reconciles for group in (total, *self.groups))
 
@@ -124,7 +124,7 @@ class _Counts:
         if state == "waiting":
             self.oldest = min(filter(None, (self.oldest, arrived)), default=None)
 
-    def groups(self) -> Iterator[Group]:
+    def groups(self) -> Iterator[EventGroup]:
         """In order; none where no grouping was asked for."""
         if not self.by:
             return
@@ -137,7 +137,7 @@ class _Counts:
         for group, received in sorted(self.received.items()):
             states = {state: totals[group][state] for state in STATES}
             why = dict(reasons[group].most_common())
-            yield Group(day=group[0], job=group[1], received=received, reasons=why, **states)
+            yield EventGroup(day=group[0], job=group[1], received=received, reasons=why, **states)
 
     def by_reason(self, state: str) -> dict[str, int]:
         """The events in a state by reason, sorted."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shared.events.archive_format import Line
 from shared.events.archive_index import Archived, archived_of, lines_in
-from shared.events.stored_runs import StoredRun, Wanted, stored_runs
+from shared.events.stored_runs import RunFilter, StoredRun, stored_runs
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ARCHIVE, EVENTS, RUN_TEXT, RUNS, StoredEvent
 
@@ -31,7 +31,7 @@ class EventRecord:
     run_text: str = ""
 
 
-def find_events(storage: Storage, wanted: Wanted, *, content: bool = False) -> Iterator[EventRecord]:
+def find_events(storage: Storage, wanted: RunFilter, *, content: bool = False) -> Iterator[EventRecord]:
     """The stored events that are wanted, ordered by hour and run; with their `content` where that is asked for. At most
     the events of one run and hour are in memory. Raises StorageUnavailable and ArchiveMissing.
     """
@@ -53,7 +53,7 @@ def find_events(storage: Storage, wanted: Wanted, *, content: bool = False) -> I
 
 
 def _archived_events(
-    storage: Storage, run: StoredRun, archived: list[Archived], wanted: Wanted, *, content: bool
+    storage: Storage, run: StoredRun, archived: list[Archived], wanted: RunFilter, *, content: bool
 ) -> Iterator[EventRecord]:
     events = set(run.events)
     for member in archived:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from shared.settings.setting import Setting, Source
+from shared.settings.setting import Setting, SettingSource
 from shared.settings.table import SETTINGS
 
 
@@ -24,7 +24,7 @@ def settings_table() -> str:
 def sources_table() -> str:
     """A Markdown table of the settings by where commands take them from."""
     lines = ["| commands take from | these settings |", "|---|---|"]
-    for source in Source:
+    for source in SettingSource:
         names = ", ".join(f"`{each.name}`" for each in SETTINGS if each.source is source)
         lines.append(f"| **{source.name.lower()}**: {source.value} | {names} |")
     return "\n".join(lines)

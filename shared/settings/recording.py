@@ -11,10 +11,10 @@ from typing import Any
 
 from shared.errors import Misconfigured
 from shared.settings.kinds import TextFile
-from shared.settings.setting import Setting, Source
+from shared.settings.setting import Setting, SettingSource
 from shared.settings.table import NAMES, SETTINGS, SHADOW
 
-RECORDED = {setting.name: setting for setting in SETTINGS if setting.source is Source.RECORD}
+RECORDED = {setting.name: setting for setting in SETTINGS if setting.source is SettingSource.RECORD}
 
 _THEIR_NAMES = "of the functions"
 _LONGEST_SHOWN = 200

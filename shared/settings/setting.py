@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Source(StrEnum):
+class SettingSource(StrEnum):
     """Where a command takes a setting from, and why."""
 
     RECORD = "the functions' record: it decides what is published, or what is kept"
@@ -36,7 +36,7 @@ class Setting:
     name: str
     default: str | None
     meaning: str
-    source: Source
+    source: SettingSource
     parse: Callable[[str], Any] = str
     effect: Effect = Effect.WORK
     bounds: str = ""

@@ -21,7 +21,7 @@ UNREAD = Row(partition="", key="")
 """In place of a row: the caller has not read it."""
 
 
-class Place(NamedTuple):
+class RowAddress(NamedTuple):
     """A row's address."""
 
     table: str
@@ -45,7 +45,7 @@ class Swapped(Generic[T]):
 
 def compare_and_swap(
     storage: Storage,
-    place: Place,
+    place: RowAddress,
     change: Callable[[T | None], T | None],
     *,
     decode: Callable[[Row], T],

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from shared.telemetry.cleaning import cleaned
-from shared.telemetry.kinds import Kind
+from shared.telemetry.kinds import ActKind
 from shared.telemetry.port import Act, Fact
 
 Sink = Callable[[Act], None]
@@ -21,7 +21,7 @@ class Acts:
         self._current: ContextVar[Act | None] = ContextVar("act", default=None)
 
     @contextmanager
-    def act(self, kind: Kind, *runs: str) -> Iterator[Act]:
+    def act(self, kind: ActKind, *runs: str) -> Iterator[Act]:
         """As the port says."""
         act = Act(kind=kind, runs=runs, within=self._current.get())
         token = self._current.set(act)
@@ -35,7 +35,7 @@ class Acts:
             self._current.reset(token)
             self._over(act, time.perf_counter() - clock)
 
-    def tell(self, kind: Kind, *runs: str, began: int = 0, **facts: Fact) -> None:
+    def tell(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
         """As the port says."""
         act = Act(kind=kind, runs=runs, began=began or time.time_ns(), within=self._current.get())
         act.note(**facts)

@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter, SpanExportResult
 
 from shared.errors import Misconfigured
-from shared.telemetry.otel import Exports, Listener, own_resource
+from shared.telemetry.otel import ActListener, Exports, own_resource
 
 _DELTA: dict[type, AggregationTemporality] = {
     Counter: AggregationTemporality.DELTA,
@@ -33,15 +33,15 @@ _DELTA: dict[type, AggregationTemporality] = {
 """For Application Insights, which adds up what it is sent."""
 
 
-def listener(destination: str, connection_string: str) -> Listener:
+def listener(destination: str, connection_string: str) -> ActListener:
     """A listener whose spans and metrics go to `console`, `otlp` or `azure`; only the last needs the connection string.
     Raises Misconfigured.
 
     At the end of the process all is sent that is still here: the SDK's providers see to that.
     """
     if destination == "azure":
-        return Listener(azure(connection_string))
-    return Listener({"console": console, "otlp": otlp}[destination]())
+        return ActListener(azure(connection_string))
+    return ActListener({"console": console, "otlp": otlp}[destination]())
 
 
 def console() -> Exports:

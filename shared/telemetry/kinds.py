@@ -38,7 +38,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ActKind:
     """A kind of act.
 
     `line`: whether it writes a log line; `loud`: the level by the fact `state`. `span`: the name of its span, "" for
@@ -70,7 +70,7 @@ def _level(name: str, fact: str, meaning: str, unit: str) -> Metric:
     return Metric(name=name, instrument=Instrument.GAUGE, unit=unit, meaning=meaning, fact=fact)
 
 
-EVENT = Kind(
+EVENT = ActKind(
     name="event",
     meaning="An event was received: kept, ignored, refused (wrong request) or unavailable (storage does not answer)",
     loud={"refused": logging.WARNING, "unavailable": logging.ERROR},
@@ -84,7 +84,7 @@ EVENT = Kind(
     ),
 )
 
-BATCH = Kind(
+BATCH = ActKind(
     name="batch",
     meaning="An array of events was received; each event has a line of its own too",
     loud={"refused": logging.WARNING},
@@ -92,7 +92,7 @@ BATCH = Kind(
     side=Side.SERVER,
 )
 
-RUN = Kind(
+RUN = ActKind(
     name="run_processed",
     meaning="A run was processed from all its events: waiting, contributed (to processes), skipped or dead",
     loud={"dead": logging.WARNING},
@@ -106,7 +106,7 @@ RUN = Kind(
     ),
 )
 
-LETTER = Kind(
+LETTER = ActKind(
     name="dead_letter",
     meaning="A stored event cannot be used; one line for each event",
     loud={"dead": logging.ERROR},
@@ -115,7 +115,7 @@ LETTER = Kind(
     metrics=(_count("throughline.dead_letters", "events that became dead letters", unit="{event}"),),
 )
 
-PUBLISHING = Kind(
+PUBLISHING = ActKind(
     name="publishing",
     meaning="A batch of processes is published; each process has a line of its own",
     line=False,
@@ -123,7 +123,7 @@ PUBLISHING = Kind(
     metrics=(_duration("throughline.publish.duration", "time to publish a batch"),),
 )
 
-PROCESS = Kind(
+PROCESS = ActKind(
     name="process",
     meaning="A queued process was written, unchanged, removed, refused, postponed, or overtaken by a publisher",
     loud={"refused": logging.ERROR},
@@ -143,7 +143,7 @@ PROCESS = Kind(
     ),
 )
 
-CALL = Kind(
+CALL = ActKind(
     name="catalog_call",
     meaning="A call to the catalog, with its retries",
     line=False,
@@ -157,7 +157,7 @@ CALL = Kind(
     ),
 )
 
-SWEEP = Kind(
+SWEEP = ActKind(
     name="sweep",
     meaning="A run of the sweeper: what it processed, and what is left",
     span="sweep",
@@ -170,7 +170,7 @@ SWEEP = Kind(
     ),
 )
 
-ANNOUNCEMENT = Kind(
+ANNOUNCEMENT = ActKind(
     name="announcement",
     meaning="A message of `watch` about a change of lineage: breaking, risky or harmless",
     loud={"breaking": logging.WARNING},

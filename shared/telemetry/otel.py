@@ -70,7 +70,7 @@ class Exports:
     metrics: tuple[MetricReader, ...] = ()
 
 
-class Listener:
+class ActListener:
     """A listener to acts that makes spans and metrics of them."""
 
     def __init__(self, exports: Exports) -> None:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from shared.telemetry.kinds import Kind
+from shared.telemetry.kinds import ActKind
 
 Fact = str | int | float | bool
 
@@ -20,7 +20,7 @@ class Act:
     and its facts. `within` is the act that it is a part of; `kept` is room for those who listen.
     """
 
-    kind: Kind
+    kind: ActKind
     runs: tuple[str, ...] = ()
     began: int = field(default_factory=time.time_ns)
     within: "Act | None" = None
@@ -45,21 +45,21 @@ MOST_RUNS = 16
 class Telemetry(Protocol):
     """Who listens to what is done. Nothing is ever raised by listening."""
 
-    def act(self, kind: Kind, *runs: str) -> AbstractContextManager[Act]:
+    def act(self, kind: ActKind, *runs: str) -> AbstractContextManager[Act]:
         """An act that lasts as long as its block; an exception is noted by its class name."""
 
-    def tell(self, kind: Kind, *runs: str, began: int = 0, **facts: Fact) -> None:
+    def tell(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
         """An act that is over: it `began` then (nanoseconds of the clock), or now."""
 
 
 class _Silent:
     """No telemetry."""
 
-    def act(self, kind: Kind, *runs: str) -> AbstractContextManager[Act]:
+    def act(self, kind: ActKind, *runs: str) -> AbstractContextManager[Act]:
         """As the port says."""
         return contextlib.nullcontext(Act(kind=kind, runs=runs))
 
-    def tell(self, kind: Kind, *runs: str, began: int = 0, **facts: Fact) -> None:
+    def tell(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
         """As the port says."""
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from shared.errors import Refused
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.selection import Ignore, Selection, select
+from shared.openlineage.selection import EventFilter, Ignore, select
 
 LARGEST_EVENT = 32 * 1024 * 1024
 """The default limit of an event in bytes: a worker holds several at a time."""
@@ -96,7 +96,7 @@ class Reader:
     """How files are read: the size limit of an event, and the settings of operations."""
 
     largest: int = LARGEST_EVENT
-    selection: Selection = Selection()  # noqa: RUF009 - frozen
+    selection: EventFilter = EventFilter()  # noqa: RUF009 - frozen
 
     def read(self, path: str, content: bytes, written: datetime) -> Iterator[Read | Broken]:
         """The events and broken lines of a file; a broken line does not stop the rest."""

@@ -48,6 +48,7 @@ def sail_session(how: Local) -> Iterator[SparkSession]:
     """
     os.environ |= _SETTINGS | {"SAIL_EXECUTION__DEFAULT_PARALLELISM": str(how.cores)}
     if how.scratch:
+        Path(how.scratch).mkdir(parents=True, exist_ok=True)  # Sail makes the last folder alone
         os.environ["SAIL_RUNTIME__TEMPORARY_FILES__PATHS"] = f'["{how.scratch}"]'
     os.environ.setdefault("RUST_LOG", "error")
     from pysail.spark import (  # type: ignore[import-untyped]  # noqa: PLC0415 - no types; needed for this engine alone

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class LakeColumn:
     """A column: its name, its Spark type, and its meaning."""
 
     name: str
@@ -26,7 +26,7 @@ class Table:
     name: str
     comment: str
     keys: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[LakeColumn, ...]
     partition: str = ""
 
     @cached_property
@@ -54,7 +54,7 @@ class Table:
         return struct(self.columns)
 
 
-def struct(columns: tuple[Column, ...]) -> Any:
+def struct(columns: tuple[LakeColumn, ...]) -> Any:
     """Columns as a StructType, each with its comment. Needs no session."""
     from pyspark.sql.types import StructType  # noqa: PLC0415 - code that only names tables needs no Spark
 
@@ -102,10 +102,10 @@ def _split(inner: str) -> list[str]:
     return found
 
 
-def columns(text: str) -> tuple[Column, ...]:
+def columns(text: str) -> tuple[LakeColumn, ...]:
     """Columns from lines of name, type and comment."""
     rows = (line.split(maxsplit=2) for line in text.strip().splitlines())
-    return tuple(Column(name=name, type=of, comment=comment.strip()) for name, of, comment in rows)
+    return tuple(LakeColumn(name=name, type=of, comment=comment.strip()) for name, of, comment in rows)
 
 
 def shape(text: str) -> Any:

@@ -284,7 +284,7 @@ def test_what_is_no_json_is_refused(seeded: CatalogServer, body: bytes) -> None:
 
 
 def test_a_path_that_does_not_exist_says_what_there_is(seeded: CatalogServer) -> None:
-    answer = call(seeded, "GET glossary", None)
+    answer = call(seeded, "GET business_terms", None)
     assert answer.status_code == 404
     assert "GET search/basic" in answer.json()["verbs"]
 

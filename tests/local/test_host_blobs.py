@@ -12,9 +12,9 @@ import pytest
 from azure.storage.blob import ContainerClient, ContentSettings
 
 from local.azurite import Azurite
-from local.event_grid.watch import Watch
+from local.event_grid.watch import BlobWatch
 from local.host.blobs.pattern import Pattern
-from local.host.storage import Storage
+from local.host.storage import HostStorage
 from tests.local.hosting import App, sample, wait_for
 
 pytestmark = pytest.mark.azurite
@@ -41,9 +41,9 @@ def container(azurite: Azurite, unique: str) -> Iterator[ContainerClient]:
 
 
 @pytest.fixture
-def storage(azurite: Azurite) -> Storage:
+def storage(azurite: Azurite) -> HostStorage:
     """Give the account's queues."""
-    return Storage(azurite.connection_string, Counter())
+    return HostStorage(azurite.connection_string, Counter())
 
 
 def names(app: App, what: str) -> list[str]:
@@ -118,7 +118,7 @@ def test_a_restarted_host_remembers(app: App, container: ContainerClient) -> Non
 
 
 def test_a_failing_blob_is_tried_again_and_then_poisoned(
-    app: App, container: ContainerClient, storage: Storage
+    app: App, container: ContainerClient, storage: HostStorage
 ) -> None:
     """After poisonBlobThreshold tries its message lies in the poison queue; others are not held up."""
     app.start()
@@ -163,7 +163,9 @@ def test_several_run_at_once_and_long_ones_are_held(app: App, container: Contain
     assert [note["what"] for note in app.notes("begin", "end")] == ["begin"] * 6 + ["end"] * 6
 
 
-def test_messages_that_no_blob_answers_to_are_dropped(app: App, container: ContainerClient, storage: Storage) -> None:
+def test_messages_that_no_blob_answers_to_are_dropped(
+    app: App, container: ContainerClient, storage: HostStorage
+) -> None:
     """A vanished blob, an old version, a function that left; a message of nobody's is poisoned."""
     queue = f"azure-webjobs-blobtrigger-host-{container.container_name}"
     container.upload_blob("in/now.txt", b"x")
@@ -199,9 +201,9 @@ def test_storage_may_be_away_at_first(tmp_path: Path) -> None:
     assert "sig=" not in host.log.read_text()
 
 
-def test_new_blobs_are_found_by_a_look_at_the_last_names(unique: str, storage: Storage) -> None:
+def test_new_blobs_are_found_by_a_look_at_the_last_names(unique: str, storage: HostStorage) -> None:
     """Where a listing of everything takes long, Event Grid's watch looks at new names only, and now and then at all."""
-    watch = Watch(storage, Pattern(f"{unique}/{{name}}"), None)
+    watch = BlobWatch(storage, Pattern(f"{unique}/{{name}}"), None)
     storage.create_container(unique)
     for number in range(1000, 1600):
         storage.put_blob(unique, f"{number}")

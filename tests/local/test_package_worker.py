@@ -17,7 +17,7 @@ from local.azurite import Azurite
 from local.host import runtime
 from local.host.index import read_functions
 from local.host.settings import AppError
-from local.host.worker.client import Worker
+from local.host.worker.client import WorkerProcess
 from local.host.worker.messages import Datum, Load, Outcome
 from local.package import PACKAGES, Package
 from tests.support.events import event
@@ -41,7 +41,7 @@ def _request(body: bytes) -> Datum:
 
 async def _serve(app: Path, bodies: list[bytes]) -> list[Outcome]:
     """Load all functions of an app, and call its receiver."""
-    worker = Worker(python=(sys.executable, "-S"))  # without what is installed here: the package has to do
+    worker = WorkerProcess(python=(sys.executable, "-S"))  # without what is installed here: the package has to do
     functions = read_functions(app)
     await worker.load(Load(root=app, functions=functions, threads=1, level="Information", verbose=False))
     keeping = asyncio.create_task(worker.keep())

@@ -9,7 +9,7 @@ import pytest
 
 from local.spark.failure import explain_failure
 from local.spark.job import file_configuration, listener_configuration
-from local.spark.truth import Listener, Truth, not_run
+from local.spark.truth import ListenerVersion, Truth, not_run
 from local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
 from tests.capture.coverage import PAGE, page
 from tests.capture.needs import Needs, NeedsError, together
@@ -202,7 +202,7 @@ def test_every_gap_is_one_of_a_capture_that_there_is(name: str) -> None:
             assert any(fnmatchcase(capture, pattern) for capture in known), pattern
     for capture in captures(scenario):
         assert Truth.read(scenario.truth, capture=capture).processes is not None
-        assert Listener.read(LISTENERS, capture=capture)
+        assert ListenerVersion.read(LISTENERS, capture=capture)
 
 
 def test_kept_events_stand_beside_the_truth_they_were_captured_with() -> None:

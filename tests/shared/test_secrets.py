@@ -120,6 +120,7 @@ CASES: tuple[tuple[tuple[str, str], tuple[tuple[str, str], ...]], ...] = (
     (("redshift://h/db?ssl=true", "s.t"), ((f"jdbc:redshift://h/db?ssl=true&{LOGIN}", "s.t"),)),
     (("redshift://h/db", "s.t"), ((f"redshift://h/db;UID=ann;PWD={SECRET}", "s.t"),)),
     (("db2://h:50000/db", "s.t"), ((f"db2://h:50000/db:user=ann;password={SECRET};", "s.t"),)),
+    (("db2://h:50000", "db.s.t"), (("db2://h:50000", f"db:user=ann;pass={SECRET};.s.t"),)),
     (("teradata://h/DATABASE=d", "t"), ((f"teradata://h/DATABASE=d,USER=ann,PASSWORD={SECRET}", "t"),)),
     (
         ("Endpoint=sb://ns.servicebus.windows.net/;EntityPath=hub", "t"),

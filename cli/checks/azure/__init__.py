@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from cli.checks.azure import apps, events, host, rights, settings
-from cli.checks.azure.apps import App
-from cli.checks.azure.deployed import Deployed, Target
+from cli.checks.azure.apps import FunctionApp
+from cli.checks.azure.deployed import Deployed, DeploymentName
 from cli.checks.azure.reaching import reach
 from cli.checks.azure.reading import Az, guarded, not_seen
-from cli.checks.findings import Finding
+from cli.checks.findings import CheckResult
 from cli.deploy.azure_cli import AzureCliError
 
-__all__ = ["Az", "Deployed", "Target", "check_deployment"]
+__all__ = ["Az", "Deployed", "DeploymentName", "check_deployment"]
 
-Look = Callable[[Deployed, App], Iterator[Finding]]
+Look = Callable[[Deployed, FunctionApp], Iterator[CheckResult]]
 
 _OF_EACH_APP: tuple[tuple[str, Look], ...] = (
     ("roles", rights.roles),
@@ -36,7 +36,7 @@ _BEHIND: tuple[tuple[str, Look], ...] = (
 )
 
 
-def check_deployment(az: Az, target: Target) -> Generator[Finding, None, Deployed | None]:
+def check_deployment(az: Az, target: DeploymentName) -> Generator[CheckResult, None, Deployed | None]:
     """Every part of a deployment: a finding at a time; then the deployment, None where it was not reached.
 
     A part that cannot be looked at hides no other.
@@ -49,9 +49,9 @@ def check_deployment(az: Az, target: Target) -> Generator[Finding, None, Deploye
     if deployed is None:
         return None
     places = deployed.places
-    found: list[App] = []
+    found: list[FunctionApp] = []
 
-    def sites() -> Iterator[Finding]:
+    def sites() -> Iterator[CheckResult]:
         found.extend((yield from apps.apps_of(deployed)))
 
     stopped: set[str] = set()
@@ -62,10 +62,10 @@ def check_deployment(az: Az, target: Target) -> Generator[Finding, None, Deploye
     return deployed
 
 
-_Named = tuple[str, Callable[[], Iterator[Finding]]]
+_Named = tuple[str, Callable[[], Iterator[CheckResult]]]
 
 
-def _looks(deployed: Deployed, found: list[App], running: list[App]) -> Iterator[_Named]:
+def _looks(deployed: Deployed, found: list[FunctionApp], running: list[FunctionApp]) -> Iterator[_Named]:
     """What is to be looked at of these apps, with the subject's name; a stopped app is not asked."""
     yield "storage account", partial(rights.network, deployed, tuple(found))
     for app in running:
@@ -82,10 +82,10 @@ _AT_ONCE = 6
 """Calls of `az` at a time: each is a process of its own, and takes a second to start."""
 
 
-def _at_once(deployed: Deployed, looks: Iterator[_Named]) -> Iterator[Finding]:
+def _at_once(deployed: Deployed, looks: Iterator[_Named]) -> Iterator[CheckResult]:
     """All looks, some at a time; their findings in the order of the looks."""
 
-    def whole(named: _Named) -> list[Finding]:
+    def whole(named: _Named) -> list[CheckResult]:
         return list(guarded(*named, deployed.places))
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import WEB, get, listed
-from cli.checks.findings import Finding, Places, bad, good
+from cli.checks.findings import CheckResult, Places, bad, good
 
 FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
 """Every package holds all of them; each app has those of the other one switched off."""
@@ -17,7 +17,7 @@ PARSER = "parser_function"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class App:
+class FunctionApp:
     """One of the apps as Resource Manager shows it. `part` is receiver or worker; `identity` its own."""
 
     part: str
@@ -39,7 +39,7 @@ class App:
         return str(self.properties.get("defaultHostName") or "")
 
 
-def apps_of(deployed: Deployed) -> Generator[Finding, None, tuple[App, ...]]:
+def apps_of(deployed: Deployed) -> Generator[CheckResult, None, tuple[FunctionApp, ...]]:
     """The apps that there are, with what is wrong with each as a resource."""
     found = []
     for part, output in _OUTPUTS.items():
@@ -50,7 +50,7 @@ def apps_of(deployed: Deployed) -> Generator[Finding, None, tuple[App, ...]]:
             yield bad("app-missing", part, f"there is no app {name}", **deployed.places)
             continue
         identity = _identity(site, deployed.outputs["WORKER_PRINCIPAL_ID"] if part == "worker" else "")
-        app = App(
+        app = FunctionApp(
             part=part,
             name=name,
             id=app_id,
@@ -71,7 +71,7 @@ def _identity(site: Mapping[str, Any], principal: str) -> Mapping[str, str]:
     return next(iter(wanted or assigned), {})
 
 
-def _state(app: App) -> Iterator[Finding]:
+def _state(app: FunctionApp) -> Iterator[CheckResult]:
     state = app.properties.get("state")
     if state != "Running":
         yield bad("app-stopped", app.part, f"{app.name} is {state}", **app.places)
@@ -81,7 +81,7 @@ def _state(app: App) -> Iterator[Finding]:
         yield good(app.part, f"{app.name} runs")
 
 
-def code(deployed: Deployed, app: App) -> Iterator[Finding]:
+def code(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Which functions the app has, which are off, and how the parser gets notices of events."""
     subject = f"{app.part}'s functions"
     found = {
@@ -102,7 +102,7 @@ def code(deployed: Deployed, app: App) -> Iterator[Finding]:
         yield from _delivery(deployed, app, found[PARSER])
 
 
-def _switched(app: App, found: Mapping[str, Mapping[str, Any]], subject: str) -> Iterator[Finding]:
+def _switched(app: FunctionApp, found: Mapping[str, Mapping[str, Any]], subject: str) -> Iterator[CheckResult]:
     for name in FUNCTIONS:
         off, wanted = bool(found[name].get("isDisabled")), name in _RUNS[app.part]
         setting = f"AzureWebJobs.{name}.Disabled"
@@ -112,7 +112,7 @@ def _switched(app: App, found: Mapping[str, Mapping[str, Any]], subject: str) ->
             yield bad("function-on", subject, f"{name} runs here", **app.places, setting=f"{setting}=true")
 
 
-def _delivery(deployed: Deployed, app: App, parser: Mapping[str, Any]) -> Iterator[Finding]:
+def _delivery(deployed: Deployed, app: FunctionApp, parser: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Whether the parser's trigger fits the deployment's delivery: only the package determines it."""
     bindings = (parser.get("config") or {}).get("bindings") or ()
     trigger: Mapping[str, Any] = next((each for each in bindings if each["type"].lower() == "blobtrigger"), {})
@@ -125,7 +125,7 @@ def _delivery(deployed: Deployed, app: App, parser: Mapping[str, Any]) -> Iterat
         yield good("delivery", wanted)
 
 
-def runtime(deployed: Deployed, app: App) -> Iterator[Finding]:
+def runtime(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """The version of Python, and Always On where the plan has it."""
     subject = f"{app.part}'s runtime"
     if app.flex:

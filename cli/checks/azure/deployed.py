@@ -13,7 +13,7 @@ EVENT_GRID = "eventGrid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class DeploymentName:
     """Which deployment is meant: its `group` and `name`. `subscription` is the one that the user named, empty for the
     CLI's own. `pause` waits so many seconds between two looks.
     """
@@ -50,7 +50,7 @@ class Deployed:
     """
 
     az: Az
-    target: Target
+    target: DeploymentName
     cloud: str
     group_id: str
     outputs: Mapping[str, str]

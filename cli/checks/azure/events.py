@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cli.checks.azure.apps import PARSER, App
+from cli.checks.azure.apps import PARSER, FunctionApp
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import EVENT_GRID, get
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import CheckResult, bad, good
 from shared.storage_layout import EVENTS
 
 _SUBSCRIPTION = "events"
@@ -16,7 +16,7 @@ _SUBSCRIPTION = "events"
 _PREFIX = f"/blobServices/default/containers/{EVENTS}/"
 
 
-def subscription(deployed: Deployed, app: App) -> Iterator[Finding]:
+def subscription(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """With Event Grid: whether the worker's parser gets notices of new events."""
     topic_id = _topic_id(deployed)
     if get(deployed.az, topic_id, EVENT_GRID) is None:
@@ -43,7 +43,7 @@ def _topic_id(deployed: Deployed) -> str:
     return f"{deployed.group_id}/providers/Microsoft.EventGrid/systemTopics/{name}"
 
 
-def _elsewhere(properties: Mapping[str, Any], app: App) -> str:
+def _elsewhere(properties: Mapping[str, Any], app: FunctionApp) -> str:
     """Where notices go, if not to the parser's webhook; else empty. Azure shows the address without its query."""
     base = str(((properties.get("destination") or {}).get("properties") or {}).get("endpointBaseUrl") or "")
     wanted = f"https://{app.host}/runtime/webhooks/blobs"
@@ -56,7 +56,7 @@ def _elsewhere(properties: Mapping[str, Any], app: App) -> str:
     return "" if begins == _PREFIX else f"the filter begins with {begins!r}, and not with {_PREFIX!r}"
 
 
-def webhook_key(deployed: Deployed, app: App) -> Iterator[Finding]:
+def webhook_key(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the key is there that Event Grid calls the worker with. `az` looks; the key stays in it."""
     there = deployed.az.json(
         *("functionapp", "keys", "list", "--resource-group", deployed.group, "--name", app.name),
@@ -68,7 +68,7 @@ def webhook_key(deployed: Deployed, app: App) -> Iterator[Finding]:
         yield bad("webhook-key-missing", "webhook key", f"{app.name} has no blobs_extension", **app.places)
 
 
-def deliveries(deployed: Deployed, app: App) -> Iterator[Finding]:
+def deliveries(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """How many events Event Grid has delivered, and how many it has not."""
     hour = _totals(deployed, ("DeliverySuccessCount", "DeliveryAttemptFailCount"), "PT1H", "1h")
     delivered, failed = (int(hour.get(each, 0)) for each in ("DeliverySuccessCount", "DeliveryAttemptFailCount"))
@@ -100,7 +100,7 @@ _MOST_MESSAGES = 32
 """What one look into a queue shows."""
 
 
-def poison(deployed: Deployed, app: App) -> Iterator[Finding]:
+def poison(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the host has given up on events: their messages are in its poison queue."""
     exists = deployed.az.json(
         *("storage", "queue", "exists", "--name", "webjobs-blobtrigger-poison"),
@@ -124,7 +124,7 @@ MANY_RECEIPTS = 10_000
 _MONTH = timedelta(days=30)
 
 
-def receipts(deployed: Deployed, app: App) -> Iterator[Finding]:
+def receipts(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """How many receipts polling has left; counting ends where they are many."""
     count = deployed.az.json(
         *("storage", "blob", "list", "--container-name", "azure-webjobs-hosts", "--prefix", "blobreceipts/"),

@@ -8,10 +8,10 @@ from typing import Any
 
 import requests
 
-from cli.checks.azure.apps import App
+from cli.checks.azure.apps import FunctionApp
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import WEB, WORKSPACES, listed
-from cli.checks.findings import Finding, bad, good, unseen
+from cli.checks.findings import CheckResult, bad, good, unseen
 from cli.deploy.azure_cli import AzureCliError
 
 _ERRORS = (
@@ -33,7 +33,7 @@ _LONGEST = 300
 """Characters of a host's error that are shown."""
 
 
-def status(deployed: Deployed, app: App) -> Iterator[Finding]:
+def status(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """The host's own status, through Resource Manager, which needs no key of the app."""
     subject = f"{app.part}'s host"
     found = _asked(deployed, app)
@@ -50,7 +50,7 @@ def status(deployed: Deployed, app: App) -> Iterator[Finding]:
         yield good(subject, f"{found.get('state')}, version {found.get('version')}")
 
 
-def _asked(deployed: Deployed, app: App) -> Mapping[str, Any] | None:
+def _asked(deployed: Deployed, app: FunctionApp) -> Mapping[str, Any] | None:
     """The host's status; None where it does not answer. Raises AzureCliError for what is not the host's fault."""
     try:
         answer = deployed.az.json(
@@ -64,14 +64,14 @@ def _asked(deployed: Deployed, app: App) -> Mapping[str, Any] | None:
     return found
 
 
-def _failed(deployed: Deployed, app: App, subject: str, words: str) -> Finding:
+def _failed(deployed: Deployed, app: FunctionApp, subject: str, words: str) -> CheckResult:
     """The finding for a host that did not start, by its error."""
     code = next((code for pattern, code in _ERRORS if pattern.search(words)), "host-error")
     places = {**app.places, "principal": app.principal, "scope": deployed.storage_id}
     return bad(code, subject, words[:_LONGEST], **places)
 
 
-def _restarts(deployed: Deployed, app: App, found: Mapping[str, Any]) -> bool:
+def _restarts(deployed: Deployed, app: FunctionApp, found: Mapping[str, Any]) -> bool:
     """Whether a young host is young again when it is asked later."""
     if _uptime(found) >= _RESTART:
         return False
@@ -89,7 +89,7 @@ _TIMEOUT = 15.0
 _ROOT: Mapping[int, str] = {503: "root-503", 403: "app-closed"}
 
 
-def root(deployed: Deployed, app: App) -> Iterator[Finding]:
+def root(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """What `GET /` answers: the host's start page, with no key."""
     subject = f"{app.part} at /"
     scheme = deployed.outputs["RECEIVER_URL"].partition("://")[0]
@@ -139,7 +139,7 @@ _OFTEN = 3
 _QUIET = timedelta(minutes=15)
 
 
-def logs(deployed: Deployed, apps: tuple[App, ...]) -> Iterator[Finding]:
+def logs(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
     """What the hosts and the sweeper have logged in the last hour."""
     workspaces = f"{deployed.group_id}/providers/Microsoft.OperationalInsights/workspaces"
     workspace = next(iter(listed(deployed.az, workspaces, WORKSPACES)), None)
@@ -163,7 +163,7 @@ def _rows(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (dict(zip(names, row, strict=True)) for row in table["rows"])
 
 
-def _logged(deployed: Deployed, app: App, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+def _logged(deployed: Deployed, app: FunctionApp, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[CheckResult]:
     subject = f"{app.part}'s log"
     startup, ended, sweep = rows.get("startup"), rows.get("ended"), rows.get("sweep")
     wrong = []
@@ -179,7 +179,7 @@ def _logged(deployed: Deployed, app: App, rows: Mapping[str, Mapping[str, Any]])
         yield good(subject, "no failed start in the last hour" + (", the sweeper ticks" if sweep else ""))
 
 
-def _swept(app: App, subject: str, sweep: Mapping[str, Any] | None) -> Iterator[Finding]:
+def _swept(app: FunctionApp, subject: str, sweep: Mapping[str, Any] | None) -> Iterator[CheckResult]:
     last = datetime.fromisoformat(str(sweep["Last"])) if sweep else None
     if last is None or datetime.now(UTC) - last > _QUIET:
         when = f"the last sweep was logged at {last:%H:%M} UTC" if last else "no sweep was logged in the last hour"

@@ -3,9 +3,9 @@
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
-from cli.checks.azure.deployed import EVENT_GRID, Deployed, Target
+from cli.checks.azure.deployed import EVENT_GRID, Deployed, DeploymentName
 from cli.checks.azure.reading import Az, is_missing, words_of
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import CheckResult, bad, good
 from cli.deploy.azure_cli import AzureCliError
 
 NEEDED = (
@@ -24,7 +24,7 @@ _NOT_STARTED = 127
 _GROUPS = "2021-04-01"
 
 
-def reach(az: Az, target: Target) -> Generator[Finding, None, Deployed | None]:
+def reach(az: Az, target: DeploymentName) -> Generator[CheckResult, None, Deployed | None]:
     """Look for the deployment: what was found on the way, and the deployment if there is one with all its outputs.
 
     Raises AzureCliError for what is none of the known failures.
@@ -64,7 +64,7 @@ def reach(az: Az, target: Target) -> Generator[Finding, None, Deployed | None]:
     return deployed if not _lacking(deployed.outputs) else None
 
 
-def _no_way_in(error: AzureCliError, target: Target) -> Finding:
+def _no_way_in(error: AzureCliError, target: DeploymentName) -> CheckResult:
     sentence = words_of(error)
     if error.exit_code == _NOT_STARTED:
         return bad("az-missing", "Azure CLI", sentence)
@@ -75,7 +75,7 @@ def _no_way_in(error: AzureCliError, target: Target) -> Finding:
     raise error
 
 
-def _no_group(az: Az, target: Target, subscription: str) -> Finding:
+def _no_group(az: Az, target: DeploymentName, subscription: str) -> CheckResult:
     here = f"there is no group {target.group} in {subscription}"
     elsewhere = list(_subscriptions_with(az, target.group)) if not target.subscription else []
     if not elsewhere:
@@ -99,13 +99,13 @@ def _subscriptions_with(az: Az, group: str) -> Iterator[str]:
         yield str(each["name"])
 
 
-def _no_deployment(az: Az, target: Target) -> Finding:
+def _no_deployment(az: Az, target: DeploymentName) -> CheckResult:
     others = az.json("deployment", "group", "list", "--resource-group", target.group, "--query", "[].name")
     what = f"{target.group} has no deployment {target.name!r}; it has {', '.join(others[:8]) or 'none'}"
     return bad("deployment-missing", "deployment", what, **target.places({}))
 
 
-def _judged(deployed: Deployed, properties: Mapping[str, Any], raw: Mapping[str, Any]) -> Finding:
+def _judged(deployed: Deployed, properties: Mapping[str, Any], raw: Mapping[str, Any]) -> CheckResult:
     """The deployment's state, then its outputs."""
     name, state = deployed.target.name, properties.get("provisioningState")
     if state != "Succeeded":

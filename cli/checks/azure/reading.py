@@ -10,7 +10,7 @@ from functools import lru_cache, wraps
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
-from cli.checks.findings import Finding, Places, unseen
+from cli.checks.findings import CheckResult, Places, unseen
 from cli.deploy.azure_cli import AzureCliError
 
 WEB = "2024-04-01"
@@ -85,7 +85,7 @@ def listed(az: Az, path: str, version: str) -> Iterator[Mapping[str, Any]]:
         page = az.json("rest", "--method", "get", "--url", following)
 
 
-def guarded(subject: str, look: Callable[[], Iterator[Finding]], places: Places) -> Iterator[Finding]:
+def guarded(subject: str, look: Callable[[], Iterator[CheckResult]], places: Places) -> Iterator[CheckResult]:
     """The findings of a check; where a call of `az` fails, a finding that the subject could not be checked."""
     try:
         yield from look()
@@ -93,7 +93,7 @@ def guarded(subject: str, look: Callable[[], Iterator[Finding]], places: Places)
         yield not_seen(error, subject, places)
 
 
-def not_seen(error: AzureCliError, subject: str, places: Places) -> Finding:
+def not_seen(error: AzureCliError, subject: str, places: Places) -> CheckResult:
     """The finding for a failed call of `az`: a missing right, or another error."""
     sentence = words_of(error)
     data = re.search(r"AuthorizationPermissionMismatch|required permissions needed to perform this operation", sentence)

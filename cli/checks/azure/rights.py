@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from cli.checks.azure.accounts import accounts_of
-from cli.checks.azure.apps import App
+from cli.checks.azure.apps import FunctionApp
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import ACTION_GROUPS, ALERT_RULES, listed, once
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import CheckResult, bad, good
 
 ROLES = Path(__file__).parents[3] / "infra/roles.json"
 """The table of rights that the template grants."""
 
 
-def roles(deployed: Deployed, app: App) -> Iterator[Finding]:
+def roles(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether an app's identity has each role that the table gives it."""
     subject = f"{app.part}'s roles"
     has = _assigned(deployed, app.principal)
@@ -76,7 +76,7 @@ def _component(deployed: Deployed) -> str:
     return next((str(each["id"]) for each in listed(deployed.az, path, "2020-02-02")), "")
 
 
-def network(deployed: Deployed, apps: tuple[App, ...]) -> Iterator[Finding]:
+def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
     """Whether the accounts are there and let the apps in."""
     accounts = accounts_of(deployed)
     if accounts.data not in accounts.by_name:
@@ -105,7 +105,7 @@ _RECEIVERS = "Receivers"
 """How the lists of an action group end that name who gets a message: emailReceivers, smsReceivers …"""
 
 
-def alerts(deployed: Deployed) -> Iterator[Finding]:
+def alerts(deployed: Deployed) -> Iterator[CheckResult]:
     """Whether there are alert rules, and receivers of their messages."""
     base = f"{deployed.group_id}/providers/Microsoft.Insights"
     rules = list(listed(deployed.az, f"{base}/scheduledQueryRules", ALERT_RULES))

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.checks.azure.accounts import Accounts, accounts_of
-from cli.checks.azure.apps import App
+from cli.checks.azure.apps import FunctionApp
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import WEB, listed
-from cli.checks.findings import Finding, bad, good
+from cli.checks.findings import CheckResult, bad, good
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class _Wanted:
     """What the template decides for an app."""
 
     deployed: Deployed
-    app: App
+    app: FunctionApp
     accounts: Accounts
 
     def host(self, kind: str) -> str:
@@ -64,7 +64,7 @@ _COMPARED = tuple(each.name for each in _EXPECTED if not each.secret)
 _CONNECTION_STRING = "AzureWebJobsStorage"
 
 
-def settings(deployed: Deployed, app: App) -> Iterator[Finding]:
+def settings(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the settings are those of the template."""
     subject = f"{app.part}'s settings"
     wanted = _Wanted(deployed=deployed, app=app, accounts=accounts_of(deployed))
@@ -78,7 +78,7 @@ def settings(deployed: Deployed, app: App) -> Iterator[Finding]:
         yield good(subject, f"{len(names)} settings, those of the template as it sets them")
 
 
-def _read(deployed: Deployed, app: App) -> tuple[frozenset[str], Mapping[str, str]]:
+def _read(deployed: Deployed, app: FunctionApp) -> tuple[frozenset[str], Mapping[str, str]]:
     """The names of all settings, and the values of those that are compared, which open nothing: `az` drops the rest."""
     compared = ", ".join(f'"{name}"' for name in _COMPARED)
     found = deployed.az.json(
@@ -88,7 +88,7 @@ def _read(deployed: Deployed, app: App) -> tuple[frozenset[str], Mapping[str, st
     return frozenset(found["names"]), {each["name"]: str(each["value"] or "") for each in found["values"]}
 
 
-def _compared(wanted: _Wanted, subject: str, names: frozenset[str], values: Mapping[str, str]) -> Iterator[Finding]:
+def _compared(wanted: _Wanted, subject: str, names: frozenset[str], values: Mapping[str, str]) -> Iterator[CheckResult]:
     places = wanted.app.places
     for each in _EXPECTED:
         value = each.value(wanted)
@@ -111,7 +111,7 @@ _BY_STATUS = {
 _RESOLVED = ("Resolved", "Initialized")
 
 
-def secrets(deployed: Deployed, app: App) -> Iterator[Finding]:
+def secrets(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the settings that refer to a Key Vault were resolved."""
     subject = f"{app.part}'s secrets"
     found = list(listed(deployed.az, f"{app.id}/config/configreferences/appsettings", WEB))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.context.target import HOME, Home
-from cli.platforms.configuration import Configuration, PlatformError, Wanted, as_text, configuration
+from cli.platforms.configuration import Configuration, Installation, PlatformError, as_text, configuration
 from cli.platforms.table import PLATFORMS
 from cli.ui.console import fail, note, out, print_json
 from cli.ui.options import AsJson, Key
@@ -19,7 +19,7 @@ from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION
 from local.world import running_world
 
-_DEFAULTS = Wanted(url="")
+_DEFAULTS = Installation(url="")
 
 
 def config(
@@ -27,16 +27,16 @@ def config(
     *,
     url: Annotated[str, typer.Option(metavar="URL", help="The receiver, as https://NAME.azurewebsites.net")] = "",
     namespace: Annotated[str, typer.Option(metavar="NAME", help="The jobs' namespace: a workspace, say")] = "default",
-    listener: Annotated[str, typer.Option(metavar="VERSION", help="Of openlineage-spark")] = LISTENER_VERSION,
+    listener: Annotated[str, typer.Option(metavar="VERSION", help="openlineage-spark's version")] = LISTENER_VERSION,
     runtime: Annotated[str, typer.Option(metavar="VERSION", help="The platform's version, as 15.4 or 2.0")] = "",
-    transport: Annotated[str, typer.Option(metavar="http|file", help="file is for Fabric")] = "http",
+    transport: Annotated[str, typer.Option(metavar="http|file", help="http, or on Fabric also file")] = "http",
     vault: Annotated[str, typer.Option(metavar="NAME", help="The Key Vault with the function key")] = _DEFAULTS.vault,
     secret: Annotated[str, typer.Option(metavar="NAME", help="The key's name there")] = _DEFAULTS.secret,
     scope: Annotated[
         str, typer.Option(metavar="NAME", help="Databricks: the secret scope over that vault")
     ] = _DEFAULTS.scope,
     folder: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Databricks: of jar and script. Fabric: of events")
+        str, typer.Option(metavar="FOLDER", help="Databricks: where jar and init script are. Fabric: where events go")
     ] = "",
     key: Key = "",
     plan: Annotated[
@@ -60,7 +60,7 @@ def config(
     """
     if platform not in PLATFORMS:
         fail(f"no platform {platform!r}: there are {', '.join(PLATFORMS)}.{suggestion(platform, PLATFORMS)}", code=2)
-    wanted = Wanted(
+    wanted = Installation(
         url=url or _here(platform, home),
         namespace=namespace,
         listener=listener,

@@ -10,7 +10,7 @@ from cli.ui.console import fail, note, out, plain
 from cli.ui.options import Plan
 from cli.ui.removal import NOTHING_HALF_DONE
 from cli.ui.suggestion import suggestion
-from cli.ui.teaching import App
+from cli.ui.teaching import TeachingApp
 from shared.atlas.entities import ORIGIN_WORDS
 from shared.atlas.managed import MANAGED, managed_attributes
 from shared.bootstrap import account_at
@@ -22,7 +22,7 @@ from shared.errors import CatalogRefused
 PENDING = 3
 _FORBIDDEN = 403
 
-app = App(help="Set up a Purview account: grant roles, create managed attributes.")
+app = TeachingApp(help="Set up a Purview account: grant roles, create managed attributes.")
 
 
 def grant(

@@ -1,4 +1,4 @@
-"""`throughline retire`: take processes that no run has mentioned for a long time out of the catalog."""
+"""`throughline retire`: take processes that no run has written for a long time out of the catalog."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -23,7 +23,7 @@ def retire(
     context: typer.Context,
     *,
     days: Annotated[
-        int, typer.Option("--unseen-days", min=1, max=36500, metavar="N", help="Not mentioned for N days")
+        int, typer.Option("--unseen-days", min=1, max=36500, metavar="N", help="Not written by a run for N days")
     ] = 90,
     plan: Plan = False,
     yes: Yes = False,
@@ -31,7 +31,7 @@ def retire(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Take processes that no run has mentioned for a long time out of the catalog; a new run brings one back.
+    """Take processes that no run has written for a long time out of the catalog; a new run brings one back.
 
     Placeholders that nothing uses afterwards are removed too, assets that a scan found never. A replay of old runs
     brings nothing back.

@@ -9,8 +9,8 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, plain, print_json
 from cli.ui.options import AsJson
 from cli.ui.removal import NOTHING_HALF_DONE
-from cli.ui.teaching import App
-from shared.atlas.types import Action, TypeChange, type_changes
+from cli.ui.teaching import TeachingApp
+from shared.atlas.types import TypeAction, TypeChange, type_changes
 from shared.bootstrap import Worker
 from shared.catalog.applying import apply_types
 from shared.catalog.port import Types
@@ -19,7 +19,7 @@ from shared.records.publish_queue import retry_refused
 PENDING = 3
 """The exit code of a plan with changes to make: 0 is for none, 1 for types that differ, 2 for wrong use."""
 
-app = App(help="Compare the catalog's types with those that lineage needs, and create what it lacks.")
+app = TeachingApp(help="Compare the catalog's types with those that lineage needs, and create what it lacks.")
 
 
 def plan(context: typer.Context, *, as_json: AsJson = False, home: Home = HOME) -> None:
@@ -34,7 +34,7 @@ def plan(context: typer.Context, *, as_json: AsJson = False, home: Home = HOME) 
         print_json({"changes": [{**asdict(each), "definition": None} for each in found]})
     else:
         _show(found)
-    if any(each.action is Action.DIFFERS for each in found):
+    if any(each.action is TypeAction.DIFFERS for each in found):
         raise typer.Exit(1)
     if found:
         raise typer.Exit(PENDING)
@@ -65,7 +65,7 @@ def _types(parts: Worker) -> Types:
     return parts.types or fail("this catalog has no types to plan for", code=2)
 
 
-_SIGNS = {Action.CREATE: "[green]+[/]", Action.UPDATE: "[yellow]~[/]", Action.DIFFERS: "[bold red]![/]"}
+_SIGNS = {TypeAction.CREATE: "[green]+[/]", TypeAction.UPDATE: "[yellow]~[/]", TypeAction.DIFFERS: "[bold red]![/]"}
 
 
 def _show(found: Sequence[TypeChange]) -> None:
@@ -75,11 +75,11 @@ def _show(found: Sequence[TypeChange]) -> None:
         out.print(
             f"{_SIGNS[each.action]} {each.category.lower().replace('_', ' ')} [bold]{plain(each.name)}[/]{plain(what)}"
         )
-    number = {action: sum(each.action is action for each in found) for action in Action}
+    number = {action: sum(each.action is action for each in found) for action in TypeAction}
     if not found:
         out.print("nothing to do: the catalog has all types that lineage needs")
         return
-    words = {Action.CREATE: "to create", Action.UPDATE: "to update", Action.DIFFERS: "that differ"}
+    words = {TypeAction.CREATE: "to create", TypeAction.UPDATE: "to update", TypeAction.DIFFERS: "that differ"}
     out.print(", ".join(f"{number[action]:,} {word}" for action, word in words.items()))
 
 

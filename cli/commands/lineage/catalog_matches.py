@@ -21,7 +21,7 @@ Steps = Sequence[Sequence[Candidate]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CatalogMatch:
     """The names that the catalog has (`held`), and the asset that wins (`found`).
 
     `searched` are other assets that a search gives, best first, each with a reason. `problem`, where nothing is found:
@@ -49,13 +49,13 @@ class Answer:
         return "wins" if self.found.scanned == name else "there"
 
 
-def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName]) -> Answer:
+def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName]) -> CatalogMatch:
     """Look the names up in the catalog; ends the command when it does not answer."""
     try:
         keys = [each.key for step in candidates(*key, also) for each in step]
         search_matches = publishing_finds(parts.catalog, key) if parts.publishing.finding.search else ()
         found = look_up_matches(parts.catalog, parts.publishing, {key: tuple(also)})[key]
-        return Answer(
+        return CatalogMatch(
             held=parts.catalog.look_up(keys),
             found=found,
             problem=None if found.guid or found.rivals else type_problem(parts, names, key[0]),
@@ -65,7 +65,7 @@ def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName
         fail(f"the names were not looked up: {error}")
 
 
-def looked_document(steps: Steps, answer: Answer | None) -> dict[str, Any]:
+def looked_document(steps: Steps, answer: CatalogMatch | None) -> dict[str, Any]:
     """The names for `--json`; `found` only where they were looked up."""
     listed = [
         {
@@ -95,7 +95,7 @@ def _asset(key: AssetName) -> dict[str, str]:
     return {"type": key[0], "qualified_name": key[1]}
 
 
-def show_candidates(steps: Steps, answer: Answer | None) -> None:
+def show_candidates(steps: Steps, answer: CatalogMatch | None) -> None:
     """Print each name that is looked up; with an answer, what the catalog has of it, which one wins and why."""
     title = "looked up as"
     for each in (each for step in steps for each in step):

@@ -14,7 +14,7 @@ from cli.ui.dead_letters import visible
 from cli.ui.options import AsJson, Most, Wide
 from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from cli.ui.tables import print_table, text_column
-from shared.events.stored_runs import Wanted
+from shared.events.stored_runs import RunFilter
 from shared.reporting.ignored_events import find_ignored
 from shared.reporting.stored_events import EventRecord, find_events
 
@@ -47,7 +47,7 @@ def events(
         throughline events --run 0192a3b4-5c6d-7e8f-9012-3456789abcde
         throughline events --ignored --from 2026-11-21 --job 'nightly*'
     """
-    wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
+    wanted = RunFilter(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
     storage = parts_of(context, home).storage
     with reported():
         found = find_ignored(storage, wanted) if ignored else find_events(storage, wanted, content=save is not None)
@@ -87,6 +87,7 @@ def event_document(record: EventRecord) -> dict[str, Any]:
 
 
 def _show(records: Iterable[EventRecord], *, last: str, wide: bool) -> None:
+    """Print a row for each event. Unless `wide`, its job is below it: so a run's id is whole and can be copied."""
     rows = [
         [
             f"{each.place.time:%Y-%m-%d %H:%M:%S}",
@@ -98,8 +99,9 @@ def _show(records: Iterable[EventRecord], *, last: str, wide: bool) -> None:
         for each in records
     ]
     titles = ("time", "type", "run", "job", last)
-    shown = slice(None if wide else -1)
-    print_table([text_column(title) for title in titles[shown]], [row[shown] for row in rows], wide=wide)
+    shown = slice(None if wide else titles.index("job"))
+    jobs = () if wide else [[row[titles.index("job")]] for row in rows]
+    print_table([text_column(title) for title in titles[shown]], [row[shown] for row in rows], notes=jobs, wide=wide)
 
 
 def _save(records: Iterable[EventRecord], path: Path) -> None:

@@ -10,7 +10,7 @@ from cli.context.target import HOME, Home, parts_of
 from cli.ui.console import fail, note, print_json
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson
-from shared.naming.explanation import Explanation, explain
+from shared.naming.explanation import NamingExplanation, explain
 from shared.naming.matching import AssetName, candidates, underivable_names
 from shared.naming.rules.identity import RunEnvironment
 from shared.naming.stores.kafka import split_names
@@ -76,7 +76,7 @@ def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, 
     return tuple(pairs)
 
 
-def _document(found: Explanation) -> dict[str, Any]:
+def _document(found: NamingExplanation) -> dict[str, Any]:
     """What `--json` prints: a stable form."""
     best = found.naming.best
     return {
@@ -93,15 +93,15 @@ def _document(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _key(found: Explanation) -> AssetName:
+def _key(found: NamingExplanation) -> AssetName:
     return found.naming.best.type, found.naming.best.qualified_name
 
 
-def _also(found: Explanation) -> tuple[AssetName, ...]:
+def _also(found: NamingExplanation) -> tuple[AssetName, ...]:
     return underivable_names(_key(found), [(other.type, other.qualified_name) for other in found.naming.others])
 
 
-def _show(found: Explanation) -> None:
+def _show(found: NamingExplanation) -> None:
     best = found.naming.best
     print_fact("type", best.type)
     print_fact("qualified name", best.qualified_name)

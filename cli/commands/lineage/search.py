@@ -34,7 +34,7 @@ class _Facts:
     @classmethod
     def of(cls, document: LineageDocument) -> "_Facts":
         tags: dict[int, tuple[str, ...]] = {}
-        by_dataset: dict[int, set[str]] = {}
+        by_dataset = {number: set(each.tags) for number, each in enumerate(document.datasets) if each.tags}
         for tag in document.tags:
             tags[tag.column] = (*tags.get(tag.column, ()), tag.name)
             by_dataset.setdefault(document.columns[tag.column].dataset, set()).add(tag.name)
@@ -54,7 +54,7 @@ class _Facts:
         )
 
     def tags_of(self, found: Found) -> tuple[str, ...]:
-        """The tags of a column, or of any column of a data set."""
+        """The tags of a column; or of a data set and of any column of it."""
         if found.column is not None:
             return self.tags.get(found.column, ())
         return self.dataset_tags.get(found.dataset, ())
@@ -79,7 +79,7 @@ def search(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Find data sets and columns, the best first: as the search of `throughline view` does.
+    """Find data sets and columns, the best match first, as the search of `throughline view` does.
 
     throughline search customer
     throughline search raw orders.amount

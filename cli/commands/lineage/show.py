@@ -29,8 +29,8 @@ def show(
 ) -> None:
     """Show what a data set is made of and what is made of it, as the catalog has it.
 
-    throughline show customer_master
-    throughline show customer_master --columns --depth 1
+    throughline show delta/customer_master
+    throughline show delta/customer_master --columns --depth 1
     throughline show file:///data/customer --json
     """
     parts = parts_of(context, home)

@@ -17,7 +17,7 @@ from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
 from shared.records.format_version import mismatch, stored_versions
 from shared.reporting.column_sources import ColumnSources
-from shared.reporting.status import By, Group, Status, Waiting
+from shared.reporting.status import By, EventGroup, Status, Waiting
 from shared.reporting.status import status as read_status
 from shared.translation.run.translate import RUN_FAILED
 
@@ -87,7 +87,7 @@ def _document(found: Status, by: Sequence[By], limit: int) -> dict[str, Any]:
     return whole
 
 
-def _largest(groups: Sequence[Group], limit: int) -> Sequence[Group]:
+def _largest(groups: Sequence[EventGroup], limit: int) -> Sequence[EventGroup]:
     """The `limit` groups (0: all) with the most events, in their order."""
     if not limit or limit >= len(groups):
         return groups
@@ -100,7 +100,9 @@ def _show_groups(found: Status, by: Sequence[By], limit: int, *, wide: bool) -> 
     shown = _largest(found.groups, limit)
     blank = [""] * (len(by) - 1)
     rows = [[*(getattr(group, each) or _NO_JOB for each in by), *_numbers(group)] for group in shown]
-    notes = [[f"{count:,} {reason}" for count, reason in _reasons(group.reasons, wide=wide)] for group in shown]
+    notes = [
+        [f"{count:,} {_for(reason)}{reason}" for count, reason in _reasons(group.reasons, wide=wide)] for group in shown
+    ]
     if len(shown) < len(found.groups):
         chosen = set(shown)
         rest = [each for each in found.groups if each not in chosen]
@@ -110,12 +112,17 @@ def _show_groups(found: Status, by: Sequence[By], limit: int, *, wide: bool) -> 
     print_table(columns, rows, notes=notes, wide=wide)
 
 
-def _sum(groups: Iterable[Group]) -> Group:
+def _for(reason: str) -> str:
+    """Before a reason for waiting, where no state is beside it: what the events wait for."""
+    return "waiting for " if reason in set(Waiting) else ""
+
+
+def _sum(groups: Iterable[EventGroup]) -> EventGroup:
     known = list(groups)
-    return Group(**{name: sum(getattr(each, name) for each in known) for name in ("received", *_STATES)})
+    return EventGroup(**{name: sum(getattr(each, name) for each in known) for name in ("received", *_STATES)})
 
 
-def _numbers(counts: Group | Status) -> list[str]:
+def _numbers(counts: EventGroup | Status) -> list[str]:
     return [f"{getattr(counts, name):,}" for name in ("received", *_STATES)]
 
 

@@ -1,6 +1,7 @@
 """`throughline view`: the lineage as a page, a picture, a diagram or a table."""
 
 import contextlib
+import sys
 import webbrowser
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from shared.lineage.selection import Question, Selection, select
 from shared.lineage.svg import as_svg
 
 _File = Path | None
+_STANDARD_OUTPUT = "-"
 MAX_PICTURE = 400
 """Cards in one picture: more are not legible, and the layout would take minutes."""
 
@@ -91,11 +93,12 @@ def view(
     """Show lineage as a page: search, follow a column, see what changes, what is masked and what is not known.
 
     The page is served on this machine only, until Ctrl-C. With --html it is one file that needs no server, and with
-    --svg, --mermaid, --dot or --csv what it would show is written without a browser.
+    --svg, --mermaid, --dot or --csv what it would show is written without a browser. - instead of a file is the
+    standard output.
 
         throughline view
-        throughline view customer_master --column full_name
-        throughline view customer_master --html lineage.html --svg lineage.svg
+        throughline view delta/customer_master --column full_name
+        throughline view delta/customer_master --html lineage.html --svg lineage.svg
         throughline view orders --lake build/lake --as-of 2026-11-01 --compare 2026-11-20
     """
     writers: dict[Path, Callable[[_View], bytes]] = {
@@ -114,11 +117,18 @@ def view(
     with _asked():
         shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
         for path, write in writers.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(write(shown))
-            out.print(f"wrote {plain(path)}", soft_wrap=True)
+            _write(path, write(shown))
     if not writers:
         _serve(shown, port, browser=browser)
+
+
+def _write(path: Path, content: bytes) -> None:
+    if str(path) == _STANDARD_OUTPUT:
+        sys.stdout.buffer.write(content)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    out.print(f"wrote {plain(path)}", soft_wrap=True)
 
 
 @contextlib.contextmanager

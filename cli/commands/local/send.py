@@ -15,7 +15,7 @@ import typer
 from cli.commands.local.translate import EventFiles
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, note, out, progress_bar
-from cli.ui.event_files import Found, UnreadableFileError, events_in
+from cli.ui.event_files import EventFound, UnreadableFileError, events_in
 from cli.ui.options import Key
 from local.world import running_world
 
@@ -79,11 +79,11 @@ def _receiver(url: str, home: Path) -> str:
     return url.rstrip("/")
 
 
-def _events(files: list[Path]) -> Iterator[Found]:
+def _events(files: list[Path]) -> Iterator[EventFound]:
     return chain.from_iterable(events_in(path) for path in files)
 
 
-def _chunks(events: Iterator[Found], at_once: int) -> Iterator[list[Found]]:
+def _chunks(events: Iterator[EventFound], at_once: int) -> Iterator[list[EventFound]]:
     """Enough events at a time to keep every worker busy, and no more: files may be larger than memory."""
     while chunk := list(islice(events, 25 * at_once)):
         yield chunk
@@ -121,7 +121,7 @@ class _Sender:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=32))
 
-    def post(self, found: Found) -> _Answer:
+    def post(self, found: EventFound) -> _Answer:
         """Post one event, and retry with a backoff while the receiver is busy."""
         answer = _Answer(kind="refused", status=0, reason="it was not sent", place=found.place)
         for attempt in range(_MAX_ATTEMPTS):
@@ -132,7 +132,7 @@ class _Sender:
                 break
         return answer
 
-    def _once(self, found: Found) -> _Answer:
+    def _once(self, found: EventFound) -> _Answer:
         try:
             response = self._session.post(
                 f"{self.url}/api/v1/lineage",

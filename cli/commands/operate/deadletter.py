@@ -14,14 +14,14 @@ from cli.ui.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, re
 from cli.ui.options import AsJson, Most
 from cli.ui.published import publish_and_report
 from cli.ui.suggestion import suggestion
-from cli.ui.teaching import App
+from cli.ui.teaching import TeachingApp
 from shared.events.archive_index import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.events.dead_letters import discard as events_discard
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
 from shared.storage.port import Storage
 
-app = App(help="List events that can't be used, show why, replay or discard them.")
+app = TeachingApp(help="List events that can't be used, show why, replay or discard them.")
 
 _MIN_DIGITS = 4
 _MAX_CANDIDATES = 5

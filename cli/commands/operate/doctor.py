@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from cli.checks.azure import Deployed, Target, check_deployment
+from cli.checks.azure import Deployed, DeploymentName, check_deployment
 from cli.checks.azure.place import place_of
 from cli.checks.catalog import check_catalog
 from cli.checks.data import check_connection, check_counts, check_storage
-from cli.checks.findings import Finding, Places, State, bad, unseen
+from cli.checks.findings import CheckResult, CheckState, Places, bad, unseen
 from cli.checks.machine import check_machine
 from cli.checks.settings import check_settings
 from cli.checks.trial_run import ARRIVAL, follow
@@ -74,7 +74,7 @@ def doctor(
     report(_look(context, asked), as_json=as_json)
 
 
-def report(found: Iterator[Finding], *, as_json: bool) -> None:
+def report(found: Iterator[CheckResult], *, as_json: bool) -> None:
     """Print findings as they come, or all as one JSON document; the worst one gives the exit code."""
     findings = []
     for finding in found:
@@ -83,9 +83,9 @@ def report(found: Iterator[Finding], *, as_json: bool) -> None:
             _show(finding)
     states = {finding.state for finding in findings}
     if as_json:
-        print_json({"good": states <= {State.GOOD}, "findings": findings})
-    if states - {State.GOOD}:
-        raise typer.Exit(BAD if State.BAD in states else UNSEEN)
+        print_json({"good": states <= {CheckState.GOOD}, "findings": findings})
+    if states - {CheckState.GOOD}:
+        raise typer.Exit(BAD if CheckState.BAD in states else UNSEEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,28 +103,28 @@ class _Asked:
     home: Path
 
 
-_SIGNS = {State.GOOD: "[green]good[/]", State.BAD: "[bold red]bad[/] ", State.UNSEEN: "[yellow]?[/]   "}
+_SIGNS = {CheckState.GOOD: "[green]good[/]", CheckState.BAD: "[bold red]bad[/] ", CheckState.UNSEEN: "[yellow]?[/]   "}
 
 
-def _show(finding: Finding) -> None:
+def _show(finding: CheckResult) -> None:
     out.print(f"{_SIGNS[finding.state]}  [bold]{plain(finding.subject)}[/]  {plain(finding.found)}")
     if finding.means:
         out.print(f"      {plain(finding.means)} [dim]({finding.code})[/]")
         out.print(f"      [bold]{plain(finding.command)}[/]")
 
 
-def _look(context: typer.Context, asked: _Asked) -> Iterator[Finding]:
+def _look(context: typer.Context, asked: _Asked) -> Iterator[CheckResult]:
     yield from check_machine(local=not asked.group and not named(place=True))
     deployed = None
     if asked.group:
         az = AzureCli(subscription=asked.subscription)
-        target = Target(group=asked.group, name=asked.deployment, subscription=asked.subscription)
+        target = DeploymentName(group=asked.group, name=asked.deployment, subscription=asked.subscription)
         deployed = yield from check_deployment(az, target)
         if deployed is None:
             return
     places = {**deployed.places, "scope": deployed.storage_id} if deployed else {}
     parts = _parts(context, asked.home, deployed)
-    if isinstance(parts, Finding):
+    if isinstance(parts, CheckResult):
         yield parts
         return
     storage = list(check_storage(parts.storage, places))
@@ -140,14 +140,14 @@ def _look(context: typer.Context, asked: _Asked) -> Iterator[Finding]:
         yield from _follow(parts, asked, deployed, places)
 
 
-def _types(parts: Worker) -> Iterator[Finding]:
+def _types(parts: Worker) -> Iterator[CheckResult]:
     try:
         yield from check_types(parts)
     except (CatalogUnavailable, CatalogRefused) as error:
         yield bad("catalog-error", "catalog types", str(error))
 
 
-def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | Finding:
+def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | CheckResult:
     """The parts of the deployment, else of the Throughline that is meant; a finding where its settings are wrong."""
     if deployed is None or isinstance(context.obj, Worker):
         return parts_of(context, home)
@@ -157,7 +157,7 @@ def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Wor
         return unseen("azure-error", "storage", " ".join(str(error).split()))
 
 
-def _follow(parts: Worker, asked: _Asked, deployed: Deployed | None, places: Places) -> Iterator[Finding]:
+def _follow(parts: Worker, asked: _Asked, deployed: Deployed | None, places: Places) -> Iterator[CheckResult]:
     world = running_world(asked.home)
     receiver = asked.url or (deployed.outputs["RECEIVER_URL"] if deployed else world.receiver_url if world else "")
     if not receiver:

@@ -10,8 +10,8 @@ from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import Plan, Resume
 from cli.ui.published import publish_and_report
 from shared.bootstrap import Worker
-from shared.events.stored_runs import Wanted, stored_runs
-from shared.maintenance.rebuild import Rebuild, RebuildPlan, Stage, last_rebuild, plan_rebuild
+from shared.events.stored_runs import RunFilter, stored_runs
+from shared.maintenance.rebuild import Rebuild, RebuildPlan, RebuildStage, last_rebuild, plan_rebuild
 from shared.maintenance.rebuild import rebuild as maintenance_rebuild
 from shared.processing.sweeper import sweep
 
@@ -59,7 +59,7 @@ def _sources(todo: RebuildPlan) -> str:
 
 def _rebuild(parts: Worker, begin: Rebuild | None, todo: RebuildPlan) -> None:
     """Rebuild and report; ends the command when it was stopped."""
-    totals = {Stage.WIPE: todo.rows, Stage.ARCHIVE: todo.files, Stage.EVENTS: todo.events}
+    totals = {RebuildStage.WIPE: todo.rows, RebuildStage.ARCHIVE: todo.files, RebuildStage.EVENTS: todo.events}
     runs = 0
     with stopping() as stop, progress_bar() as progress:
         task = progress.add_task("beginning", total=None)
@@ -67,12 +67,12 @@ def _rebuild(parts: Worker, begin: Rebuild | None, todo: RebuildPlan) -> None:
         for each in maintenance_rebuild(parts.storage, begin, names=parts.names, at_once=_AT_ONCE, stopped=stop.is_set):
             if each.stage is not stage:
                 stage = each.stage
-                if stage is Stage.PROCESS:
-                    listed = stored_runs(parts.storage, Wanted())
+                if stage is RebuildStage.PROCESS:
+                    listed = stored_runs(parts.storage, RunFilter())
                     totals[stage] = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))
                 progress.reset(task, description=str(stage), total=totals[stage])
             progress.advance(task)
-            runs += each.stage is Stage.PROCESS
+            runs += each.stage is RebuildStage.PROCESS
     if last_rebuild(parts.storage):
         note("stopped", _AGAIN)
         raise typer.Exit(INTERRUPTED)

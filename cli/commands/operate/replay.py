@@ -15,7 +15,7 @@ from cli.ui.options import Plan, Resume
 from cli.ui.published import publish_and_report
 from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from shared.bootstrap import Worker
-from shared.events.stored_runs import Wanted, stored_runs
+from shared.events.stored_runs import RunFilter, stored_runs
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter, ReplayOutcome, ReplayPosition, last_position
 from shared.maintenance.replay import plan as maintenance_plan
 from shared.maintenance.replay import replay as maintenance_replay
@@ -49,7 +49,7 @@ def replay(
     """
     if resume and (since or before or job or run):
         fail("--resume goes on with the options of the stopped replay: leave the others out", code=2)
-    wanted = Wanted(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
+    wanted = RunFilter(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
     quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported("Nothing is lost: once storage answers, `throughline replay --resume` goes on"):

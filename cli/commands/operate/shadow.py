@@ -8,9 +8,9 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import out, plain, print_json
 from cli.ui.dead_letters import visible
 from cli.ui.options import AsJson, Most
-from shared.publishing.shadow import Action, held_back
+from shared.publishing.shadow import ShadowAction, held_back
 
-_COLOURS = {Action.WRITE: "green", Action.REMOVE: "red", Action.DESCRIBE: "cyan"}
+_COLOURS = {ShadowAction.WRITE: "green", ShadowAction.REMOVE: "red", ShadowAction.DESCRIBE: "cyan"}
 
 
 def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, home: Home = HOME) -> None:
@@ -36,12 +36,12 @@ def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, 
             for each in held
         ]
         mode = parts.publishing.shadow
-        print_json({"shadow": mode, "held": documents, "count": {str(each): count[each] for each in Action}})
+        print_json({"shadow": mode, "held": documents, "count": {str(each): count[each] for each in ShadowAction}})
         return
     for each in held[: most or None]:
         created = f" [dim]and {len(each.creates):,} new assets[/]" if each.creates else ""
         out.print(f"[{_COLOURS[each.action]}]{each.action:<9}[/]{plain(visible(each.qualified_name))}{created}")
     shown = min(len(held), most or len(held))
     left_off = f"; {len(held) - shown:,} not shown (--most)" if shown < len(held) else ""
-    words = ", ".join(f"{count[each]:,} to {each}" for each in Action if count[each])
+    words = ", ".join(f"{count[each]:,} to {each}" for each in ShadowAction if count[each])
     out.print(f"{words}{left_off}" if held else "shadow mode holds nothing back")

@@ -11,7 +11,7 @@ from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import AsJson
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.maintenance.verify.checks import Finding, VerifyContext
+from shared.maintenance.verify.checks import FoundInconsistency, VerifyContext
 from shared.maintenance.verify.verification import KINDS
 from shared.maintenance.verify.verification import verify as maintenance_verify
 from shared.publishing.writing.catalog_write import Published
@@ -43,7 +43,7 @@ def verify(
         fail("--plan only shows what --fix would do: leave one of them out", code=2)
     quiet()
     parts = parts_of(context, home, writes=fix)
-    damages: list[Finding] = []
+    damages: list[FoundInconsistency] = []
     published = Published()
     try:
         stopped = _verify(parts, damages, published, fix=fix)
@@ -60,7 +60,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _verify(parts: Worker, damages: list[Finding], published: Published, *, fix: bool) -> bool:
+def _verify(parts: Worker, damages: list[FoundInconsistency], published: Published, *, fix: bool) -> bool:
     """Fill `damages` and `published`, with a bar on standard error. Whether it was stopped."""
     with stopping() as stop, reading_bars() as seen:
         world = VerifyContext(
@@ -73,14 +73,14 @@ def _verify(parts: Worker, damages: list[Finding], published: Published, *, fix:
             progress=seen,
         )
         for each in maintenance_verify(world, fix=fix, stopped=stop.is_set):
-            if isinstance(each, Finding):
+            if isinstance(each, FoundInconsistency):
                 damages.append(each)
             else:
                 published.add(each)
         return stop.is_set()
 
 
-def _report(damages: list[Finding], published: Published, *, plan: bool, as_json: bool) -> None:
+def _report(damages: list[FoundInconsistency], published: Published, *, plan: bool, as_json: bool) -> None:
     if as_json:
         print_json(_document(damages, published))
         return
@@ -106,13 +106,13 @@ def _report(damages: list[Finding], published: Published, *, plan: bool, as_json
         out.print(f"catalog: {published.written:,} written, {published.removed:,} removed")
 
 
-def _outcome(each: Finding) -> str:
+def _outcome(each: FoundInconsistency) -> str:
     if each.repaired is None:
         return ""
     return " [green]repaired[/]" if each.repaired else f" [red]left: {plain(each.reason)}[/]"
 
 
-def _document(damages: list[Finding], published: Published) -> dict[str, Any]:
+def _document(damages: list[FoundInconsistency], published: Published) -> dict[str, Any]:
     """Every damage, and their number by kind."""
     by_kind = Counter(each.kind.name for each in damages)
     return {

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from local.host.blobs.pattern import RECEIPTS, Pattern
 from local.host.blobs.stored import Listed
 from local.host.index import Function
-from local.host.storage import Storage
+from local.host.storage import HostStorage
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _SAFETY = timedelta(milliseconds=1)  # what a restarted host looks at again, as the real one does
@@ -27,7 +27,7 @@ class Strategy(ABC):
     interval: float
     """Seconds from the end of a look to the next."""
 
-    def __init__(self, function: Function, source: Storage) -> None:
+    def __init__(self, function: Function, source: HostStorage) -> None:
         self.function = function
         self.source = source
         self.pattern = Pattern(function.trigger.data["path"])
@@ -70,7 +70,7 @@ class AccountStrategy(Strategy):
     interval = 10.0
     page = 5000
 
-    def __init__(self, function: Function, source: Storage, own: Storage, host_id: str) -> None:
+    def __init__(self, function: Function, source: HostStorage, own: HostStorage, host_id: str) -> None:
         super().__init__(function, source)
         self._own = own
         self._note = f"blobscaninfo/{host_id}/{source.account}/{self.pattern.container}/scanInfo"

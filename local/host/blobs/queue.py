@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, TypeVarTuple
 
 from local.host.blobs.pattern import Pattern
-from local.host.blobs.stored import Blob, Message
+from local.host.blobs.stored import Blob, QueueMessage
 from local.host.index import Function, HostConfig
 from local.host.logs import logger
-from local.host.storage import Storage
-from local.host.worker.client import Worker
+from local.host.storage import HostStorage
+from local.host.worker.client import WorkerProcess
 from local.host.worker.messages import Datum
 
 POISON_QUEUE = "webjobs-blobtrigger-poison"
@@ -38,13 +38,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class BlobTarget:
     """A function that blobs are delivered to, and where they lie. `changed` is told the name of a blob that has another
     version than the message says; None delivers the present one, as with Event Grid.
     """
 
     function: Function
-    source: Storage
+    source: HostStorage
     pattern: Pattern
     changed: Callable[[str], None] | None = None
 
@@ -56,8 +56,8 @@ class BlobQueue:
 
     def __init__(
         self,
-        own: Storage,
-        worker: Worker,
+        own: HostStorage,
+        worker: WorkerProcess,
         config: HostConfig,
         *,
         host_id: str,
@@ -65,7 +65,7 @@ class BlobQueue:
         retry: int,
         call: Callable[..., Any],
     ) -> None:
-        self.targets: Mapping[str, Target] = {}
+        self.targets: Mapping[str, BlobTarget] = {}
         self.poisoned = 0
         self._own, self._worker, self._config = own, worker, config
         self._visibility, self._retry = visibility, retry
@@ -150,7 +150,7 @@ class BlobQueue:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("serving a message failed, it will be seen again: %r", error, exc_info=error)
 
-    async def _serve(self, message: Message) -> None:
+    async def _serve(self, message: QueueMessage) -> None:
         """Do what a message asks, holding it meanwhile."""
         held, done = [message], asyncio.Event()
         renewal = asyncio.create_task(self._renew(held, done))
@@ -167,7 +167,7 @@ class BlobQueue:
         if not await self._call(self._own.delete_message, self._name, held[0]):
             logger.warning("message %s was taken by another host meanwhile, it may be served twice", message.id)
 
-    async def _renew(self, held: list[Message], done: asyncio.Event) -> None:
+    async def _renew(self, held: list[QueueMessage], done: asyncio.Event) -> None:
         while True:
             try:
                 await asyncio.wait_for(done.wait(), self._visibility / 2)
@@ -180,7 +180,7 @@ class BlobQueue:
             else:
                 return
 
-    async def _deliver(self, message: Message) -> bool:
+    async def _deliver(self, message: QueueMessage) -> bool:
         """Invoke the function for a message; True when it is to be tried again."""
         try:
             content = message.json()
@@ -212,7 +212,7 @@ class BlobQueue:
             await self._poison(message, f"{target.function.name} failed {message.tries} times with {name}")
         return bool(outcome.error) and message.tries < threshold
 
-    async def _blob(self, target: Target, name: str) -> Blob | None:
+    async def _blob(self, target: BlobTarget, name: str) -> Blob | None:
         """The blob's content; with polling, after as many looks at it as the real host takes."""
         for _ in range(_LOOKS if target.changed is not None else 0):
             if await self._call(target.source.head_blob, target.pattern.container, name) is None:
@@ -220,14 +220,14 @@ class BlobQueue:
         blob: Blob | None = await self._call(target.source.get_blob, target.pattern.container, name)
         return blob
 
-    async def _poison(self, message: Message, why: str) -> None:
+    async def _poison(self, message: QueueMessage, why: str) -> None:
         logger.error("moved to %s: %s", POISON_QUEUE, why)
         await self._call(self._own.create_queue, POISON_QUEUE)
         await self._call(self._own.put_raw_message, POISON_QUEUE, message.text)
         self.poisoned += 1
 
 
-def _metadata(target: Target, name: str, blob: Blob) -> dict[str, Datum]:
+def _metadata(target: BlobTarget, name: str, blob: Blob) -> dict[str, Datum]:
     """What the real host sends beside the content."""
     properties: dict[str, Any] = {
         theirs: blob.properties[header] for header, theirs in _PROPERTIES.items() if header in blob.properties

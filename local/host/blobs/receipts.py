@@ -8,7 +8,7 @@ mark the receipt completed, release the lease. A crash in between makes a duplic
 from collections.abc import Callable
 
 from local.host.blobs.pattern import RECEIPTS
-from local.host.storage import Storage
+from local.host.storage import HostStorage
 
 _COMPLETED = "Completed"
 
@@ -16,7 +16,7 @@ _COMPLETED = "Completed"
 class Receipts:
     """The receipts of one function, in the account of AzureWebJobsStorage."""
 
-    def __init__(self, own: Storage, host_id: str, function_id: str) -> None:
+    def __init__(self, own: HostStorage, host_id: str, function_id: str) -> None:
         self._own = own
         self._prefix = f"blobreceipts/{host_id}/{function_id}"
 

@@ -45,7 +45,7 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class QueueMessage:
     """A queue message that is ours until it becomes visible again; `receipt` proves it."""
 
     id: str

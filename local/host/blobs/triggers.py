@@ -11,13 +11,13 @@ from typing import TypeVar, TypeVarTuple
 from local.host.blobs.delivery import EMULATOR, EVENT_GRID, POLLING
 from local.host.blobs.pattern import RECEIPTS, Pattern
 from local.host.blobs.polling import AccountStrategy, EmulatorStrategy, Strategy
-from local.host.blobs.queue import BlobQueue, Target
+from local.host.blobs.queue import BlobQueue, BlobTarget
 from local.host.blobs.receipts import Receipts
 from local.host.index import Function, HostConfig
 from local.host.logs import logger
 from local.host.settings import connection_string
-from local.host.storage import Storage, StorageError, StorageRefusedError
-from local.host.worker.client import Worker
+from local.host.storage import HostStorage, StorageError, StorageRefusedError
+from local.host.worker.client import WorkerProcess
 
 _RETRY_SECONDS = 1.0
 
@@ -52,12 +52,12 @@ class BlobHost:
     """All blob triggers of an app."""
 
     def __init__(
-        self, functions: Iterable[Function], worker: Worker, *, config: HostConfig, pace: Pace, host_id: str
+        self, functions: Iterable[Function], worker: WorkerProcess, *, config: HostConfig, pace: Pace, host_id: str
     ) -> None:
         self.calls: Counter[str] = Counter()
         self.scans: Counter[str] = Counter()
         self._pace, self._host_id = pace, host_id
-        self._storages: dict[str, Storage] = {}
+        self._storages: dict[str, HostStorage] = {}
         self._own = self._storage("AzureWebJobsStorage")
         self._threads = ThreadPoolExecutor(16, "storage")
         self._away_since: float | None = None
@@ -76,7 +76,7 @@ class BlobHost:
         targets = {}
         for function in functions:
             strategy = self._strategy(function)
-            targets[function.id] = Target(
+            targets[function.id] = BlobTarget(
                 function=function,
                 source=self._storage(function.trigger.data.get("connection")),
                 pattern=Pattern(function.trigger.data["path"]),
@@ -118,10 +118,10 @@ class BlobHost:
         await self.queue.finish()
         self._threads.shutdown()
 
-    def _storage(self, setting: str | None) -> Storage:
+    def _storage(self, setting: str | None) -> HostStorage:
         text = connection_string(setting or "AzureWebJobsStorage")
         if text not in self._storages:
-            self._storages[text] = Storage(text, self.calls)
+            self._storages[text] = HostStorage(text, self.calls)
         return self._storages[text]
 
     def _strategy(self, function: Function) -> Strategy | None:

@@ -17,7 +17,7 @@ from local.host.http.keys import Keys
 from local.host.http.routes import Route, find_route
 from local.host.logs import logger
 from local.host.storage import StorageError
-from local.host.worker.client import Worker
+from local.host.worker.client import WorkerProcess
 from local.host.worker.messages import Datum, HttpAnswer
 
 _MIB = 1 << 20
@@ -35,7 +35,7 @@ class Web:
 
     def __init__(
         self,
-        worker: Worker,
+        worker: WorkerProcess,
         routes: tuple[Route, ...],
         *,
         pages: Mapping[str, Callable[[], dict[str, Any]]],

@@ -31,7 +31,7 @@ class WorkerDeadError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class WorkerLimits:
     """Seconds: `timeout` that an invocation may take (None: for ever), `pause` until the next worker process after one
     was killed for that.
     """
@@ -40,7 +40,7 @@ class Patience:
     pause: float = 10.0
 
 
-_USUAL = Patience()
+_USUAL = WorkerLimits()
 
 
 class _Process:
@@ -79,12 +79,12 @@ class _Process:
             self._child.stdin.close()
 
 
-class Worker:
+class WorkerProcess:
     """All functions of one app, in a process of their own, which begins with this object. `python` is the command that
     starts an interpreter.
     """
 
-    def __init__(self, patience: Patience = _USUAL, *, python: tuple[str, ...] = (sys.executable,)) -> None:
+    def __init__(self, patience: WorkerLimits = _USUAL, *, python: tuple[str, ...] = (sys.executable,)) -> None:
         self.results: defaultdict[str, Counter[str]] = defaultdict(lambda: Counter(ok=0, failed=0))
         self.running: Counter[str] = Counter()
         self.restarts = 0

@@ -20,7 +20,7 @@ Evidence = TypeVar("Evidence")
 Evidence_co = TypeVar("Evidence_co", covariant=True)
 
 
-class Verb(StrEnum):
+class RepairVerb(StrEnum):
     """How an inconsistency is repaired. `DELETE` is for rows and placeholders that nothing stored stands behind:
     no run is left to process, and publishing reads such rows as they are.
     """
@@ -83,19 +83,19 @@ class Inconsistency(Generic[Evidence_co]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class InconsistencyKind:
     """A kind of inconsistency, as the documentation's table has it."""
 
     name: str
     meaning: str
-    verb: Verb
+    verb: RepairVerb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class FoundInconsistency:
     """An inconsistency of a kind. `repaired`: None where no repair was asked for; `reason`: why it failed."""
 
-    kind: Kind
+    kind: InconsistencyKind
     inconsistency: Inconsistency[object]
     repaired: bool | None = None
     reason: str = ""
@@ -112,37 +112,39 @@ Repair = Callable[[VerifyContext, Evidence], str]
 class Check(Generic[Subject, Evidence]):
     """A kind of inconsistency with how it is found and repaired."""
 
-    kind: Kind
+    kind: InconsistencyKind
     find: Find[Subject, Evidence]
     repair: Repair[Evidence]
 
-    def run(self, context: VerifyContext, subject: Subject, *, fix: bool) -> Iterator[Finding]:
+    def run(self, context: VerifyContext, subject: Subject, *, fix: bool) -> Iterator[FoundInconsistency]:
         """What is found of one subject; with `fix` each is repaired at once."""
         for each in self.find(context, subject):
             try:
                 reason = self.repair(context, each.evidence) if fix else ""
             except (WriteConflict, ContentLost) as error:
                 reason = str(error)
-            yield Finding(kind=self.kind, inconsistency=each, repaired=not reason if fix else None, reason=reason)
+            yield FoundInconsistency(
+                kind=self.kind, inconsistency=each, repaired=not reason if fix else None, reason=reason
+            )
 
 
 def check(
-    name: str, verb: Verb, repair: Repair[Evidence]
+    name: str, verb: RepairVerb, repair: Repair[Evidence]
 ) -> Callable[[Find[Subject, Evidence]], Check[Subject, Evidence]]:
     """Make a check of the function that finds its inconsistencies."""
     return lambda find: Check(
-        kind=Kind(name=name, meaning=(find.__doc__ or "").rstrip("."), verb=verb), find=find, repair=repair
+        kind=InconsistencyKind(name=name, meaning=(find.__doc__ or "").rstrip("."), verb=verb), find=find, repair=repair
     )
 
 
 class _AnyCheck(Protocol[Subject_contra]):
     @property
-    def kind(self) -> Kind: ...
-    def run(self, context: VerifyContext, subject: Subject_contra, *, fix: bool) -> Iterator[Finding]: ...
+    def kind(self) -> InconsistencyKind: ...
+    def run(self, context: VerifyContext, subject: Subject_contra, *, fix: bool) -> Iterator[FoundInconsistency]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage(Generic[Subject]):
+class CheckStage(Generic[Subject]):
     """Subjects read one by one, in few calls for many, and the checks that each goes through. `after_publishing`: what
     earlier repairs queued is published before.
     """
@@ -152,11 +154,11 @@ class Stage(Generic[Subject]):
     after_publishing: bool = False
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[InconsistencyKind, ...]:
         """What its checks find."""
         return tuple(each.kind for each in self.checks)
 
-    def run(self, context: VerifyContext, *, fix: bool) -> Iterator[Finding | None]:
+    def run(self, context: VerifyContext, *, fix: bool) -> Iterator[FoundInconsistency | None]:
         """Findings, and None after each subject: there the caller may stop."""
         for subject in self.read(context):
             for each in self.checks:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.maintenance.verify.checks import Inconsistency, Stage, Verb, VerifyContext, check
+from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
 from shared.maintenance.verify.repairs import (
     delete_supporter,
     is_orphan,
@@ -52,7 +52,7 @@ def _named(key: ContentKey) -> str:
     return f"contribution of {key[1]} to process {key[0]}"
 
 
-@check("lost content", Verb.PROCESS, process_supporters_again)
+@check("lost content", RepairVerb.PROCESS, process_supporters_again)
 def lost_contents(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[ContentKey]]:
     """A contribution whose content is a blob that is gone."""
     if found.lost_blob and context.storage.get(CONTENTS, found.lost_blob) is None:
@@ -60,7 +60,7 @@ def lost_contents(context: VerifyContext, found: ContributionRow) -> Iterator[In
         yield Inconsistency(subject=_named(found.key), description=description, evidence=found.key)
 
 
-@check("orphan contribution", Verb.DELETE, delete_supporter)
+@check("orphan contribution", RepairVerb.DELETE, delete_supporter)
 def orphans(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[tuple[str, ContentKey]]]:
     """A contribution that names a run which does not stand behind it."""
     for run_id in found.unsupported:
@@ -69,7 +69,7 @@ def orphans(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsis
             yield Inconsistency(subject=_named(found.key), description=description, evidence=(run_id, found.key))
 
 
-@check("lost reference", Verb.PUBLISH, publish_contribution_again)
+@check("lost reference", RepairVerb.PUBLISH, publish_contribution_again)
 def lost_references(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[ContentKey]]:
     """An application run without the reference to a process which it wrote."""
     process, by, _ = found.key
@@ -80,7 +80,7 @@ def lost_references(context: VerifyContext, found: ContributionRow) -> Iterator[
         yield Inconsistency(subject=_named(found.key), description=description, evidence=found.key)
 
 
-@check("lost contribution", Verb.PROCESS, process_again)
+@check("lost contribution", RepairVerb.PROCESS, process_again)
 def lost_contributions(context: VerifyContext, found: UnmetState) -> Iterator[Inconsistency[str]]:
     """What a run contributed to a process, or left for others of its application, and is gone or does not name it."""
     storage, run_id = context.storage, found.state.run_id
@@ -144,5 +144,5 @@ def _unmet_states(context: VerifyContext) -> Iterator[UnmetState]:
             yield UnmetState(state=state, contributions=lost, entries=missing)
 
 
-CONTRIBUTION_ROWS = Stage(read=_contributions, checks=(lost_contents, orphans, lost_references))
-UNMET_STATES = Stage(read=_unmet_states, checks=(lost_contributions,))
+CONTRIBUTION_ROWS = CheckStage(read=_contributions, checks=(lost_contents, orphans, lost_references))
+UNMET_STATES = CheckStage(read=_unmet_states, checks=(lost_contributions,))

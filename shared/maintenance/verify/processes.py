@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import HeldProcess, Node
 from shared.errors import ContentLost
-from shared.maintenance.verify.checks import Inconsistency, Stage, Verb, VerifyContext, check
+from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
 from shared.maintenance.verify.repairs import delete_placeholder, publish_again
 from shared.publishing.placeholders.creation import with_resolved_names
 from shared.publishing.planning.planner import Plan, Reading, current, plan_for
@@ -58,7 +58,7 @@ def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
     return queued is not None and (not queued.revisit or queued.due <= context.publishing.now())
 
 
-@check("unpublished process", Verb.PUBLISH, publish_again)
+@check("unpublished process", RepairVerb.PUBLISH, publish_again)
 def unpublished_processes(context: VerifyContext, process: PlannedProcess) -> Found:
     """A process that should be in the publish queue and is not, or whose write was interrupted or is not recorded."""
     plan, entry = process.plan, process.entry
@@ -87,7 +87,7 @@ def _why_queued(process: PlannedProcess) -> str:
     return "differs from what was last written" if is_written else "was never written"
 
 
-@check("changed process", Verb.PUBLISH, publish_again)
+@check("changed process", RepairVerb.PUBLISH, publish_again)
 def changed_processes(_context: VerifyContext, process: PlannedProcess) -> Found:
     """A process that was deleted, recreated or changed in the catalog: its inputs, outputs or columns."""
     plan, entry, held = process.plan, process.entry, process.held
@@ -115,7 +115,7 @@ def _differences(held: ProcessEntity, planned: ProcessEntity) -> list[str]:
     return sides + (["columnMapping"] if columns[0] != columns[1] else [])
 
 
-@check("orphan process", Verb.PUBLISH, publish_again)
+@check("orphan process", RepairVerb.PUBLISH, publish_again)
 def orphan_processes(context: VerifyContext, node: Node) -> Found:
     """A process of ours in the catalog that has no contributions."""
     name, storage = node.qualified_name, context.storage
@@ -136,7 +136,7 @@ def orphan_processes(context: VerifyContext, node: Node) -> Found:
             yield Inconsistency(subject=f"process {name}", description=description, evidence=corrected)
 
 
-@check("unused placeholder", Verb.DELETE, delete_placeholder)
+@check("unused placeholder", RepairVerb.DELETE, delete_placeholder)
 def unused_placeholders(context: VerifyContext, node: Node) -> Iterator[Inconsistency[Node]]:
     """A placeholder of ours that nothing is linked to."""
     key = (node.type, node.qualified_name)
@@ -184,15 +184,15 @@ def _nodes(context: VerifyContext, what: str, *, processes: bool) -> Iterator[No
     return counted(context.progress, what, ours)
 
 
-PROCESSES = Stage(
+PROCESSES = CheckStage(
     read=_processes,
     checks=(unpublished_processes, changed_processes),
     after_publishing=True,
 )
-CATALOG_PROCESSES = Stage(
+CATALOG_PROCESSES = CheckStage(
     read=lambda context: _nodes(context, "processes in the catalog", processes=True), checks=(orphan_processes,)
 )
-PLACEHOLDERS = Stage(
+PLACEHOLDERS = CheckStage(
     read=lambda context: _nodes(context, "placeholders", processes=False),
     checks=(unused_placeholders,),
     after_publishing=True,

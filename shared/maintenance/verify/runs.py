@@ -11,7 +11,7 @@ from shared.errors import Refused
 from shared.events.archive_index import ARCHIVED, Archived
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.events.stored_runs import Arrived, arrivals, noted, packed_event
-from shared.maintenance.verify.checks import Inconsistency, Stage, Verb, VerifyContext, check
+from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
 from shared.maintenance.verify.repairs import (
     UNUSABLE,
     delete_event_row,
@@ -49,7 +49,7 @@ class RunRows:
     unreadable: bool = False
 
 
-@check("letter without blob", Verb.DELETE, delete_letter)
+@check("letter without blob", RepairVerb.DELETE, delete_letter)
 def letters_without_blob(context: VerifyContext, letter: DeadLetter) -> Iterator[Inconsistency[DeadLetter]]:
     """A dead letter whose blob is gone."""
     if not letter_is_stored(context.storage, letter):
@@ -58,7 +58,7 @@ def letters_without_blob(context: VerifyContext, letter: DeadLetter) -> Iterator
         )
 
 
-@check("usable letter", Verb.PROCESS, process_letter_again)
+@check("usable letter", RepairVerb.PROCESS, process_letter_again)
 def usable_letters(context: VerifyContext, letter: DeadLetter) -> Iterator[Inconsistency[str]]:
     """A dead letter whose event can be used now."""
     if not letter.discarded and _is_usable(context, letter):
@@ -91,7 +91,7 @@ def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
     return True
 
 
-@check("row without blob", Verb.DELETE, delete_event_row)
+@check("row without blob", RepairVerb.DELETE, delete_event_row)
 def rows_without_blob(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[StoredEvent]]:
     """An event's row, and its blob is gone or never came."""
     for event in run.missing:
@@ -101,7 +101,7 @@ def rows_without_blob(context: VerifyContext, run: RunRows) -> Iterator[Inconsis
             yield Inconsistency(subject=event.blob, description=description, evidence=event)
 
 
-@check("unprocessed run", Verb.PROCESS, process_again)
+@check("unprocessed run", RepairVerb.PROCESS, process_again)
 def unprocessed_runs(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[str]]:
     """A run that is over and was not processed with all that is stored of it, or whose state is gone or unreadable."""
     description = _why_unprocessed(run)
@@ -122,7 +122,7 @@ def _why_unprocessed(run: RunRows) -> str:
     return f"was processed without {left} of its events" if left else ""
 
 
-@check("blob without row", Verb.PROCESS, process_event_again)
+@check("blob without row", RepairVerb.PROCESS, process_event_again)
 def blobs_without_row(context: VerifyContext, found: Arrived) -> Iterator[Inconsistency[StoredEvent]]:
     """A stored event that has no row."""
     event = found.event
@@ -183,6 +183,6 @@ def _events_without_row(context: VerifyContext) -> Iterator[Arrived]:
                 yield each
 
 
-LETTERS = Stage(read=_letters, checks=(letters_without_blob, usable_letters))
-RUN_ROWS = Stage(read=_runs, checks=(rows_without_blob, unprocessed_runs))
-STORED_EVENTS = Stage(read=_events_without_row, checks=(blobs_without_row,))
+LETTERS = CheckStage(read=_letters, checks=(letters_without_blob, usable_letters))
+RUN_ROWS = CheckStage(read=_runs, checks=(rows_without_blob, unprocessed_runs))
+STORED_EVENTS = CheckStage(read=_events_without_row, checks=(blobs_without_row,))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from shared.maintenance.replay import publish_all
-from shared.maintenance.verify.checks import Finding, Kind, Survey, VerifyContext
+from shared.maintenance.verify.checks import FoundInconsistency, InconsistencyKind, Survey, VerifyContext
 from shared.maintenance.verify.contributions import CONTRIBUTION_ROWS, UNMET_STATES
 from shared.maintenance.verify.processes import CATALOG_PROCESSES, PLACEHOLDERS, PROCESSES
 from shared.maintenance.verify.runs import LETTERS, RUN_ROWS, STORED_EVENTS
@@ -20,8 +20,8 @@ class _AnyStage(Protocol):
     @property
     def after_publishing(self) -> bool: ...
     @property
-    def kinds(self) -> tuple[Kind, ...]: ...
-    def run(self, context: VerifyContext, *, fix: bool) -> Iterator[Finding | None]: ...
+    def kinds(self) -> tuple[InconsistencyKind, ...]: ...
+    def run(self, context: VerifyContext, *, fix: bool) -> Iterator[FoundInconsistency | None]: ...
 
 
 _STAGES: tuple[_AnyStage, ...] = (
@@ -34,13 +34,13 @@ _STAGES: tuple[_AnyStage, ...] = (
     CATALOG_PROCESSES,
     PLACEHOLDERS,
 )
-KINDS: tuple[Kind, ...] = tuple(kind for stage in _STAGES for kind in stage.kinds)
+KINDS: tuple[InconsistencyKind, ...] = tuple(kind for stage in _STAGES for kind in stage.kinds)
 """What `verify` finds. A test compares docs/operate/recovery.md with it."""
 
 
 def verify(
     context: VerifyContext, *, fix: bool = False, stopped: Callable[[], bool] = lambda: False
-) -> Iterator[Finding | Published]:
+) -> Iterator[FoundInconsistency | Published]:
     """All inconsistencies, stage by stage, as they are found; with `fix` each is repaired at once, and what that queued
     is published before the catalog is read and at the end: counts of that come in between.
 

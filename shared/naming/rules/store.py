@@ -23,7 +23,7 @@ def as_name(rest: str, name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class StoreFamily:
     """A family of stores.
 
     - `schemes` of its namespaces; all are normalized to the first.
@@ -41,12 +41,12 @@ class Store:
     fallback: bool = False
 
 
-def families_by_scheme(stores: Iterable[Store]) -> dict[str, tuple[Store, ...]]:
+def families_by_scheme(stores: Iterable[StoreFamily]) -> dict[str, tuple[StoreFamily, ...]]:
     """The families of each scheme in the order in which they are asked: as listed, fallbacks last.
 
     Raises ValueError for a family that could never be asked, because one before it takes every namespace of its scheme.
     """
-    found: dict[str, tuple[Store, ...]] = {}
+    found: dict[str, tuple[StoreFamily, ...]] = {}
     for store in sorted(stores, key=lambda each: each.fallback):
         for scheme in store.schemes:
             before = found.get(scheme, ())
@@ -60,5 +60,5 @@ def families_by_scheme(stores: Iterable[Store]) -> dict[str, tuple[Store, ...]]:
     return found
 
 
-def _rules_of(store: Store) -> str:
+def _rules_of(store: StoreFamily) -> str:
     return ", ".join(rule.name for rule in store.rules) or "no rule"

@@ -1,6 +1,6 @@
 """Store families, one module each. A new family is a module with `STORES`, and an entry in the table below."""
 
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 from shared.naming.stores import (
     adl,
     aws_s3,
@@ -25,7 +25,7 @@ from shared.naming.stores import (
     unity_catalog,
 )
 
-STORES: tuple[Store, ...] = (
+STORES: tuple[StoreFamily, ...] = (
     *onelake.STORES,
     *azure_storage.STORES,
     *adl.STORES,

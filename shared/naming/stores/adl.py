@@ -1,7 +1,7 @@
 """Azure Data Lake Storage Gen1, as Purview's scan named it; the store itself was retired in 2024."""
 
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store, as_path
+from shared.naming.rules.store import StoreFamily, as_path
 
 _NAME = "adl://{account}/{path}"
 
@@ -17,4 +17,4 @@ RULES: tuple[NamingRule, ...] = (
     ),
 )
 
-STORES: tuple[Store, ...] = (Store(schemes=("adl",), fold=as_path, rules=RULES, has_paths=True),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("adl",), fold=as_path, rules=RULES, has_paths=True),)

@@ -5,7 +5,7 @@ Mounts of old notebooks have an access key before the bucket's name; it is remov
 
 from shared.naming.rules.normalization import authority_folded, path_folded
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -28,4 +28,6 @@ def without_user(rest: str, name: str) -> tuple[str, str]:
     return folded, path_folded(name) if folded else f"/{path_folded(name)}"
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("s3", "s3a", "s3n"), fold=without_user, rules=RULES, has_paths=True),)
+STORES: tuple[StoreFamily, ...] = (
+    StoreFamily(schemes=("s3", "s3a", "s3n"), fold=without_user, rules=RULES, has_paths=True),
+)

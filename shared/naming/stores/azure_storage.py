@@ -8,7 +8,7 @@ import re
 
 from shared.naming.rules.normalization import path_folded
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store, as_path
+from shared.naming.rules.store import StoreFamily, as_path
 
 _CLOUDS = r"(?:core\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|cloudapi\.de)|storage\.azure\.net)"
 _DATA_LAKE = rf"abfss://(?P<container>[^@/]+)@(?P<account>[^./]+(?:\.z\d+)?)\.dfs\.(?P<cloud>{_CLOUDS})"
@@ -71,14 +71,14 @@ def _lake(rest: str, name: str) -> tuple[str, str]:
     return _AS_BLOB.sub(r"\1.dfs.\2", rest.rstrip("/").lower()), path_folded(name)
 
 
-STORES: tuple[Store, ...] = (
-    Store(
+STORES: tuple[StoreFamily, ...] = (
+    StoreFamily(
         schemes=("abfss", "abfs"),
         authority=re.compile(rf"[^@/]+@[^./]+(?:\.z\d+)?\.(?:dfs|blob)\.{_CLOUDS}/?"),
         fold=_lake,
         rules=PATH_RULES,
         has_paths=True,
     ),
-    Store(schemes=("abfss", "abfs"), fold=as_path, has_paths=True),  # hosts outside Azure
-    Store(schemes=("wasbs", "wasb"), fold=as_path, rules=BLOB_RULES, has_paths=True),
+    StoreFamily(schemes=("abfss", "abfs"), fold=as_path, has_paths=True),  # hosts outside Azure
+    StoreFamily(schemes=("wasbs", "wasb"), fold=as_path, rules=BLOB_RULES, has_paths=True),
 )

@@ -5,7 +5,7 @@ older clients' colon after the project.
 import re
 
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -31,4 +31,4 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     return "" if _API in rest else rest, f"{legacy[1]}.{legacy[2]}" if legacy else table
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("bigquery",), fold=_fold, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("bigquery",), fold=_fold, rules=RULES),)

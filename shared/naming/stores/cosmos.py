@@ -2,7 +2,7 @@
 
 from shared.naming.rules.normalization import authority_folded
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -20,4 +20,4 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     return authority_folded(rest).replace(":443/", "/", 1), name.strip("/")
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("azurecosmos",), fold=_fold, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("azurecosmos",), fold=_fold, rules=RULES),)

@@ -3,7 +3,7 @@ scan of the workspace's Hive metastore names them. No scan finds the rest.
 """
 
 from shared.naming.rules.rule import GENERIC, NamingRule, rule
-from shared.naming.rules.store import Store, as_path
+from shared.naming.rules.store import StoreFamily, as_path
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -35,4 +35,4 @@ RULES: tuple[NamingRule, ...] = (
     ),
 )
 
-STORES: tuple[Store, ...] = (Store(schemes=("dbfs",), fold=as_path, rules=RULES, has_paths=True),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("dbfs",), fold=as_path, rules=RULES, has_paths=True),)

@@ -1,7 +1,7 @@
 """Google Cloud Storage. Purview documents no scan of it: a generic data set, and a table's name comes first."""
 
 from shared.naming.rules.rule import GENERIC, NamingRule, rule
-from shared.naming.rules.store import Store, as_path
+from shared.naming.rules.store import StoreFamily, as_path
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -15,4 +15,4 @@ RULES: tuple[NamingRule, ...] = (
     ),
 )
 
-STORES: tuple[Store, ...] = (Store(schemes=("gs",), fold=as_path, rules=RULES, has_paths=True),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("gs",), fold=as_path, rules=RULES, has_paths=True),)

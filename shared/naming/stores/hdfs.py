@@ -1,7 +1,7 @@
 """HDFS. `hdfs_path` is Atlas' type, and Purview documents no name for it, so a table's name comes first."""
 
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.rules.store import Store, as_path
+from shared.naming.rules.store import StoreFamily, as_path
 
 _OURS = "Atlas' type for HDFS; not verified that a scan names it so"
 
@@ -26,4 +26,4 @@ RULES: tuple[NamingRule, ...] = (
     ),
 )
 
-STORES: tuple[Store, ...] = (Store(schemes=("hdfs",), fold=as_path, rules=RULES, has_paths=True),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("hdfs",), fold=as_path, rules=RULES, has_paths=True),)

@@ -5,7 +5,7 @@ else by its host.
 """
 
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 _TABLE = r"(?:(?P<catalog>[^./`]+)\.)?(?P<database>[^./`]+)\.(?P<table>[^./`]+)"
 _PLACE = r"hive://(?P<host>[^:/]+)(?::\d+)?(?:/.*)?"
@@ -32,4 +32,4 @@ RULES: tuple[NamingRule, ...] = (
     ),
 )
 
-STORES: tuple[Store, ...] = (Store(schemes=("hive",), rules=RULES, has_tables=True),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("hive",), rules=RULES, has_tables=True),)

@@ -5,7 +5,7 @@ metastore or Unity Catalog that is their catalog.
 """
 
 from shared.naming.rules.rule import GENERIC, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -19,6 +19,6 @@ RULES: tuple[NamingRule, ...] = (
     ),
 )
 
-STORES: tuple[Store, ...] = tuple(
-    Store(schemes=(scheme,), rules=RULES, has_tables=True) for scheme in ("http", "https")
+STORES: tuple[StoreFamily, ...] = tuple(
+    StoreFamily(schemes=(scheme,), rules=RULES, has_tables=True) for scheme in ("http", "https")
 )

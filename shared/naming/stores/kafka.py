@@ -4,7 +4,7 @@ A `subscribe` of several topics arrives as one name, `orders,routed`; `split_nam
 """
 
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.rules.store import Store, as_name
+from shared.naming.rules.store import StoreFamily, as_name
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -26,4 +26,4 @@ def split_names(namespace: str, name: str) -> tuple[tuple[str, str], ...]:
     return tuple((namespace, topic) for topic in topics if topic) or ((namespace, name),)
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("kafka",), fold=as_name, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("kafka",), fold=as_name, rules=RULES),)

@@ -9,7 +9,7 @@ import re
 
 from shared.naming.rules.normalization import QUERY
 from shared.naming.rules.rule import GENERIC, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 _PLACE = r"azurekusto://(?P<host>[^/:]+)/(?P<database>[^/]+)"
 
@@ -48,4 +48,4 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     return f"{host}/{database}" if database else host, table
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("azurekusto",), fold=_fold, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("azurekusto",), fold=_fold, rules=RULES),)

@@ -1,7 +1,7 @@
 """Local files of the machine that ran Spark, which no scan finds."""
 
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.rules.store import Store, as_path
+from shared.naming.rules.store import StoreFamily, as_path
 
 _OURS = "local files, which no scan finds: Atlas' file system path"
 
@@ -17,4 +17,4 @@ RULES: tuple[NamingRule, ...] = (
     ),
 )
 
-STORES: tuple[Store, ...] = (Store(schemes=("file",), fold=as_path, rules=RULES, has_paths=True),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("file",), fold=as_path, rules=RULES, has_paths=True),)

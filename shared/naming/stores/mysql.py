@@ -6,7 +6,7 @@ repeats it before a qualified table.
 
 from shared.naming.rules.normalization import PART, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 from shared.naming.stores.postgres import host_and_database
 
 RULES: tuple[NamingRule, ...] = (
@@ -31,4 +31,4 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     return host, table_folded(parts)
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("mysql",), fold=_fold, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("mysql",), fold=_fold, rules=RULES),)

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from shared.naming.rules.normalization import path_folded
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 _WORKSPACE = r"abfss://(?P<workspace>[^@/]+)@onelake\.dfs\.fabric\.microsoft\.com"
 _LAKEHOUSE = r"(?P<lakehouse>[^/.]+)(?:\.Lakehouse)?"
@@ -64,8 +64,8 @@ def _one_lake(rest: str, name: str) -> tuple[str, str]:
     return f"{workspace_folded(rest.partition('@')[0])}@onelake.dfs.fabric.microsoft.com", path
 
 
-STORES: tuple[Store, ...] = (
-    Store(
+STORES: tuple[StoreFamily, ...] = (
+    StoreFamily(
         schemes=("abfss", "abfs"),
         authority=re.compile(rf"[^@/]+@(?:{_HOST}|{_OWN_HOST})/?"),
         fold=_one_lake,

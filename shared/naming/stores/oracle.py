@@ -8,7 +8,7 @@ import re
 
 from shared.naming.rules.normalization import PART, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -49,4 +49,6 @@ def _address(rest: str) -> tuple[str, str]:
     return rest, ""
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("oracle", "oracle:thin", "oracle:oci"), fold=_fold, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (
+    StoreFamily(schemes=("oracle", "oracle:thin", "oracle:oci"), fold=_fold, rules=RULES),
+)

@@ -4,7 +4,7 @@ All are fallbacks: a family of its own for one of these schemes comes first.
 """
 
 from shared.naming.rules.rule import GENERIC, NamingRule, rule
-from shared.naming.rules.store import Store, as_path
+from shared.naming.rules.store import StoreFamily, as_path
 
 _SCHEMES = (
     "viewfs", "webhdfs", "swebhdfs", "ofs", "o3fs", "har", "maprfs", "alluxio", "gvfs", "oss", "cosn", "obs", "swift",
@@ -23,6 +23,6 @@ RULES: tuple[NamingRule, ...] = (
     ),
 )
 
-STORES: tuple[Store, ...] = tuple(
-    Store(schemes=(scheme,), fold=as_path, rules=RULES, has_paths=True, fallback=True) for scheme in _SCHEMES
+STORES: tuple[StoreFamily, ...] = tuple(
+    StoreFamily(schemes=(scheme,), fold=as_path, rules=RULES, has_paths=True, fallback=True) for scheme in _SCHEMES
 )

@@ -8,7 +8,7 @@ import re
 
 from shared.naming.rules.normalization import PART, qualified, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 _TABLE = rf"(?P<database>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _AZURE = r"[^./:]+\.postgres\.database\.(?:azure\.com|chinacloudapi\.cn|usgovcloudapi\.net)"
@@ -57,4 +57,4 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     return host, qualified(name, database=database, schema="public", schemas=_SCHEMAS)
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("postgres", "postgresql"), fold=_fold, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("postgres", "postgresql"), fold=_fold, rules=RULES),)

@@ -8,7 +8,7 @@ import re
 
 from shared.naming.rules.normalization import PART, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 _DOMAIN = ".snowflakecomputing"
 _TABLE = "/databases/{database}/schemas/{schema}/tables/{table}"
@@ -67,4 +67,4 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     return account, table_folded(table_parts(name.strip("/")))
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("snowflake",), fold=_fold, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("snowflake",), fold=_fold, rules=RULES),)

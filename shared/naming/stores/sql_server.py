@@ -10,7 +10,7 @@ import re
 
 from shared.naming.rules.normalization import PART, QUERY, authority_folded, qualified, unquoted
 from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 _TABLE = rf"(?P<database>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _PORT = r"(?::\d+)?"
@@ -110,4 +110,4 @@ def _server(address: str, given: dict[str, str]) -> str:
     return f"{host}:{port or _DEFAULT_PORT}"
 
 
-STORES: tuple[Store, ...] = (Store(schemes=("sqlserver",), fold=_fold, rules=RULES),)
+STORES: tuple[StoreFamily, ...] = (StoreFamily(schemes=("sqlserver",), fold=_fold, rules=RULES),)

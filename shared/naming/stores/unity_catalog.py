@@ -7,7 +7,7 @@ without it the host stays, as in one vendor's scanner.
 
 from shared.naming.rules.normalization import PART, authority_folded, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.rules.store import Store
+from shared.naming.rules.store import StoreFamily
 
 _TABLE = rf"(?P<catalog>{PART})\.(?P<schema>{PART})\.(?P<table>{PART})"
 _NAME = "databricks://{workspace}/catalogs/{catalog}/schemas/{schema}/tables/{table}"
@@ -41,7 +41,7 @@ def _fold(rest: str, name: str) -> tuple[str, str]:
     return authority_folded(rest), table_folded(table_parts(name.strip("/")))
 
 
-STORES: tuple[Store, ...] = (
-    Store(schemes=("unity-catalog",), fold=_fold, rules=RULES[:1], has_tables=True),
-    Store(schemes=("unitycatalog",), fold=_fold, rules=RULES[1:], has_tables=True),
+STORES: tuple[StoreFamily, ...] = (
+    StoreFamily(schemes=("unity-catalog",), fold=_fold, rules=RULES[:1], has_tables=True),
+    StoreFamily(schemes=("unitycatalog",), fold=_fold, rules=RULES[1:], has_tables=True),
 )

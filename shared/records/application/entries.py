@@ -19,7 +19,7 @@ from shared.openlineage.run import MergedRun
 from shared.records.application.record import Application, ReadApplication, add_facts, read_application
 from shared.records.run_state import EntryKey, packed_cell, unpacked_cell
 from shared.records.versioned_entry import VersionedEntry, contents, merge_entry
-from shared.storage.compare_and_swap import Place, compare_and_swap
+from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import APPLICATION, BATCH, LIFECYCLE, PROCESS_REF, RUNS, UNSOURCED, digest_of, stamp
 from shared.translation.application.context import (
@@ -160,7 +160,7 @@ def _leave(
 
     swapped = compare_and_swap(
         storage,
-        Place(RUNS, *place),
+        RowAddress(RUNS, *place),
         change,
         decode=lambda row: _cell(storage, row),
         encode=lambda cell: _row(storage, place, cell),

@@ -14,7 +14,7 @@ from shared.model import Asset, Process
 from shared.records.application.entries import lifecycle_and_links, located_runs
 from shared.records.application.record import Application
 from shared.records.run_state import ContributionRecord, packed_cell, unpacked_cell
-from shared.storage.compare_and_swap import UNREAD, Place, compare_and_swap
+from shared.storage.compare_and_swap import UNREAD, RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, PROCESS_REF, RUNS, process_key
 from shared.translation.application.lifecycle import LifecycleEvents, present_name
@@ -104,10 +104,10 @@ def note_process_ref(storage: Storage, application_run: str, content: Process) -
     link = ProcessRef.of(content)
     row = process_ref_row(storage, application_run, link)
     if not storage.insert(RUNS, row) and link.unresolved_tables:
-        _add(storage, Place(RUNS, application_run, row.key), link)
+        _add(storage, RowAddress(RUNS, application_run, row.key), link)
 
 
-def _add(storage: Storage, place: Place, more: ProcessRef, read: Row = UNREAD) -> None:
+def _add(storage: Storage, place: RowAddress, more: ProcessRef, read: Row = UNREAD) -> None:
     """Add to the row of a process, if there is one; its name and sink stay."""
 
     def change(known: ProcessRef | None) -> ProcessRef | None:
@@ -174,7 +174,7 @@ def mark_dependent(storage: Storage, application_run: str) -> set[str]:
             _mark_dependent(storage, application_run, process)
         same_name = _same_names(storage, process, application_run, lifecycle)
         if not link.resolve_together or not same_name <= set(link.same_name):
-            place = Place(RUNS, application_run, row.key)
+            place = RowAddress(RUNS, application_run, row.key)
             more = msgspec.structs.replace(link, resolve_together=True, same_name=tuple(same_name))
             _add(storage, place, more, read=row if row.etag else UNREAD)
     return set(links)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from shared.records.run_state import packed_cell, unpacked_cell
-from shared.storage.compare_and_swap import Place, compare_and_swap
+from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import APPLICATION, RUNS
 from shared.translation.application.context import ApplicationFacts
@@ -104,7 +104,7 @@ def _change(storage: Storage, run: str, change: Callable[[Application], Applicat
 
     swapped = compare_and_swap(
         storage,
-        Place(RUNS, run, APPLICATION),
+        RowAddress(RUNS, run, APPLICATION),
         changed,
         decode=lambda row: Application.of(row, storage),
         encode=lambda application: application.row(storage),

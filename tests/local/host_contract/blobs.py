@@ -22,7 +22,7 @@ from local.event_grid import Weather
 from local.host.blobs.delivery import EMULATOR, EVENT_GRID, POLLING
 from local.host.blobs.polling import AccountStrategy, EmulatorStrategy
 from local.host.index import read_functions
-from local.host.storage import Storage
+from local.host.storage import HostStorage
 from tests.local.host_contract import Bench, seen
 from tests.local.host_contract.http import HOOK_KEY, write_keys
 from tests.local.hosting import APPS, App, sample, wait_for
@@ -137,7 +137,7 @@ def _pages(bench: Bench) -> None:
         for name, text in bench.settings().items():
             patch.setenv(name, text)
         (function,) = read_functions(app_folder)
-        storage = Storage(bench.azurite.connection_string, Counter())
+        storage = HostStorage(bench.azurite.connection_string, Counter())
         strategy = AccountStrategy(function, storage, storage, "nobody")
         strategy.page = 2
         assert [len(strategy.look()) for _ in range(3)] == [2, 2, 1]
@@ -185,7 +185,7 @@ def _poison(bench: Bench) -> None:
     blobs = {"maxDegreeOfParallelism": 2}
     (app_folder / "host.json").write_text(json.dumps({"version": "2.0", "extensions": {"blobs": blobs}}))
     queue = f"azure-webjobs-blobtrigger-host-{bench.container}"
-    storage = Storage(bench.azurite.connection_string, Counter())
+    storage = HostStorage(bench.azurite.connection_string, Counter())
     storage.create_queue(queue)
     contents = {"bad": b"fail"} | dict.fromkeys("0123", b"sleep 1")
     with container_of(bench) as container, sample(app_folder, bench.scratch, bench.settings(), "--retry", "0") as app:
@@ -257,7 +257,7 @@ def _refused(bench: Bench) -> None:
 @seen("a timer that was due while no host ran is called at the start, past due")
 def _past_due(bench: Bench) -> None:
     yesterday = datetime.now(UTC) - timedelta(days=1)
-    storage = Storage(bench.azurite.connection_string, Counter())
+    storage = HostStorage(bench.azurite.connection_string, Counter())
     storage.create_container("azure-webjobs-hosts")
     status = f"timers/host-{bench.container}/Host.Functions.every_second/status"
     storage.put_blob("azure-webjobs-hosts", status, json.dumps({"Next": yesterday.isoformat()}).encode())

@@ -14,8 +14,8 @@ import requests
 from local.azurite import Azurite
 from local.functions import FunctionsHost
 from local.host.blobs.triggers import Pace
-from local.host.storage import Storage
-from local.host.worker.client import Patience
+from local.host.storage import HostStorage
+from local.host.worker.client import WorkerLimits
 from local.world import ROOT
 from tests.local.host_contract import Bench, seen
 from tests.local.host_contract.blobs import container_of
@@ -46,7 +46,7 @@ def _killed_worker(bench: Bench) -> None:
 
 @seen("functionTimeout kills the worker process, and a new one runs ten seconds later")
 def _timeout(bench: Bench) -> None:
-    assert Patience().pause == 10.0
+    assert WorkerLimits().pause == 10.0
     app_folder = bench.scratch / "app"
     shutil.copytree(APPS / "web", app_folder)
     (app_folder / "host.json").write_text(json.dumps({"version": "2.0", "functionTimeout": "00:00:01"}))
@@ -73,7 +73,7 @@ def _sigterm(bench: Bench) -> None:
         assert wait_for(lambda: app.notes("begin"))
         assert host.end() == 0
         assert app.ended(1)
-        storage = Storage(bench.azurite.connection_string, Counter())
+        storage = HostStorage(bench.azurite.connection_string, Counter())
         assert storage.count_messages(f"azure-webjobs-blobtrigger-host-{bench.container}") == 0
         app.start()
         assert app.scanned()

@@ -4,47 +4,47 @@ from datetime import timedelta
 
 import pytest
 
-from shared.completeness.documentation import Documentation
+from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.rules_file import OF_OTHERS, WrongScoreRulesError, parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, DEFAULT_WEIGHTS, Part, ScoreRules, lacking, parts_of, score
 from shared.governance.rules_file.decoding import parse_rules
 from shared.governance.rules_file.keys import TABLES
 
-FULL = Documentation(described=True, owned=True, tagged=True, columns=4, described_columns=4)
+FULL = CatalogDocumentation(described=True, owned=True, tagged=True, columns=4, described_columns=4)
 
 
 @pytest.mark.parametrize(
     ("found", "wanted"),
     [
-        (Documentation(), 0.0),
+        (CatalogDocumentation(), 0.0),
         (FULL, 1.0),
-        (Documentation(described=True), 0.3),
-        (Documentation(columns=3), 0.3),
-        (Documentation(columns=4, described_columns=1), 0.35),
-        (Documentation(owned=True), 0.1),
-        (Documentation(tagged=True), 0.1),
+        (CatalogDocumentation(described=True), 0.3),
+        (CatalogDocumentation(columns=3), 0.3),
+        (CatalogDocumentation(columns=4, described_columns=1), 0.35),
+        (CatalogDocumentation(owned=True), 0.1),
+        (CatalogDocumentation(tagged=True), 0.1),
     ],
 )
-def test_the_default_weights(found: Documentation, wanted: float) -> None:
+def test_the_default_weights(found: CatalogDocumentation, wanted: float) -> None:
     assert score(found) == pytest.approx(wanted)
 
 
 def test_only_the_ratio_of_weights_counts() -> None:
     tenfold = ScoreRules(weights={part: weight * 10 for part, weight in DEFAULT_WEIGHTS.items()})
-    some = Documentation(described=True, columns=4, described_columns=1)
+    some = CatalogDocumentation(described=True, columns=4, described_columns=1)
     assert score(some, tenfold) == pytest.approx(score(some))
     assert score(some, ScoreRules(weights={Part.OWNER: 1})) == 0
 
 
 def test_what_would_raise_the_score_most_comes_first() -> None:
     assert lacking(FULL) == ()
-    assert lacking(Documentation()) == tuple(Part)
-    assert lacking(Documentation(described=True, columns=10, described_columns=9)) == (
+    assert lacking(CatalogDocumentation()) == tuple(Part)
+    assert lacking(CatalogDocumentation(described=True, columns=10, described_columns=9)) == (
         Part.OWNER,
         Part.TAGS,
         Part.COLUMN_DESCRIPTIONS,
     )
-    assert lacking(Documentation(), ScoreRules(weights={Part.TAGS: 1})) == (Part.TAGS,)
+    assert lacking(CatalogDocumentation(), ScoreRules(weights={Part.TAGS: 1})) == (Part.TAGS,)
 
 
 def test_every_part_has_a_default_weight_and_a_value() -> None:

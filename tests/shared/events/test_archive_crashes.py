@@ -13,7 +13,7 @@ import pytest
 from shared.catalog.memory import MemoryCatalog
 from shared.events.archive_index import archived_of
 from shared.events.archiver import archive
-from shared.events.stored_runs import Wanted
+from shared.events.stored_runs import RunFilter
 from shared.ingest.receiver import receive
 from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition, replay
 from shared.processing.processor import RunProcessor
@@ -149,7 +149,7 @@ def test_retention_deletes_old_files_and_what_was_said_stays() -> None:
     assert standing(storage) == ["/a"], "it stays as it was"
     assert counts(storage) == {"received": 1, "published": 0, "skipped": {"closed": 1}, "waiting": {}, "dead": 0}
     archive(storage, AT_ONCE)
-    (again,) = replay(storage, ReplayPosition(wanted=Wanted()))
+    (again,) = replay(storage, ReplayPosition(wanted=RunFilter()))
     assert isinstance(again, ReplayedRun)
     assert again.outcome is ReplayOutcome.GONE
     written = dict(catalog.processes)

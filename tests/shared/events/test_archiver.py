@@ -17,7 +17,7 @@ from shared.events.archive_format import Line, lines_of, member_of, members_of, 
 from shared.events.archive_index import archived_of, stored_packed
 from shared.events.archiver import archive
 from shared.events.dead_letters import dead_letters, discard
-from shared.events.stored_runs import Wanted
+from shared.events.stored_runs import RunFilter
 from shared.ingest.receiver import receive
 from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition, replay, replay_dead_letters
 from shared.processing.processor import RunProcessor
@@ -166,7 +166,7 @@ def test_a_replay_settles_archived_runs_with_what_they_were_closed_with() -> Non
     for table in ("contributions", "publishqueue"):
         for row in list(storage.scan(table)):
             storage.delete(table, row.partition, row.key)
-    done = [each for each in replay(storage, ReplayPosition(wanted=Wanted())) if isinstance(each, ReplayedRun)]
+    done = [each for each in replay(storage, ReplayPosition(wanted=RunFilter())) if isinstance(each, ReplayedRun)]
     assert [(each.run.run_id, each.outcome) for each in done] == [
         (run_id("a"), ReplayOutcome.PROCESSED),
         (run_id("b"), ReplayOutcome.PROCESSED),
@@ -174,7 +174,7 @@ def test_a_replay_settles_archived_runs_with_what_they_were_closed_with() -> Non
     ]
     assert sorted(standing(storage)) == ["/a", "/b"]
     assert counts(storage)["skipped"]["closed"] == 1
-    only = replay(storage, ReplayPosition(wanted=Wanted(run_id=run_id("b"))))
+    only = replay(storage, ReplayPosition(wanted=RunFilter(run_id=run_id("b"))))
     assert [each.outcome for each in only if isinstance(each, ReplayedRun)] == [ReplayOutcome.PROCESSED]
 
 

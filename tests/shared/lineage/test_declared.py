@@ -46,6 +46,17 @@ def test_tags_that_events_declare_of_columns_are_tags_of_the_document() -> None:
     assert {found.columns[each].name for each in origins_of(found, rule, {})} == {"mail"}
 
 
+def test_the_tag_of_a_data_set_counts_for_each_of_its_columns() -> None:
+    writer = _declaring("load", "raw", "mid", "mid")
+    (schema,) = writer.schemas
+    declared = Declared(tags=(("tier", "gold", ""), ("pii", "true", "")))
+    found = document(structs.replace(writer, schemas=(structs.replace(schema, declared=declared),)))
+    assert {each.name: each.tags for each in found.datasets} == {"raw": (), "mid": ("pii", "tier:gold")}
+    rule = TagRule(classification="PII", where=Selector(), tag="tier:*")
+    own = {number for number, each in enumerate(found.columns) if found.datasets[each.dataset].name == "mid"}
+    assert origins_of(found, rule, {}) == own != set()
+
+
 def test_a_past_process_declares_nothing() -> None:
     past = KnownProcess(process=_declaring("old", "raw", "mid", "mid", owner="gone"), current=False)
     assert [each.owner for each in document_of("lake", [past], history=()).datasets] == ["", ""]

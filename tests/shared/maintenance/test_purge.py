@@ -11,7 +11,7 @@ from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
-from shared.events.stored_runs import Wanted
+from shared.events.stored_runs import RunFilter
 from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge, purge
 from shared.maintenance.replay import ReplayPosition, publish_all, replay
 from shared.publishing.planning.options import PublishOptions
@@ -74,7 +74,7 @@ def test_all_that_is_ours_leaves_and_nothing_else(catalog: Catalog) -> None:
 def test_a_replay_creates_everything_again(catalog: Catalog) -> None:
     storage = filled(catalog)
     list(purge(storage, catalog, by_twos()))
-    list(replay(storage, ReplayPosition(wanted=Wanted())))
+    list(replay(storage, ReplayPosition(wanted=RunFilter())))
     assert publish_all(storage, catalog, how(Clock()))[0].written == 5
     assert sorted(catalog.find(file(name) for name in NAMES)) == sorted(file(name) for name in NAMES)
     assert (status(storage).published, status(storage).processes) == (10, 5)

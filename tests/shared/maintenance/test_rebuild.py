@@ -15,7 +15,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.events.archiver import archive
 from shared.ingest.receiver import receive
-from shared.maintenance.rebuild import Rebuild, Stage, last_rebuild, plan_rebuild, rebuild
+from shared.maintenance.rebuild import Rebuild, RebuildStage, last_rebuild, plan_rebuild, rebuild
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.records.asset_lifecycle import states
 from shared.reporting.status import status
@@ -188,7 +188,7 @@ def test_stopped_after_any_step_it_goes_on_where_it_was() -> None:
         if begin is None:
             break
         steps += 1
-        if begin.stage is Stage.WIPE and steps < 5:
+        if begin.stage is RebuildStage.WIPE and steps < 5:
             assert "are being rebuilt" in " ".join(status(storage).last_errors)
     sweep(storage, NO_ARCHIVE)
     publish(storage, catalog, HOW)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.events.dead_letters import dead_letters
-from shared.events.stored_runs import Wanted, prefixes, stored_runs
+from shared.events.stored_runs import RunFilter, prefixes, stored_runs
 from shared.maintenance.replay import (
     LetterOutcome,
     ReplayedLetter,
@@ -39,7 +39,7 @@ from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle, standing, state_of
 from tests.support.publishing import Moody
 
-ALL = ReplayPosition(wanted=Wanted())
+ALL = ReplayPosition(wanted=RunFilter())
 MINE = Names(rules=(rule("mine", type="fs_path", namespace="file", path="(?P<path>.*)", to="mine:/{path}"),))
 """A file of names that was put right after the runs had been settled."""
 
@@ -56,7 +56,7 @@ def settled(storage: MemoryStorage, *bodies: bytes) -> list[StoredEvent]:
 
 
 def runs_of(
-    storage: Any, wanted: Wanted, *, after: str = "", names: Names = BUILT_IN
+    storage: Any, wanted: RunFilter, *, after: str = "", names: Names = BUILT_IN
 ) -> dict[str, list[ReplayOutcome]]:
     """What was done to each run, hour by hour."""
     found: dict[str, list[ReplayOutcome]] = {}
@@ -98,20 +98,20 @@ def test_a_replay_converges_on_what_the_names_are_now_and_twice_writes_nothing()
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(), ["r20", "r21", "r22"]),
-        (Wanted(since=utc("2026-11-21T00:00")), ["r21", "r22"]),
-        (Wanted(before=utc("2026-11-21T00:00")), ["r20"]),
-        (Wanted(since=utc("2026-11-21T00:00"), before=utc("2026-11-22T10:00")), ["r21"]),
-        (Wanted(since=utc("2026-11-21T10:00:15"), before=utc("2026-11-21T10:01")), ["r21"]),
-        (Wanted(since=utc("2026-11-21T10:00:31"), before=utc("2026-11-22T10:00")), []),
-        (Wanted(run_id=run_id("r21")), ["r21"]),
-        (Wanted(run_id=run_id("nobody")), []),
-        (Wanted(run_id=run_id("r21"), before=utc("2026-11-21T00:00")), []),
-        (Wanted(job="app.*"), ["r20", "r21", "r22"]),
+        (RunFilter(), ["r20", "r21", "r22"]),
+        (RunFilter(since=utc("2026-11-21T00:00")), ["r21", "r22"]),
+        (RunFilter(before=utc("2026-11-21T00:00")), ["r20"]),
+        (RunFilter(since=utc("2026-11-21T00:00"), before=utc("2026-11-22T10:00")), ["r21"]),
+        (RunFilter(since=utc("2026-11-21T10:00:15"), before=utc("2026-11-21T10:01")), ["r21"]),
+        (RunFilter(since=utc("2026-11-21T10:00:31"), before=utc("2026-11-22T10:00")), []),
+        (RunFilter(run_id=run_id("r21")), ["r21"]),
+        (RunFilter(run_id=run_id("nobody")), []),
+        (RunFilter(run_id=run_id("r21"), before=utc("2026-11-21T00:00")), []),
+        (RunFilter(job="app.*"), ["r20", "r21", "r22"]),
     ],
     ids=str,
 )
-def test_what_is_wanted_is_replayed_and_nothing_else(wanted: Wanted, expected: list[str]) -> None:
+def test_what_is_wanted_is_replayed_and_nothing_else(wanted: RunFilter, expected: list[str]) -> None:
     storage = MemoryStorage()
     three_days(storage)
     assert runs_of(storage, wanted) == {run_id(name): [ReplayOutcome.PROCESSED] for name in expected}
@@ -125,7 +125,7 @@ def test_jobs_are_chosen_by_their_names() -> None:
     settled(storage, event("b", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"], application="x", job="hourly.q"))
     for place in post(storage, event("c", "COMPLETE", "10:01:00", application="x", outputs=["/c"], job="nightly.r")):
         storage.delete("runs", place.run_id, place.row_key)
-    assert runs_of(storage, Wanted(job="nightly*")) == {
+    assert runs_of(storage, RunFilter(job="nightly*")) == {
         run_id("a"): [ReplayOutcome.PROCESSED],
         run_id("b"): [ReplayOutcome.OTHER_JOB],
         run_id("c"): [ReplayOutcome.PROCESSED],
@@ -143,11 +143,11 @@ def test_a_run_over_several_hours_is_settled_once() -> None:
     storage = MemoryStorage()
     long_run(storage)
     before = state_of(storage, "long").generation
-    assert runs_of(storage, Wanted()) == {
+    assert runs_of(storage, RunFilter()) == {
         run_id("long"): [ReplayOutcome.PROCESSED, ReplayOutcome.PROCESSED_EARLIER, ReplayOutcome.PROCESSED_EARLIER]
     }
     assert state_of(storage, "long").generation == before + 1
-    assert runs_of(storage, Wanted(since=utc("2026-11-21T11:00"))) == {
+    assert runs_of(storage, RunFilter(since=utc("2026-11-21T11:00"))) == {
         run_id("long"): [ReplayOutcome.PROCESSED, ReplayOutcome.PROCESSED_EARLIER]
     }
 
@@ -159,7 +159,7 @@ def test_blobs_that_lost_their_rows_are_taken_in() -> None:
     for row in lost:
         storage.delete("runs", row.partition, row.key)
     storage.delete("runs", run_id("long"), "state")
-    runs_of(storage, Wanted())
+    runs_of(storage, RunFilter())
     assert len(state_of(storage, "long").merged) == 3
     assert state_of(storage, "long").end == "COMPLETE"
     assert standing(storage) == ["/a"]
@@ -168,14 +168,14 @@ def test_blobs_that_lost_their_rows_are_taken_in() -> None:
 def test_a_run_that_nobody_has_settled_yet_is_left_waiting_for_its_end() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
-    assert runs_of(storage, Wanted()) == {run_id("a"): [ReplayOutcome.WAITING]}
+    assert runs_of(storage, RunFilter()) == {run_id("a"): [ReplayOutcome.WAITING]}
     assert storage.read("runs", run_id("a"), "state") is None
 
 
 def test_an_end_that_no_trigger_delivered_is_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
-    assert runs_of(storage, Wanted()) == {run_id("a"): [ReplayOutcome.PROCESSED]}
+    assert runs_of(storage, RunFilter()) == {run_id("a"): [ReplayOutcome.PROCESSED]}
     assert (state_of(storage, "a").end, standing(storage)) == ("COMPLETE", ["/a"])
 
 
@@ -200,7 +200,7 @@ def test_a_replay_that_was_stopped_goes_on_behind_its_last_run() -> None:
     storage = MemoryStorage()
     three_days(storage)
     taken: list[str] = []
-    wanted = Wanted(since=utc("2026-11-20T00:00"), job="app*")
+    wanted = RunFilter(since=utc("2026-11-20T00:00"), job="app*")
     for each in replay(storage, ReplayPosition(wanted=wanted), stopped=lambda: len(taken) == 2):
         assert isinstance(each, ReplayedRun)
         taken.append(each.run.run_id)
@@ -241,7 +241,7 @@ def test_a_replay_that_begins_while_another_runs_keeps_its_own_note() -> None:
     three_days(storage)
     first = replay(storage, ALL)
     next(first)
-    other = Wanted(since=utc("2026-11-21T00:00"))
+    other = RunFilter(since=utc("2026-11-21T00:00"))
     second = replay(storage, ReplayPosition(wanted=other))
     next(second)
     assert len(list(first)) == 2
@@ -256,7 +256,7 @@ def test_dead_letters_within_are_replayed_first_and_their_runs_settled_once() ->
     start, end = post(storage, *write("dead", "app", "2026-11-21T11:00", "/a", sink="/dead"))
     put(storage, start, b"hello")
     settle(storage, end)
-    replayed = list(replay(storage, ReplayPosition(wanted=Wanted(since=utc("2026-11-22T00:00")))))
+    replayed = list(replay(storage, ReplayPosition(wanted=RunFilter(since=utc("2026-11-22T00:00")))))
     assert [type(each) for each in replayed] == [ReplayedRun], "it is not within"
     replayed = list(replay(storage, ALL))
     assert isinstance(replayed[0], ReplayedLetter)
@@ -286,7 +286,7 @@ def test_a_listing_is_read_as_it_is_needed_and_from_where_it_matters() -> None:
         settled(storage, *write(f"r{day}", "app", f"2026-11-{day:02}T10:00", "/a"))
     asked.clear()
     given.clear()
-    found = stored_runs(storage, Wanted(since=utc("2026-11-14T09:30"), before=utc("2026-11-16T12:00")))
+    found = stored_runs(storage, RunFilter(since=utc("2026-11-14T09:30"), before=utc("2026-11-16T12:00")))
     assert next(found).run_id == run_id("r14")
     assert len(given) <= 3
     assert {run.run_id for run in found} == {run_id("r15"), run_id("r16")}
@@ -329,5 +329,5 @@ def test_runs_that_nothing_changed_for_stay_as_they_are() -> None:
     three_days(storage)
     before = sorted(standing(storage))
     RunProcessor(storage=storage).process(run_id("r21"), Replayed())
-    runs_of(storage, Wanted())
+    runs_of(storage, RunFilter())
     assert sorted(standing(storage)) == before

@@ -13,7 +13,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.archiver import archive
-from shared.maintenance.verify.checks import CHANGED, Finding, VerifyContext
+from shared.maintenance.verify.checks import CHANGED, FoundInconsistency, VerifyContext
 from shared.maintenance.verify.repairs import publish_again
 from shared.maintenance.verify.verification import KINDS, verify
 from shared.records.ledger import LedgerEntry, ledger_entry
@@ -28,15 +28,15 @@ from tests.support.processing import post, settle
 from tests.support.publishing import publish
 
 
-def found(world: VerifyContext, *, fix: bool = False) -> list[Finding]:
-    return [each for each in verify(world, fix=fix) if isinstance(each, Finding)]
+def found(world: VerifyContext, *, fix: bool = False) -> list[FoundInconsistency]:
+    return [each for each in verify(world, fix=fix) if isinstance(each, FoundInconsistency)]
 
 
-def kinds(damages: list[Finding]) -> tuple[str, ...]:
+def kinds(damages: list[FoundInconsistency]) -> tuple[str, ...]:
     return tuple(sorted({each.kind.name for each in damages}))
 
 
-def described(findings: list[Finding]) -> list[str]:
+def described(findings: list[FoundInconsistency]) -> list[str]:
     return [f"{each.kind.name}: {each.inconsistency} {each.reason}" for each in findings]
 
 

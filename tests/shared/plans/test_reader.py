@@ -255,6 +255,20 @@ def test_a_recursive_query_settles() -> None:
     assert found.exact
 
 
+@pytest.mark.parametrize("wide", [7, 40])
+def test_a_recursive_query_settles_when_each_round_moves_values_by_one_column(wide: int) -> None:
+    plans = PlanBuilder()
+    below = [column(100 + number, f"c{number}") for number in range(wide)]
+    before = [column(200 + number, f"c{number}") for number in range(wide)]
+    again = plans.add("UnionLoopRef", loopId=3, output=before)
+    moved = [alias(300 + number, f"c{number}", call("Upper", each)) for number, each in enumerate(before[1:])]
+    step = plans.project(again, *moved, alias(399, "last", LITERAL))
+    loop = plans.add("UnionLoop", id=3, anchor=plans.table("file:/in", *below), recursion=step)
+    found = _read(plans.writing(plans.project(loop, alias(50, "o", below[0]))))
+    assert edges_of(found.outputs[0]) == {f"c{number}>o" for number in range(wide)}
+    assert found.exact
+
+
 def test_a_recursive_query_may_have_ids_of_its_own() -> None:
     plans = PlanBuilder()
     again = plans.add("UnionLoopRef", loopId=3, output=[X])

@@ -12,7 +12,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.publishing.planning.planner import recorded
-from shared.publishing.shadow import Action, HeldBack, Shadow, held_back, leave_shadow_mode
+from shared.publishing.shadow import HeldBack, Shadow, ShadowAction, held_back, leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
@@ -49,7 +49,7 @@ def test_everything_is_done_but_the_writing() -> None:
     assert (found.waiting_for, found.processes, found.dirty) == ({"the end of shadow mode": 4}, 0, 0)
     assert (found.reconciles, found.in_progress) == (True, 0)
     assert list(storage.scan("ledger")) == []
-    assert next(each for _, each in held_back(storage)).action is Action.WRITE
+    assert next(each for _, each in held_back(storage)).action is ShadowAction.WRITE
     assert len(list(recorded(storage, shadow))) == 2, "`details` shows what would be written"
 
 
@@ -84,14 +84,14 @@ def test_a_new_run_is_planned_again_and_unchanged_plans_are_dropped() -> None:
     settled(storage, *write("b", "app1", "10:01", "/b"))
     publish(storage, catalog, shadow)
     assert [each for _, each in held_back(storage)] == [
-        HeldBack(action=Action.WRITE, qualified_name=NAME, creates=(("fs_path", "file:///b"),))
+        HeldBack(action=ShadowAction.WRITE, qualified_name=NAME, creates=(("fs_path", "file:///b"),))
     ]
     settled(storage, write("b", "app1", "10:01", "/b", end="FAIL")[1])
     publish(storage, catalog, shadow)
     assert list(held_back(storage)) == []
     settled(storage, write("a", "app1", "10:00", "/a", end="FAIL")[1])
     publish(storage, catalog, shadow)
-    assert [each for _, each in held_back(storage)] == [HeldBack(action=Action.REMOVE, qualified_name=NAME)]
+    assert [each for _, each in held_back(storage)] == [HeldBack(action=ShadowAction.REMOVE, qualified_name=NAME)]
     assert (catalog.writes, len(catalog.processes)) == (writes, 1)
     leave_shadow_mode(storage, how(clock))
     assert publish(storage, catalog, how(clock)).removed == 1

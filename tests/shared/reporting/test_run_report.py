@@ -11,7 +11,7 @@ import pytest
 from shared.catalog.memory import MemoryCatalog
 from shared.events.archive_index import ArchiveMissing
 from shared.events.archiver import archive
-from shared.events.stored_runs import Wanted
+from shared.events.stored_runs import RunFilter
 from shared.maintenance.replay import publish_all
 from shared.publishing.planning.options import PublishOptions
 from shared.records.states import State
@@ -38,7 +38,7 @@ def report(storage: MemoryStorage, run: str) -> RunReport:
 
 
 def states(storage: MemoryStorage) -> Counter[str]:
-    runs = {record.place.run_id for record in find_events(storage, Wanted())}
+    runs = {record.place.run_id for record in find_events(storage, RunFilter())}
     reports = [found for run in runs if (found := run_report(storage, run))]
     return Counter(each.state for found in reports for each in found.events)
 
@@ -124,9 +124,9 @@ def test_archived_events_are_found_with_their_content_and_job() -> None:
     bodies = write("a", "app", "10:00", "/a")
     settled(storage, *bodies)
     publish_all(storage, MemoryCatalog(), TOMORROW)
-    before = {record.place: record.raw for record in find_events(storage, Wanted(), content=True)}
+    before = {record.place: record.raw for record in find_events(storage, RunFilter(), content=True)}
     archive(storage, archiving())
-    after = [*find_events(storage, Wanted(job="app.adaptive*"), content=True)]
+    after = [*find_events(storage, RunFilter(job="app.adaptive*"), content=True)]
     assert {record.container for record in after} == {ARCHIVE}
     assert {record.place: record.raw for record in after} == before
     assert {record.raw for record in after} == set(bodies)
@@ -141,12 +141,12 @@ def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> No
     settled(storage, *write("a", "app", "10:00", "/a"))
     publish_all(storage, MemoryCatalog(), TOMORROW)
     archive(storage, archiving())
-    (name,) = {record.blob for record in find_events(storage, Wanted())}
+    (name,) = {record.blob for record in find_events(storage, RunFilter())}
     file = storage.get(ARCHIVE, name) or b""
     storage.delete_blob(ARCHIVE, name)
     storage.put_new(ARCHIVE, name, damage(file))
     with pytest.raises(ArchiveMissing, match=f"{ARCHIVE}/{name} is damaged .*restore it"):
-        list(find_events(storage, Wanted(), content=True))
+        list(find_events(storage, RunFilter(), content=True))
 
 
 def test_events_of_a_job_by_glob() -> None:
@@ -154,13 +154,13 @@ def test_events_of_a_job_by_glob() -> None:
     post(
         storage, *write("a", "app", "10:00", "/a"), event("b", "START", "11:00:00", application="app", job="app.other")
     )
-    assert [record.job for record in find_events(storage, Wanted(job="app.o*"))] == ["app.other"]
-    assert [*find_events(storage, Wanted(job="nothing*"))] == []
-    (record,) = find_events(storage, Wanted(job="app.o*"))
+    assert [record.job for record in find_events(storage, RunFilter(job="app.o*"))] == ["app.other"]
+    assert [*find_events(storage, RunFilter(job="nothing*"))] == []
+    (record,) = find_events(storage, RunFilter(job="app.o*"))
     assert record.raw is None
     assert (
         gzip.decompress(storage.get(EVENTS, record.blob) or b"")
-        == next(iter(find_events(storage, Wanted(job="app.o*"), content=True))).raw
+        == next(iter(find_events(storage, RunFilter(job="app.o*"), content=True))).raw
     )
 
 

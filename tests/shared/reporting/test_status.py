@@ -12,7 +12,7 @@ from shared.maintenance.replay import publish_all
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.shadow import Shadow
-from shared.reporting.status import By, Group, Status, status
+from shared.reporting.status import By, EventGroup, Status, status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.damages import PLANTED, remove_blob, whole
@@ -84,7 +84,7 @@ def test_a_group_that_does_not_add_up_is_reported() -> None:
         "dirty": 0,
     }
     rest["shadow"] = Shadow()
-    groups = (Group(day="a", received=1, published=2), Group(day="b", received=1, published=0))
+    groups = (EventGroup(day="a", received=1, published=2), EventGroup(day="b", received=1, published=0))
     assert Status(**fine, **rest, last_errors=()).reconciles
     assert not Status(**fine, **rest, last_errors=(), groups=groups).reconciles
 

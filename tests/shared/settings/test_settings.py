@@ -12,7 +12,7 @@ from shared.errors import Misconfigured
 from shared.settings.page import rendered
 from shared.settings.reading import differing, load, named
 from shared.settings.recording import RECORDED
-from shared.settings.setting import Setting, Source
+from shared.settings.setting import Setting, SettingSource
 from shared.settings.table import SETTINGS, SHADOW
 
 ROOT = Path(__file__).parents[3]
@@ -210,7 +210,7 @@ def test_what_commands_take_from_nowhere_is_the_receivers() -> None:
     root = (ROOT / "shared" / "bootstrap.py").read_text()
     for name in RECEIVER_ALONE:
         assert f"settings.{name}" not in root
-    assert all(setting.of_receiver for setting in SETTINGS if setting.source is Source.NONE)
+    assert all(setting.of_receiver for setting in SETTINGS if setting.source is SettingSource.NONE)
 
 
 def test_no_credential_is_put_on_record() -> None:

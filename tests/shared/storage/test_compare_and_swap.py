@@ -7,11 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import WriteConflict
-from shared.storage.compare_and_swap import MAX_ATTEMPTS, UNREAD, Place, Swapped, compare_and_swap, write_if_unchanged
+from shared.storage.compare_and_swap import (
+    MAX_ATTEMPTS,
+    UNREAD,
+    RowAddress,
+    Swapped,
+    compare_and_swap,
+    write_if_unchanged,
+)
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 
-PLACE = Place("runs", "p", "k")
+PLACE = RowAddress("runs", "p", "k")
 Change = Callable[[int | None], int | None]
 
 

@@ -32,9 +32,9 @@ from shared.storage.port import Row
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry.acts import Acts
 from shared.telemetry.cleaning import text_without_secrets as cleaned
-from shared.telemetry.kinds import EVENT, KINDS, PROCESS, SWEEP, Kind
+from shared.telemetry.kinds import EVENT, KINDS, PROCESS, SWEEP, ActKind
 from shared.telemetry.lines import line_of, write_line
-from shared.telemetry.otel import Exports, Listener, trace_of
+from shared.telemetry.otel import ActListener, Exports, trace_of
 from shared.telemetry.port import SILENT, Act, Telemetry
 from tests.support.events import event, run_id, write
 from tests.support.publishing import publish
@@ -52,7 +52,7 @@ class Told:
 
     @property
     def telemetry(self) -> Telemetry:
-        listener = Listener(Exports(spans=(SimpleSpanProcessor(self.spans),), metrics=(self.metrics,)))
+        listener = ActListener(Exports(spans=(SimpleSpanProcessor(self.spans),), metrics=(self.metrics,)))
         return Acts(self.acts.append, listener)
 
     @property
@@ -400,7 +400,7 @@ def test_silence_is_silent(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.records == []
 
 
-def kinds_in(page: str) -> Iterator[tuple[Kind, str]]:
+def kinds_in(page: str) -> Iterator[tuple[ActKind, str]]:
     """Each kind with its part of the page."""
     for kind in KINDS:
         title = f"### {kind.name}\n"
