@@ -80,8 +80,9 @@ faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, 
 proofs: $(READY) plan-truth ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --proofs $(PROOFS) $(ARGS)
 
-plan-truth: $(READY) ## Hold the plan reader to sqlglot on the queries of TPC-DS, and to cells that carry their origin
+plan-truth: $(READY) ## Hold the plan reader to sqlglot on the queries of TPC-DS (Spark 3.5, 4.1), and to cells that carry their origin
 	$(BIN)/python -m tests.plan_truth.tpcds
+	$(BIN)/python -m tests.plan_truth.tpcds --spark 4.1
 	$(BIN)/python -m tests.plan_truth.tracer
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
@@ -131,7 +132,8 @@ $(BIN)/uv: requirements/uv.txt
 $(READY): $(BIN)/uv requirements/dev.txt pyproject.toml local/runtime.txt local/azurite/package-lock.json
 	@echo "installing Python packages (the first time takes a minute: PySpark is large)"
 	@mkdir -p build
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt \
+	@# --no-deps: the file pins all; to resolve it, uv would build PySpark once more for its metadata (900 MB in its cache).
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements/dev.txt \
 	  > build/setup.log 2>&1 || $(NO_PACKAGES)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . \
 	  >> build/setup.log 2>&1 || $(NO_PACKAGES)

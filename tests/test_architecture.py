@@ -27,6 +27,7 @@ ADAPTERS = frozenset(
         "shared.catalog.account",
         "shared.catalog.documentation",
         "shared.catalog.classifying",
+        "shared.catalog.glossary",
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
         "shared.announcing.webhook",
@@ -119,8 +120,8 @@ ROOMS: dict[str, Room] = {
     "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap": _room(
-        "announcing catalog gc_tuning governance concurrency errors naming adapters records events processing "
-        "publishing settings storage telemetry translation watching",
+        "announcing catalog classifying gc_tuning governance concurrency errors naming adapters records events "
+        "processing publishing settings storage telemetry translation watching",
         "pyapacheatlas",
     ),
     # the same meaning on Spark

@@ -21,9 +21,9 @@ from cli.deploy.azure_cli import AzureCli, AzureCliError
 from cli.deploy.errors import DeployError
 from cli.deploy.packaging import check, delivery_of
 from cli.deploy.progress import Progress
-from cli.deploy.receiver import Receiver, post_nothing
+from cli.deploy.receiver import DeployedReceiver, post_nothing
 from cli.deploy.target import Target, from_azd
-from cli.deploy.waiting import Patience
+from cli.deploy.waiting import PollLimits
 from cli.deploy.worker import EXTENSION_KEY, deploy_worker
 from tests.infra.azure_stand_in import AzureStandIn, Failure
 
@@ -123,8 +123,8 @@ def target(**changed: str) -> Target:
     return from_azd({**OUTPUTS, "AZURE_RESOURCE_GROUP": "rg", **changed})
 
 
-PATIENT = Patience(seconds=60, pause=0.01)
-IMPATIENT = Patience(seconds=0.2, pause=0.01)
+PATIENT = PollLimits(seconds=60, pause=0.01)
+IMPATIENT = PollLimits(seconds=0.2, pause=0.01)
 
 
 def test_the_outputs_of_a_deployment_say_what_goes_where(az: AzureStandIn, tmp_path: Path) -> None:
@@ -302,8 +302,8 @@ class Upgrade:
         self.seen = len(self.stand_in.calls)
         return self.world.post(url, key)
 
-    def receiver(self, slot: str = "staging", *, probe: bool = True) -> Receiver:
-        return Receiver(
+    def receiver(self, slot: str = "staging", *, probe: bool = True) -> DeployedReceiver:
+        return DeployedReceiver(
             az=AzureCli(),
             target=target(RECEIVER_SLOT=slot),
             patience=IMPATIENT,
@@ -376,7 +376,7 @@ def test_rollback_to_nothing_changes_nothing(az: AzureStandIn) -> None:
 
 def test_a_closed_network_is_named_and_can_be_deployed_to_unasked(az: AzureStandIn, tmp_path: Path) -> None:
     closed = Upgrade(world=World(), stand_in=az).receiver()
-    closed = Receiver(
+    closed = DeployedReceiver(
         az=closed.az, target=closed.target, patience=IMPATIENT, progress=closed.progress, post=lambda _url, _key: 403
     )
     with pytest.raises(DeployError, match=r"answers 403: .* --no-probe"):

@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications
+from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planning.options import PublishOptions
@@ -29,6 +29,7 @@ class Parts:
             sweeping=SweepOptions(),
             names=BUILT_IN,
             classifications=MemoryClassifications(self.catalog),
+            terms=MemoryTerms(self.catalog),
         )
 
     def run(self, *words: str, say: str = "") -> Result:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from shared.completeness.documentation import Documentation
+from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.score import Part
 from spark_pipeline.engine.session import prepare
 from spark_pipeline.gold.completeness import linked_datasets, most_gain, trend, write_completeness
@@ -19,7 +19,7 @@ from tests.support.building import START
 
 pytestmark = [*OF_SPARK, pytest.mark.engine("sail")]  # these few rows take Spark a minute
 
-FULL = Documentation(described=True, owned=True, tagged=True, columns=2, described_columns=2)
+FULL = CatalogDocumentation(described=True, owned=True, tagged=True, columns=2, described_columns=2)
 
 
 def _asset(name: str) -> tuple[str, str]:

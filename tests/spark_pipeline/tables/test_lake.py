@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from spark_pipeline.pipeline import MEANING, MIXED, note_meaning
 from spark_pipeline.silver.refinement import Meaning
-from spark_pipeline.tables.declaration import Column, Table, columns
+from spark_pipeline.tables.declaration import LakeColumn, Table, columns
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import LAKE, PROGRESS, SILVER
 from tests.spark_pipeline.files import OF_SPARK
@@ -106,7 +106,7 @@ def test_rows_without_marks_go(lake: Lake) -> None:
     assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
 
 
-MORE = Column(name="more", type="bigint", comment="A column that came later")
+MORE = LakeColumn(name="more", type="bigint", comment="A column that came later")
 WIDER = replace(PLAIN, columns=(*PLAIN.columns, MORE))
 
 
