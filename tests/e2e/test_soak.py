@@ -11,8 +11,7 @@ def test_nothing_is_lost_nor_doubled_when_the_functions_are_killed(tmp_path: Pat
         siege = Siege(world=world, seed=3)
         rounds = list(siege.rounds(3))
         assert len(rounds) == siege.tally.killed == 3
-        # Mostly seconds; longer than a call to the catalog that failed may still take effect.
-        settle_down(world, seconds=600, hurry=True)
+        settle_down(world, seconds=180, hurry=True)
         assert world.functions.restarts >= 1
         assert reckoning(world, siege.sent) == []
         assert reckoning(world, siege.sent[:-1])[0] != "", "the reckoning can tell"

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import requests
@@ -25,6 +26,8 @@ from shared.bootstrap import Worker, assemble
 from shared.errors import Retry
 from shared.openlineage.decoding import decode
 from shared.processing.sweeper import sweep
+from shared.publishing.planning.write_deadline import CALLS_TO_PLACE
+from shared.publishing.publisher import MAX_CALLS
 from shared.records.checkpoint import SWEEP
 from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load
@@ -37,9 +40,6 @@ _QUICK = 3.0
 """Seconds: a host that dies sooner than this after its start, again and again, is not started any more."""
 
 _SENDERS = 3
-_LONG = timedelta(minutes=10)
-"""After that long nothing that was begun can still land."""
-
 _AWAY = {"azurite": 0.1, "catalog": 0.15}
 """In what part of the rounds these are away as well."""
 
@@ -174,11 +174,13 @@ def settle_down(
 ) -> int:
     """Wait until nothing is in progress. What no trigger delivers is swept as the sweeper would, though without waiting
     its ten minutes: returns how many runs that were. Raises TimeoutError with the status when it does not come to rest.
-    In a `hurry` what the dead have left (leases, writes that may still land) is not waited for either.
+    In a `hurry` what the dead have left (leases, writes that may still land) is not waited for either: the clock of the
+    publishing is ahead by the longest write, and by one more whenever a write was cut off.
     """
     parts = parts_of(world)
     eager = replace(parts.sweeping, grace=timedelta(0))
-    later = replace(parts.publishing, now=lambda: datetime.now(UTC) + (_LONG if hurry else timedelta(0)))
+    longest_write = (MAX_CALLS + CALLS_TO_PLACE) * parts.publishing.call_bound
+    ahead = longest_write if hurry else timedelta(0)
     swept, before, deadline = 0, -1, time.monotonic() + seconds
     quiet_since = time.monotonic()
     while True:
@@ -195,13 +197,18 @@ def settle_down(
                     break_leases(world)
                 SWEEP.clear(parts.storage)  # as a day later: the sweep looks at all runs, decided ones too
                 swept += sweep(parts.storage, eager).undelivered
-                publish(parts.storage, parts.catalog, later)
+                publish(parts.storage, parts.catalog, replace(parts.publishing, now=partial(_clock, ahead)))
         except Retry:
+            ahead += longest_write if hurry else timedelta(0)
             time.sleep(1)
             continue
         if time.monotonic() > deadline:
             raise TimeoutError(f"it does not come to rest: {found}")
         time.sleep(0.5)
+
+
+def _clock(ahead: timedelta) -> datetime:
+    return datetime.now(UTC) + ahead
 
 
 def break_leases(world: World) -> None:
