@@ -31,7 +31,8 @@ atlas: $(READY) ## Run a real Apache Atlas (DELETES=hard: what is deleted goes),
 atlas-contract: $(READY) ## Hold the catalog's contract to a real Apache Atlas, with soft and with hard deletes
 	$(BIN)/pytest --atlas -m contract -k atlas- $(ARGS)
 
-check: lint types core ## Lint, types and the tests of the pure core, in a minute
+check: $(READY) ## Lint, types and the tests of the pure core, in a minute
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types core
 
 test: lint types tests ## Lint, types and all tests: what CI runs
 
