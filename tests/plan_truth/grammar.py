@@ -213,8 +213,13 @@ class Grammar(Expressions):
         return Relation(text=f"WITH {name} AS ({below.text}) {chosen.text}", columns=chosen.columns)
 
     def _recursive(self, depth: int) -> Relation:
-        """Rounds in which each column gets the value of the next one, and the last one a new value."""
-        (source, known), (other, others) = self._from(depth), self._from(0)
+        """Rounds in which each column gets the value of the next one, and the last one a new value: of one row, since a
+        join with more would multiply the rows in each round.
+        """
+        source, known = self._from(depth)
+        table, met = self.chance.choice(list(TABLES)), self.name()
+        other = f"(SELECT max(a) AS a, min(b) AS b, max(c) AS c FROM {table}) AS {met}"
+        others = [made(f"{met}.{each}") for each in "abc"]
         name, width = self.name(), self.chance.randint(2, 7)
         columns = [made(f"{name}.c{place}", nullable=True) for place in range(width)]
         first = ", ".join(self.value(known, 1).text for _ in columns)
@@ -223,7 +228,7 @@ class Grammar(Expressions):
         names = ", ".join(f"c{place}" for place in range(width))
         text = (
             f"WITH RECURSIVE {name} (i, {names}) AS (SELECT 0, {first} FROM {source} UNION ALL SELECT {name}.i + 1, "
-            f"{again} FROM {name} JOIN {other} ON {self.equal(columns, others, 24)} WHERE {name}.i < {width + 1}) "
+            f"{again} FROM {name} JOIN {other} ON {self.equal(columns, others, 2)} WHERE {name}.i < {width + 1}) "
         )
         chosen = self._selected(self.chance.sample(columns, min(2, width)), f"FROM {name}")
         return Relation(text=text + chosen.text, columns=chosen.columns)

@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # ships no types
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -28,7 +29,7 @@ for name, query in json.loads((folder / "queries.json").read_text()).items():
         else:
             columns = ", ".join(f"c{place}" for place in range(len(spark.sql(query).columns)))
             spark.sql(f"CREATE TABLE out_{name} USING parquet AS SELECT * FROM ({query}) AS q({columns})")  # noqa: S608 - of our grammar
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         refused[name] = " ".join(str(error).split())
 (folder / "refused.json").write_text(json.dumps(refused))
 spark.stop()
