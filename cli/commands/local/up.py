@@ -13,6 +13,7 @@ import typer
 from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home
 from cli.ui.console import err, fail, out
+from cli.ui.writing import refuse_unwritable
 from local.atlas import AtlasError, AtlasServer
 from local.azurite import AzuriteError
 from local.catalog import CatalogStartError
@@ -45,6 +46,7 @@ def started_world(
     """
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     names_in(names)
+    refuse_unwritable(home, "Name another folder by --home")
     settings = {"THROUGHLINE_ATLAS_COLUMNS": "true"} if atlas else {}
     if names:
         settings["THROUGHLINE_NAMES"] = str(names.absolute())  # the functions run in a folder of their own
