@@ -4,7 +4,8 @@ import contextlib
 import logging
 import shlex
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,8 @@ import typer
 
 from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home
-from cli.ui.console import err, fail, out
+from cli.platforms.configuration import Installation, configuration
+from cli.ui.console import err, fail, note, out
 from cli.ui.writing import refuse_unwritable
 from local.atlas import AtlasError, AtlasServer
 from local.azurite import AzuriteError
@@ -20,7 +22,9 @@ from local.catalog import CatalogStartError
 from local.func import find_func
 from local.functions import FunctionsHostError
 from local.process.listening import PortError
-from local.spark.job import listener_configuration
+from local.spark.plan_jar import PlanJarError, plan_jar
+from local.toolchain.interpreter import InterpreterError
+from local.toolchain.java import NoJavaError
 from local.toolchain.node import NodeError
 from local.world import World, running_world
 from shared.bootstrap import assemble
@@ -100,7 +104,7 @@ def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile
         out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
         out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")
         out.print("\nA Spark 3.5 session reports to it with:\n")
-        lines = [f"--conf {key}={value}" for key, value in listener_configuration(world.functions.url).items()]
+        lines = [f"--conf {key}={value}" for key, value in session_properties(world.functions.url).items()]
         out.print("spark-submit " + " \\\n  ".join([*lines, "your_job.py"]), soft_wrap=True)
         out.print("\nThen, in another terminal (Ctrl-C here ends the world):\n")
         for words in ("status", "show ASSET --columns"):
@@ -108,6 +112,18 @@ def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
         out.print("ending")
+
+
+def session_properties(url: str, made_jar: Callable[[], Path] = plan_jar) -> Mapping[str, str]:
+    """The Spark properties of `throughline config local` for the receiver at `url`; without the plan listener, and with
+    a note that says why, where its jar can't be made.
+    """
+    try:
+        jar = str(made_jar())
+    except (InterpreterError, NoJavaError, PlanJarError) as error:
+        note("without the plan listener", str(error))
+        jar = ""
+    return configuration("local", Installation(url=url, plan_jar=jar), today=datetime.now(UTC).date()).properties
 
 
 def typed(words: str, home: Path) -> str:
