@@ -25,7 +25,7 @@ PAGES = (
     ROOT / "tests/golden/README.md",
 )
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-THROUGHLINE = re.compile(r"(?:\.venv/bin/)?throughline ")
+THROUGHLINE = re.compile(r"throughline ")
 
 PROOFS: dict[str, str] = {
     "throughline backfill": "tests/cli/test_backfill_command.py",
@@ -162,8 +162,7 @@ TYPED = [Typed(page=page, line=line) for page in PAGES for line in lines(page)]
 
 
 def proof_of(line: str) -> str | None:
-    name = line.removeprefix(".venv/bin/")
-    begins = [command for command in PROOFS if f"{name} ".startswith(f"{command} ")]
+    begins = [command for command in PROOFS if f"{line} ".startswith(f"{command} ")]
     return max(begins, key=len, default=None)
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.commands.local.up import session_properties
+from cli.commands.local.up import session_properties, typed
+from cli.context.target import HOME
 from cli.main import app
 from cli.platforms.__main__ import PAGES, with_table
 from cli.platforms.configuration import NEVER, Configuration, Installation, PlatformError, as_text
@@ -69,6 +70,16 @@ def test_a_session_here_goes_without_plans_where_their_jar_cannot_be_made(capsys
     assert properties["spark.extraListeners"] == LISTENER_CLASS
     assert "spark.jars" not in properties
     assert "There is no compiler." in capsys.readouterr().err
+
+
+def test_a_command_to_type_is_found_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(sys.executable).parents[1])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program, _, rest = typed("status", tmp_path / "my world").partition(" ")
+    assert (program, Path(program).exists()) == ("bin/throughline", True)
+    assert rest == f"status --home '{tmp_path}/my world'"
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert typed("status", HOME) == "throughline status"
 
 
 def test_the_listener_waits_longer_than_it_would_by_itself() -> None:

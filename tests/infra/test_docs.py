@@ -37,7 +37,7 @@ def blocks(page: Path) -> list[str]:
 
 
 def commands(page: Path) -> list[list[str]]:
-    return [shlex.split(line)[1:] for line in blocks(page) if line.startswith(".venv/bin/throughline ")]
+    return [shlex.split(line)[1:] for line in blocks(page) if line.startswith("throughline ")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

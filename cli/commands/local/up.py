@@ -2,7 +2,10 @@
 
 import contextlib
 import logging
+import os
 import shlex
+import shutil
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -127,5 +130,7 @@ def session_properties(url: str, made_jar: Callable[[], Path] = plan_jar) -> Map
 
 
 def typed(words: str, home: Path) -> str:
-    """A command for the world in this folder, as it can be typed."""
-    return f".venv/bin/throughline {words}" + ("" if home == HOME else f" --home {shlex.quote(str(home))}")
+    """A command for the world in this folder, as it can be typed here, whether or not `throughline` is on the path."""
+    program = shutil.which("throughline") and "throughline"
+    beside = os.path.relpath(Path(sys.executable).with_name("throughline"))
+    return f"{program or shlex.quote(beside)} {words}" + ("" if home == HOME else f" --home {shlex.quote(str(home))}")
