@@ -86,6 +86,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.soak": "tests/e2e/test_soak.py",
     "python3 -m cli.deploy": "tests/infra/test_deploy.py",
     "curl -H": "tests/local/test_catalog_troubles.py",
+    "pytest tests/shared/naming": "tests/shared/naming/test_extending.py",
     "func start": "tests/e2e/test_func.py",
     "spark-submit --py-files": "tests/spark_pipeline/test_submit.py",
     "spark-submit --properties-file": "tests/e2e/test_platforms.py",
