@@ -62,6 +62,14 @@ def test_the_page_on_azure_describes_every_parameter_and_no_other() -> None:
     assert described == set(read(ROOT / "infra/main.bicep").params)
 
 
+def test_the_page_on_costs_counts_the_alert_rules_of_the_template() -> None:
+    rules = (ROOT / "infra/modules/alerts.bicep").read_text().count("loadTextContent('../queries/")
+    told = re.findall(
+        r"^\| log alert rules, [^|]*\| (\d+) \|", (ROOT / "docs/operate/costs.md").read_text(), re.MULTILINE
+    )
+    assert told == [str(rules)]
+
+
 def test_commands_of_azure_give_parameters_that_the_template_has() -> None:
     given = re.findall(r"--parameters ((?:\w+=\S+ ?)+)", (ROOT / "docs/operate/deploy.md").read_text())
     names = {pair.partition("=")[0] for each in given for pair in each.split()}
