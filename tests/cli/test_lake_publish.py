@@ -1,11 +1,7 @@
 """`throughline lake` with a catalog: by the functions' settings, on Sail, Azurite and the local catalog."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +14,7 @@ from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
+from tests.support.command_process import Done, ProcessOfCommands
 from tests.support.events import write
 from tests.support.golden import GOLDEN
 
@@ -31,18 +28,31 @@ def shell(fresh_catalog: CatalogServer) -> Iterator[dict[str, str]]:
             "AzureWebJobsStorage": azurite.connection_string,
             "THROUGHLINE_CATALOG_ENDPOINT": fresh_catalog.endpoint,
             "THROUGHLINE_CATALOG_TOKEN": fresh_catalog.token,
+            "COLUMNS": "80",
         }
 
 
-def run_in(folder: Path, environment: dict[str, str], *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own: in one of them PySpark speaks to one kind of engine."""
-    command = [sys.executable, "-m", "cli", "lake", *map(str, words), "--lake", str(folder), "--engine", "sail"]
-    given = {name: text for name, text in {**os.environ, **environment}.items() if text}
-    return subprocess.run(command, env=given, capture_output=True, text=True, check=False, timeout=300)
+@pytest.fixture(scope="module")
+def commands() -> Iterator[ProcessOfCommands]:
+    with ProcessOfCommands() as process:
+        yield process
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def lake(commands: ProcessOfCommands, shell: dict[str, str], tmp_path: Path) -> Command:
+    """A `throughline lake` command on the test's lake, by Sail."""
+
+    def run(*words: str | Path) -> Done:
+        return commands.run("lake", *words, "--lake", tmp_path / "lake", "--engine", "sail", environment=shell)
+
+    return run
 
 
 def test_a_lake_is_made_and_published_by_the_functions_settings(
-    shell: dict[str, str], fresh_catalog: CatalogServer, tmp_path: Path
+    lake: Command, shell: dict[str, str], fresh_catalog: CatalogServer, tmp_path: Path
 ) -> None:
     events = tmp_path / "events"
     events.mkdir()
@@ -52,7 +62,6 @@ def test_a_lake_is_made_and_published_by_the_functions_settings(
     parts = assemble(load(catalog=True, environment={**shell, **theirs}))
     record_settings(parts.storage, parts.to_record)
 
-    lake = partial(run_in, tmp_path / "lake", shell)
     assert lake("run", events).returncode == 0
     done = lake("publish")
     assert (done.returncode, "1 written" in done.stdout) == (0, True), done.stdout + done.stderr
@@ -67,13 +76,12 @@ def test_a_lake_is_made_and_published_by_the_functions_settings(
 
 
 def test_the_catalog_is_measured_and_the_trend_grows(
-    shell: dict[str, str], fresh_catalog: CatalogServer, tmp_path: Path
+    lake: Command, fresh_catalog: CatalogServer, tmp_path: Path
 ) -> None:
     events = tmp_path / "events"
     events.mkdir()
     bodies = [*write("b", "app", "10:00", "/in", sink="/b"), *write("c", "app2", "10:00", "/in", sink="/c")]
     (events / "all.jsonl").write_bytes(b"\n".join(bodies))
-    lake = partial(run_in, tmp_path / "lake", {**shell, "COLUMNS": "80"})
     assert lake("run", events).returncode == 0
     never = lake("coverage", "--completeness")
     assert (never.returncode, "lake coverage --catalog" in never.stderr) == (1, True)
@@ -109,7 +117,7 @@ def test_the_catalog_is_measured_and_the_trend_grows(
     assert [round(each["score"], 2) for each in shown["trend"]] == [0.17, 0.33]
 
 
-def test_what_jobs_declare_raises_the_completeness(shell: dict[str, str], tmp_path: Path) -> None:
+def test_what_jobs_declare_raises_the_completeness(lake: Command, shell: dict[str, str], tmp_path: Path) -> None:
     """The demo's jobs, published: the catalog has their tables with columns, and nothing else of them. Then a job of
     the Python client declares owner, description and tags of its table.
     """
@@ -119,7 +127,6 @@ def test_what_jobs_declare_raises_the_completeness(shell: dict[str, str], tmp_pa
         (events / f"{name}.jsonl").write_bytes((GOLDEN / "spark35-ol1.53" / name / "events.jsonl").read_bytes())
     parts = assemble(load(catalog=True, environment=shell))
     record_settings(parts.storage, parts.to_record)
-    lake = partial(run_in, tmp_path / "lake", shell)
 
     def measured() -> dict[str, Any]:
         for words in (("run", events), ("publish",), ("coverage", "--catalog", "--json")):
