@@ -25,7 +25,7 @@ PAGES = (
     ROOT / "tests/golden/README.md",
 )
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-THROUGHLINE = re.compile(r"(?:\.venv/bin/)?throughline ")
+THROUGHLINE = re.compile(r"throughline ")
 
 PROOFS: dict[str, str] = {
     "throughline backfill": "tests/cli/test_backfill_command.py",
@@ -86,6 +86,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.soak": "tests/e2e/test_soak.py",
     "python3 -m cli.deploy": "tests/infra/test_deploy.py",
     "curl -H": "tests/local/test_catalog_troubles.py",
+    "pytest tests/shared/naming": "tests/shared/naming/test_extending.py",
     "func start": "tests/e2e/test_func.py",
     "spark-submit --py-files": "tests/spark_pipeline/test_submit.py",
     "spark-submit --properties-file": "tests/e2e/test_platforms.py",
@@ -162,8 +163,7 @@ TYPED = [Typed(page=page, line=line) for page in PAGES for line in lines(page)]
 
 
 def proof_of(line: str) -> str | None:
-    name = line.removeprefix(".venv/bin/")
-    begins = [command for command in PROOFS if f"{name} ".startswith(f"{command} ")]
+    begins = [command for command in PROOFS if f"{line} ".startswith(f"{command} ")]
     return max(begins, key=len, default=None)
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from cli.commands.local.up import session_properties, typed
+from cli.context.target import HOME
 from cli.main import app
 from cli.platforms.__main__ import PAGES, with_table
 from cli.platforms.configuration import NEVER, Configuration, Installation, PlatformError, as_text
@@ -23,7 +25,7 @@ from cli.platforms.table import DATABRICKS_LISTENER, PLATFORMS
 from cli.platforms.texts import AZURE_DATABRICKS
 from local.spark.job import LISTENER_CLASS
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from local.spark.plan_jar import plan_jar
+from local.spark.plan_jar import PlanJarError, plan_jar
 
 GOLDEN = Path(__file__).parent / "platforms"
 TODAY = date(2026, 11, 23)
@@ -58,6 +60,26 @@ def test_no_platform_is_told_what_must_not_be_set(platform: str, transport: str)
     (url,) = re.findall(r"^spark\.openlineage\.transport\.url (.*)$", text, re.MULTILINE) or [URL]
     assert url == URL
     assert all(line.count(" ") == 1 for line in text.splitlines()), "a space ends a property's name"
+
+
+def test_a_session_here_goes_without_plans_where_their_jar_cannot_be_made(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken() -> Path:
+        raise PlanJarError("There is no compiler.")
+
+    properties = session_properties("http://127.0.0.1:7071", broken)
+    assert properties["spark.extraListeners"] == LISTENER_CLASS
+    assert "spark.jars" not in properties
+    assert "There is no compiler." in capsys.readouterr().err
+
+
+def test_a_command_to_type_is_found_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(sys.executable).parents[1])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program, _, rest = typed("status", tmp_path / "my world").partition(" ")
+    assert (program, Path(program).exists()) == ("bin/throughline", True)
+    assert rest == f"status --home '{tmp_path}/my world'"
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert typed("status", HOME) == "throughline status"
 
 
 def test_the_listener_waits_longer_than_it_would_by_itself() -> None:

@@ -1,5 +1,6 @@
 """`throughline demo` on real Spark with the real listener: killed in the middle, then once more."""
 
+import json
 import os
 import re
 import signal
@@ -188,12 +189,21 @@ def test_a_busy_port_is_one_clear_sentence(home: Path, up: Command) -> None:
     assert "a world is running already" in again.stderr
 
 
-def test_ctrl_c_ends_everything_that_was_started(home: Path, up: Command) -> None:
+def test_up_prints_the_properties_of_config_local(home: Path, up: Command) -> None:
     world = up.world()
-    while "spark.extraListeners" not in up.said():
+    while "your_job.py" not in up.said():
         assert up.process.poll() is None, up.said()
         time.sleep(0.1)
-    assert f"spark.openlineage.transport.url={world.receiver_url}" in up.said()
+    printed = re.findall(r"--conf ([^= ]+)=(\S+)", up.said())
+    command = [sys.executable, "-m", "cli", "config", "local", "--json", "--home", str(home)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert dict(printed) == json.loads(done.stdout)["properties"]
+    assert dict(printed)["spark.openlineage.transport.url"] == world.receiver_url
+    assert dict(printed)["spark.jars"].endswith("throughline-plan.jar")
+
+
+def test_ctrl_c_ends_everything_that_was_started(home: Path, up: Command) -> None:
+    up.world()
     family = psutil.Process(up.process.pid).children(recursive=True)
     assert len(family) >= 3
     up.process.send_signal(signal.SIGINT)

@@ -37,7 +37,7 @@ def blocks(page: Path) -> list[str]:
 
 
 def commands(page: Path) -> list[list[str]]:
-    return [shlex.split(line)[1:] for line in blocks(page) if line.startswith(".venv/bin/throughline ")]
+    return [shlex.split(line)[1:] for line in blocks(page) if line.startswith("throughline ")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -60,6 +60,14 @@ def test_the_page_on_azure_describes_every_parameter_and_no_other() -> None:
     described |= {"catalogEndpoint"}  # beside the account that it is made of
     assert "`catalogEndpoint`" in table
     assert described == set(read(ROOT / "infra/main.bicep").params)
+
+
+def test_the_page_on_costs_counts_the_alert_rules_of_the_template() -> None:
+    rules = (ROOT / "infra/modules/alerts.bicep").read_text().count("loadTextContent('../queries/")
+    told = re.findall(
+        r"^\| log alert rules, [^|]*\| (\d+) \|", (ROOT / "docs/operate/costs.md").read_text(), re.MULTILINE
+    )
+    assert told == [str(rules)]
 
 
 def test_commands_of_azure_give_parameters_that_the_template_has() -> None:

@@ -13,6 +13,7 @@ from cli.platforms.table import PLATFORMS
 from cli.ui.console import fail, note, out, print_json
 from cli.ui.options import AsJson, Key
 from cli.ui.suggestion import suggestion
+from cli.ui.writing import writing
 from local.spark.plan_jar import JAR, PlanJarError, plan_jar
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
@@ -79,9 +80,10 @@ def config(
     except PlatformError as problem:
         fail(str(problem), code=2)
     if output:
-        _write(found, output)
-        if plan:
-            shutil.copyfile(plan_jar(), output / JAR)
+        with writing(output):
+            _write(found, output)
+            if plan:
+                shutil.copyfile(plan_jar(), output / JAR)
     if as_json:
         print_json(found)
     else:

@@ -9,6 +9,7 @@ import typer
 from cli.commands.lineage.document_source import judged_lineage
 from cli.context.target import HOME, Home, parts_if_any
 from cli.ui.console import fail
+from cli.ui.writing import writing
 from shared.classifying.reading import NO_CATALOG, reading_if_there
 from shared.errors import Misconfigured
 from shared.governance.checks.annotations import Annotations, annotated
@@ -107,7 +108,5 @@ def _write(text: str, place: str) -> None:
     if place == _STANDARD_OUTPUT:
         typer.echo(text, nl=False)
         return
-    try:
+    with writing(place, code=1):
         Path(place).write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(f"{place} can't be written: {error.strerror or error}. Give a path that can", code=1)

@@ -59,7 +59,9 @@ def run(
         throughline lake run archive/ --report http://127.0.0.1:7071
     """
     places = _places(sources)
-    opened = opened_lake(root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key)
+    opened = opened_lake(
+        root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key, writes=True
+    )
     with opened as lake:
         from spark_pipeline.pipeline import STAGES, Order, Stage, run  # noqa: PLC0415 - see opened_lake
 
@@ -201,7 +203,7 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
         throughline lake compact --lake build/lake
     """
     with (
-        opened_lake(root, engine=EngineName.spark, cores=cores, memory=memory) as lake,
+        opened_lake(root, engine=EngineName.spark, cores=cores, memory=memory, writes=True) as lake,
         progress_bar() as bar,
     ):
         from spark_pipeline.tables.compaction import Compacted  # noqa: PLC0415 - see opened_lake

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.ui.console import fail
+from cli.ui.writing import refuse_unwritable
 from local.spark.job import listener_configuration
 from local.toolchain.java import JavaNeed, NoJavaError, find_java
 from local.toolchain.versions import SPARK_3, SPARK_4
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
 
 ROOT = Path("build/lake")
+_SCRATCH = Path("build/lake-scratch")
 Root = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="The folder or URL of the tables")]
 Cores = Annotated[int, typer.Option(min=1, metavar="N", help="Cores that Spark may use")]
 EngineOption = Annotated[EngineName, typer.Option("--engine", help="auto: Sail for little local data, else Spark")]
@@ -35,9 +37,10 @@ def opened_lake(
     memory: str = "2g",
     report: str = "",
     key: str = "",
+    writes: bool = False,
 ) -> "Iterator[Lake]":
     """The lake with a session of its own, which ends with it; ends the command where none can be started. `report` is
-    the URL of a receiver for the lineage of the session itself.
+    the URL of a receiver for the lineage of the session itself; `writes`: whether the command writes to the lake.
     """
     try:
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
@@ -53,6 +56,10 @@ def opened_lake(
         chosen = choose(engine, root, sources, report=report)
     except EngineUnsuitableError as error:
         fail(str(error), code=2)
+    scratch = _SCRATCH.resolve()
+    refuse_unwritable(scratch, "Run the command in a folder in which you may write")
+    if writes and "://" not in root:
+        refuse_unwritable(Path(root), "Name another folder by --lake")
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
     more: Mapping[str, str] = {}
     if chosen is EngineName.spark:
@@ -67,7 +74,7 @@ def opened_lake(
         cores=cores,
         memory=memory,
         delta_package=platform.delta_package,
-        scratch=str(Path("build/lake-scratch").resolve()),
+        scratch=str(scratch),
         more=more,
     )
     try:

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.ui.console import counted, fail, note, out, print_json, tracked
+from cli.ui.console import counted, note, out, print_json, tracked
 from cli.ui.dead_letters import visible
 from cli.ui.options import AsJson, Most, Wide
 from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from cli.ui.tables import print_table, text_column
+from cli.ui.writing import writing
 from shared.events.stored_runs import RunFilter
 from shared.reporting.ignored_events import find_ignored
 from shared.reporting.stored_events import EventRecord, find_events
@@ -107,16 +108,13 @@ def _show(records: Iterable[EventRecord], *, last: str, wide: bool) -> None:
 def _save(records: Iterable[EventRecord], path: Path) -> None:
     """Write events as JSON lines, and report how many; those whose content is damaged are left out."""
     saved = damaged = 0
-    try:
-        with path.open("wb") if path.suffix != ".gz" else gzip.open(path, "wb") as file:
-            for each in records:
-                if each.raw is None:
-                    damaged += 1
-                    continue
-                file.write(each.raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
-                saved += 1
-    except OSError as error:
-        fail(f"{path} can't be written: {error.strerror or error}", code=2)
+    with writing(path), path.open("wb") if path.suffix != ".gz" else gzip.open(path, "wb") as file:
+        for each in records:
+            if each.raw is None:
+                damaged += 1
+                continue
+            file.write(each.raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
+            saved += 1
     out.print(f"{counted(saved, 'event')} saved to {path}", markup=False)
     if damaged:
         note("left out", f"{counted(damaged, 'event')} with damaged content: `throughline verify` shows which")

@@ -16,6 +16,7 @@ from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, out, plain
 from cli.ui.suggestion import suggestion
+from cli.ui.writing import writing
 from cli.viewer.page import page
 from cli.viewer.server import PageServer
 from shared.lineage.document import LineageDocument
@@ -126,20 +127,19 @@ def _write(path: Path, content: bytes) -> None:
     if str(path) == _STANDARD_OUTPUT:
         sys.stdout.buffer.write(content)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     out.print(f"wrote {plain(path)}", soft_wrap=True)
 
 
 @contextlib.contextmanager
 def _asked() -> Iterator[None]:
-    """End the command with one sentence where the question cannot be answered or the answer not be written."""
+    """End the command with one sentence where the question cannot be answered."""
     try:
         yield
     except (AmbiguousNameError, UnknownNameError, NoHistoryError) as error:
         fail(str(error))
-    except OSError as error:
-        fail(f"cannot write {error.filename}: {error.strerror}")
 
 
 def _moment(option: str, text: str) -> datetime | None:

@@ -7,6 +7,7 @@ import typer
 
 from cli.ui.console import fail, out, print_json, progress_bar
 from cli.ui.options import AsJson
+from cli.ui.writing import writing
 from spark_pipeline.synth.estate import write_estate
 from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.synth.templates import NoTemplatesError
@@ -37,10 +38,10 @@ def synth(
     """
     if bool(events) == bool(datasets):
         fail("give either --events N or --datasets N", code=2)
-    if folder.exists() and any(folder.iterdir()):
+    if folder.is_dir() and any(folder.iterdir()):
         fail(f"{folder} is not empty: name another folder", code=2)
     try:
-        with progress_bar() as bar:
+        with writing(folder), progress_bar() as bar:
             task = bar.add_task("events", total=events or datasets)
 
             def note(count: int) -> None:

@@ -2,9 +2,13 @@
 
 import contextlib
 import logging
+import os
 import shlex
+import shutil
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +16,18 @@ import typer
 
 from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home
-from cli.ui.console import err, fail, out
+from cli.platforms.configuration import Installation, configuration
+from cli.ui.console import err, fail, note, out
+from cli.ui.writing import refuse_unwritable
 from local.atlas import AtlasError, AtlasServer
 from local.azurite import AzuriteError
 from local.catalog import CatalogStartError
 from local.func import find_func
 from local.functions import FunctionsHostError
 from local.process.listening import PortError
-from local.spark.job import listener_configuration
+from local.spark.plan_jar import PlanJarError, plan_jar
+from local.toolchain.interpreter import InterpreterError
+from local.toolchain.java import NoJavaError
 from local.toolchain.node import NodeError
 from local.world import World, running_world
 from shared.bootstrap import assemble
@@ -45,6 +53,7 @@ def started_world(
     """
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     names_in(names)
+    refuse_unwritable(home, "Name another folder by --home")
     settings = {"THROUGHLINE_ATLAS_COLUMNS": "true"} if atlas else {}
     if names:
         settings["THROUGHLINE_NAMES"] = str(names.absolute())  # the functions run in a folder of their own
@@ -98,7 +107,7 @@ def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile
         out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
         out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")
         out.print("\nA Spark 3.5 session reports to it with:\n")
-        lines = [f"--conf {key}={value}" for key, value in listener_configuration(world.functions.url).items()]
+        lines = [f"--conf {key}={value}" for key, value in session_properties(world.functions.url).items()]
         out.print("spark-submit " + " \\\n  ".join([*lines, "your_job.py"]), soft_wrap=True)
         out.print("\nThen, in another terminal (Ctrl-C here ends the world):\n")
         for words in ("status", "show ASSET --columns"):
@@ -108,6 +117,20 @@ def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile
         out.print("ending")
 
 
+def session_properties(url: str, made_jar: Callable[[], Path] = plan_jar) -> Mapping[str, str]:
+    """The Spark properties of `throughline config local` for the receiver at `url`; without the plan listener, and with
+    a note that says why, where its jar can't be made.
+    """
+    try:
+        jar = str(made_jar())
+    except (InterpreterError, NoJavaError, PlanJarError) as error:
+        note("without the plan listener", str(error))
+        jar = ""
+    return configuration("local", Installation(url=url, plan_jar=jar), today=datetime.now(UTC).date()).properties
+
+
 def typed(words: str, home: Path) -> str:
-    """A command for the world in this folder, as it can be typed."""
-    return f".venv/bin/throughline {words}" + ("" if home == HOME else f" --home {shlex.quote(str(home))}")
+    """A command for the world in this folder, as it can be typed here, whether or not `throughline` is on the path."""
+    program = shutil.which("throughline") and "throughline"
+    beside = os.path.relpath(Path(sys.executable).with_name("throughline"))
+    return f"{program or shlex.quote(beside)} {words}" + ("" if home == HOME else f" --home {shlex.quote(str(home))}")

@@ -17,16 +17,25 @@ from shared.naming.user_rules import parse_names
 from tests.support.naming_cases import Case
 
 ROOT = Path(__file__).parents[3]
+NAMING, SECRETS = "tests/shared/naming/test_naming.py", "tests/shared/test_secrets.py"
 
 
 def _blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
+def _insert(file: Path, before: str, text: str) -> None:
+    """Put the text into the file, unless it is there already."""
+    content = file.read_text()
+    assert before in content
+    if text not in content:
+        file.write_text(content.replace(before, text + before, 1))
+
+
 @pytest.fixture
 def extended(tmp_path: Path) -> Path:
-    """A copy of the core with the store of the page in it."""
-    store, entry, _ = _blocks("contribute/extending.md", "python")
+    """A copy of the core and of two test modules, in which the steps of the page were followed."""
+    store, line, case, secret = _blocks("contribute/extending.md", "python")
     for room in ("naming", "errors.py", "secrets.py", "versions.py", "__init__.py"):
         source = ROOT / "shared" / room
         if source.is_dir():
@@ -35,9 +44,13 @@ def extended(tmp_path: Path) -> Path:
             shutil.copy(source, tmp_path / "shared" / room)
     stores = tmp_path / "shared" / "naming" / "stores"
     (stores / "cassandra.py").write_text(store)
-    table = (stores / "__init__.py").read_text()
-    table = table.replace("import (\n", "import (\n    cassandra,\n", 1).replace("] = (\n", f"] = (\n{entry}", 1)
-    (stores / "__init__.py").write_text(table)
+    _insert(stores / "__init__.py", "    cosmos,\n", "    cassandra,\n")
+    _insert(stores / "__init__.py", "    *gcs.STORES,\n", line)
+    for module in (NAMING, SECRETS, "tests/support/naming_cases.py"):
+        (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / module, tmp_path / module)
+    _insert(tmp_path / NAMING, "    # --- what no rule knows\n", case)
+    _insert(tmp_path / SECRETS, '    (("dbfs", "/t"), ', secret)
     return tmp_path
 
 
@@ -50,6 +63,13 @@ for line in sys.stdin:
     best = name_dataset(identity).best
     print(json.dumps([identity.namespace, identity.name, best.rule, best.type, best.qualified_name]))
 """
+
+
+def test_after_the_steps_of_the_page_the_tests_pass(extended: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    more = ["-o", "pythonpath=.", "-k", "cassandra or case"]
+    done = subprocess.run([*command, *more, NAMING, SECRETS], capture_output=True, check=False, cwd=extended, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_pages_store_gives_its_golden_pair(extended: Path) -> None:

@@ -624,8 +624,8 @@ CASES: dict[str, Case] = {
     "unknown store": Case(
         rule="unknown-store",
         type="DataSet",
-        to="cassandra://h:9042/keys.t",
-        spellings=(("cassandra://h:9042", "keys.t"), ("CASSANDRA://H:9042", "keys.t")),
+        to="unheard-of://h:9042/keys.t",
+        spellings=(("unheard-of://h:9042", "keys.t"), ("UNHEARD-OF://H:9042", "keys.t")),
     ),
     "unknown store without a scheme": Case(
         rule="unknown-store", type="DataSet", to="Marquez/p.d.t", spellings=(("Marquez", "p.d.t"),)
@@ -687,7 +687,7 @@ def test_a_location_comes_before_a_tables_name(namespace: str, name: str, link: 
         ("hdfs://nn", "/orders"),
         ("gs://b", "orders"),
         ("dbfs", "/x"),
-        ("cassandra://h", "k.t"),
+        ("unheard-of://h", "k.t"),
     ],
 )
 def test_a_tables_name_comes_before_a_location_that_no_scan_is_known_to_name(namespace: str, name: str) -> None:

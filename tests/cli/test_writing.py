@@ -1,0 +1,81 @@
+"""Commands in a place that may not be written: one sentence that says what to do, before anything is started.
+
+A file in the place of a folder stops root too, who may write everywhere else.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Parts
+
+RULES = '[[tag]]\nclassification = "PII"\ndatasets = "*"\n[[policy]]\nname = "p"\ndatasets = "*"\ntraced = 100\n'
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with rules, and with a file in the place of the folder `build`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.toml").write_text(RULES)
+    (tmp_path / "build").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check rules.toml --lake lake",
+        "classify plan --rules rules.toml --lake lake",
+        "lake changes --lake lake",
+        "lake compact --lake lake",
+        "lake coverage --lake lake",
+        "lake impact orders amount --lake lake",
+        "lake publish --plan --lake lake",
+        "lake run events --lake lake --engine spark",
+        "lake run events --lake lake",
+        "view --lake lake",
+        "watch --plan --lake lake",
+    ],
+)
+def test_a_session_needs_a_folder_that_it_may_write(words: str, here: Path) -> None:
+    done = Parts().run(*words.split())
+    assert done.exit_code == 2, done.output
+    assert done.stderr == (
+        f"error: {here}/build/lake-scratch can't be written: Not a directory. "
+        "Run the command in a folder in which you may write\n"
+    )
+    assert not (here / "lake").exists()
+
+
+@pytest.mark.parametrize("words", ["demo", "up"])
+def test_a_world_needs_a_folder_that_it_may_write(words: str, here: Path) -> None:
+    done = Parts().run(words, "--free-ports", "--home", "build/world")
+    assert done.exit_code == 2, done.output
+    assert done.stderr == "error: build/world can't be written: Not a directory. Name another folder by --home\n"
+    assert (here / "build").is_file()
+
+
+@pytest.mark.parametrize("words", ["lake run events", "lake compact"])
+def test_a_lake_that_may_not_be_written_is_not_changed(words: str, here: Path) -> None:
+    (here / "build").unlink()
+    (here / "lake").touch()
+    done = Parts().run(*words.split(), "--lake", "lake")
+    assert done.exit_code == 2, done.output
+    assert done.stderr == f"error: {here}/lake can't be written: Not a directory. Name another folder by --lake\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "config local --url http://127.0.0.1:1 --no-plan --output build/spark",
+        "config local --url http://127.0.0.1:1 --no-plan --output build",
+        "synth --datasets 4 --out build/estate",
+        "synth --datasets 4 --out build",
+    ],
+)
+def test_files_that_cannot_be_written_are_one_sentence(words: str, here: Path) -> None:
+    done = Parts().run(*words.split())
+    assert done.exit_code == 2, done.output
+    assert f"error: {words.rsplit(maxsplit=1)[-1]} can't be written: " in done.stderr
+    assert done.stderr.strip().count("\n") == 0
+    assert (here / "build").is_file()
