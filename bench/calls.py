@@ -60,7 +60,7 @@ def _measure(
         for event in events(processes, number, source):
             arrives(storage, event)
         server.reset_calls()
-        done = Publisher(storage=storage, catalog=parts.catalog, options=parts.publishing).publish()
+        done = Publisher(context=replace(parts, storage=storage)).publish()
         if done.error or done.written != (0 if name == "unchanged" else processes):
             raise BenchError(f"{name}: {done}")
         figures.append(_figure(name, server.calls(), processes))

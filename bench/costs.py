@@ -149,7 +149,7 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
                 storage=worker.storage, names=worker.names, blob_cache=worker.blob_cache
             ).receive(stored_from_blob(item.blob), item.packed):
                 requests.phase = name and f"{name}: publisher"
-                Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
+                Publisher(context=worker).publish()
     requests.phase = ""
 
 
@@ -168,8 +168,8 @@ def _idle(worker: Worker, requests: Requests) -> None:
         record_settings(worker.storage, worker.to_record)
         sweep(worker.storage, worker.sweeping)
         leave_shadow_mode(worker.storage, worker.publishing)
-        reconcile_due(worker.storage, worker.catalog, worker.publishing)
-        Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
+        reconcile_due(worker)
+        Publisher(context=worker).publish()
         backlog(worker.storage)
     requests.phase = ""
 

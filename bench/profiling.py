@@ -118,7 +118,7 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
                 run(both, item.raw, item.packed, item.blob)
                 sent += 1
         if parse:
-            run(Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish)
+            run(Publisher(context=worker).publish)
     return sent
 
 

@@ -20,6 +20,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import receive
 from shared.lineage.document import LineageDocument
 from shared.processing.processor import RunProcessor
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.query.recorded_document import document_of_record
@@ -140,7 +141,7 @@ def _recorded(datasets: int) -> MemoryStorage:
     processor = RunProcessor(storage=storage)
     for fact in list(storage.blobs(EVENTS)):
         processor.receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
-    catalog, options = MemoryCatalog(), PublishOptions()
-    while Publisher(storage=storage, catalog=catalog, options=options).publish().written:
+    context = PublishContext(storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions())
+    while Publisher(context=context).publish().written:
         pass
     return storage

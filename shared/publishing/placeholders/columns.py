@@ -25,8 +25,7 @@ from msgspec import structs
 from shared.catalog.port import AssetKey
 from shared.errors import ContentLost
 from shared.model import NOTHING_DECLARED, Declared, Process
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import Plan, Reading, current
+from shared.publishing.planning.planner import Plan, Reading
 from shared.records.application.process_index import RESOLVE_TOGETHER
 from shared.records.asset_matches import AssetMatch, match_by_key, match_key, queue_key, save_matches
 from shared.records.ledger import UNKNOWN_DIGEST, LedgerEntry, ledger_entry, put_entry
@@ -140,15 +139,15 @@ class ColumnReport:
         return True
 
 
-def column_report(storage: Storage, options: PublishOptions, key: str, reading: Reading) -> ColumnReport:
+def column_report(reading: Reading, key: str) -> ColumnReport:
     """The column report of a data set (by its key in `assetmatches`); without sources if it is no placeholder."""
-    found = match_by_key(storage, key)
+    found = match_by_key(reading.storage, key)
     if found is None or not found.is_placeholder:
         return ColumnReport(key=key, found=found)
     sources: dict[str, tuple[LedgerEntry, Process | None]] = {}
     for process in found.column_sources:
-        entry = ledger_entry(storage, process)  # before its contributions: later ones are published later
-        sources[process] = entry, current(storage, process, options, reading, after=entry.retired).process
+        entry = ledger_entry(reading.storage, process)  # before its contributions: later ones are published later
+        sources[process] = entry, reading.current(process, after=entry.retired).process
     processes = [process for _, process in sources.values() if process]
     columns, declared = merged_columns(found.own, processes), merged_declaration(found.own, processes)
     return ColumnReport(key=key, found=found, columns=columns, declared=declared, sources=sources)

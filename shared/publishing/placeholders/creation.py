@@ -14,6 +14,7 @@ from shared.errors import CatalogRefused
 from shared.model import Asset
 from shared.publishing.placeholders.columns import Columns, in_short, merged_columns, merged_declaration, reporters_of
 from shared.publishing.planning.asset_resolution import resolve
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.last_run import last_run
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Plan
@@ -28,14 +29,12 @@ from shared.storage.port import Storage
 _LOG = logging.getLogger("throughline.placeholders")
 
 
-def resolve_plans(
-    storage: Storage, catalog: Catalog, options: PublishOptions, plans: Sequence[Plan]
-) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
+def resolve_plans(context: PublishContext, plans: Sequence[Plan]) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
     """Resolve the assets of these plans: the matches, and the plans with resolved names and facts of the last run."""
-    found = resolve(storage, catalog, options, dict.fromkeys(asset for plan in plans for asset in plan.assets))
-    named = [with_resolved_names(plan, found, options) for plan in plans]
+    found = resolve(context, dict.fromkeys(asset for plan in plans for asset in plan.assets))
+    named = [with_resolved_names(plan, found, context.publishing) for plan in plans]
     return found, [
-        replace(plan, entity=replace(plan.entity, facts=last_run(storage, options, plan))) if plan.entity else plan
+        replace(plan, entity=replace(plan.entity, facts=last_run(context, plan))) if plan.entity else plan
         for plan in named
     ]
 
@@ -48,31 +47,26 @@ def with_resolved_names(plan: Plan, found: Mapping[AssetKey, AssetMatch], option
 
 
 def place(
-    storage: Storage,
-    catalog: Catalog,
-    options: PublishOptions,
-    plans: Sequence[Plan],
-    found: dict[AssetKey, AssetMatch],
-    *,
-    until: datetime,
+    context: PublishContext, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch], *, until: datetime
 ) -> dict[AssetKey, str]:
     """Create the assets of these plans that were not `found` (and add them there). Returns the guids of all assets.
 
     Those are missing that the catalog refused, or that could not be created before the deadline `until`. Lifecycle
     changes in the meantime enqueue the data set.
     """
+    storage, most = context.storage, context.publishing.batch
     guids = {each.key: each.guid for each in found.values() if each.guid}
     wanted = {asset.key: asset for plan in plans for asset in plan.assets}
     missing = [wanted[key] for key in sorted(wanted) if not found[key].guid]
     processes = [plan.process for plan in plans if plan.process]
     columns = {each: merged_columns(each.key, processes) for each in missing}
     declared = {each.key: merged_declaration(each.key, processes) for each in missing}
-    for batch in _batches(missing, columns, options.batch):
-        if not is_in_time(options, until, CALLS_TO_PLACE):
+    for batch in _batches(missing, columns, most):
+        if not is_in_time(context, until, CALLS_TO_PLACE):
             break
         states = sentences(storage, batch)
         entities = [placeholder(asset, states, columns[asset], declared[asset.key]) for asset in batch]
-        created, whole = _created(catalog, entities, options.batch)
+        created, whole = _created(context.catalog, entities, most)
         marks: set[str] = set()
         for key, guid in created.items():
             now_told, column_sources = reporters_of(plans, key), found[key].column_sources
@@ -88,7 +82,7 @@ def place(
                 declared=in_short(declared[key]),
             )
         found |= {each.own: each for each in save_matches(storage, [found[key] for key in created])}
-        if not is_in_time(options, until, 0):  # another publisher may have gone on without these
+        if not is_in_time(context, until, 0):  # another publisher may have gone on without these
             marks |= {queue_key(match_key(key)) for key in created}
         now = sentences(storage, batch)
         enqueue(storage, {*marks, *(mark for mark in now if now[mark] != states[mark])})

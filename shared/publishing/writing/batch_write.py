@@ -47,7 +47,7 @@ class BatchWriter:
         return refusals
 
     def _resolve(self, plans: Sequence[Plan]) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
-        return resolve_plans(self.writer.storage, self.writer.catalog, self.writer.options, plans)
+        return resolve_plans(self.writer.context, plans)
 
     def _write_resolved(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         refused = self._call(plans, found)
@@ -73,7 +73,7 @@ class BatchWriter:
         return isolated
 
     def _call(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
-        self.writer.options.heartbeat()
+        self.writer.context.publishing.heartbeat()
         return self.writer.write(plans, found)
 
     def _expire_stale(self, found: Mapping[AssetKey, AssetMatch]) -> bool:
@@ -81,9 +81,9 @@ class BatchWriter:
         Whether there were any.
         """
         known = [each for each in found.values() if each.guid]
-        held = self.writer.catalog.look_up([each.key for each in known])
+        held = self.writer.context.catalog.look_up([each.key for each in known])
         stale = [each for each in known if each.key not in held or held[each.key].guid != each.guid]
-        expire_matches(self.writer.storage, stale)
+        expire_matches(self.writer.context.storage, stale)
         return bool(stale)
 
 

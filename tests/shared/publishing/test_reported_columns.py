@@ -23,7 +23,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.support.building import body, dataset, packed
 from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
 
 SOURCE: AssetKey = ("fs_path", "file:///source")
 SINK: AssetKey = ("fs_path", "file:///sink")
@@ -119,7 +119,7 @@ def test_columns_of_a_run_that_fails_before_its_process_is_published_are_removed
     enqueue(storage, [MARK])
     settle(storage, [job("two", (X, Y), minute=5)])
     (mark,) = (each for each in queue_entries(storage)[0] if each.process == MARK)
-    publish_asset(storage, catalog, how(clock), mark, Reading())
+    publish_asset(context_of(storage, catalog, how(clock)), mark, Reading(storage=storage, options=how(clock)))
     assert columns(catalog) == (X, Y), "the process itself is still to be published"
     settle(storage, [job("two", (X, Y), kind="FAIL", minute=6)])
     publish(storage, catalog, how(clock))
@@ -150,7 +150,9 @@ def test_a_source_that_reports_again_during_its_removal_stays() -> None:
     def tell_again() -> None:
         settle(storage, [job("three", (X, Z), minute=9)])
         (mark,) = (each for each in queue_entries(storage)[0] if each.process == process(storage))
-        assert record_schemas(storage, plan_for(storage, how(clock), mark)), "what another publisher does"
+        assert record_schemas(storage, plan_for(Reading(storage=storage, options=how(clock)), mark)), (
+            "what another publisher does"
+        )
 
     catalog.meanwhile = tell_again
     settle(storage, [job("two", minute=5)])

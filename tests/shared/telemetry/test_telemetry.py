@@ -37,7 +37,7 @@ from shared.telemetry.lines import line_of, write_line
 from shared.telemetry.otel import ActListener, Exports, trace_of
 from shared.telemetry.port import SILENT, Act, Telemetry
 from tests.support.events import event, run_id, write
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
 
 ROOT = Path(__file__).parents[3]
 
@@ -267,7 +267,7 @@ def test_calls_of_a_sweep_beside_the_publisher_lie_in_the_sweep(told: Told, fres
 
     def tick() -> None:
         with telemetry.act(SWEEP):
-            reconcile_due(storage, AtlasCatalog(client), PublishOptions(telemetry=telemetry))
+            reconcile_due(context_of(storage, AtlasCatalog(client), PublishOptions(telemetry=telemetry)))
 
     class SweptMeanwhile(AtlasCatalog):
         def create_assets(self, assets: Any) -> Any:
