@@ -26,7 +26,7 @@ from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.events.archiver import ArchiveOptions, archive
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import sweep
 from shared.publishing.publisher import Publisher
@@ -142,7 +142,7 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
     for application in applications:
         for item in application:
             requests.phase = name and f"{name}: receiver"
-            receive(worker.storage, item.raw, most_bytes=MOST_BYTES)
+            Receiver(storage=worker.storage, max_body_bytes=MOST_BYTES).receive(item.raw)
         for item in application:
             requests.phase = name and f"{name}: parser"
             if item.kept and RunProcessor(

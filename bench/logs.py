@@ -27,7 +27,7 @@ from bench.log_rows import HOST_LINES, Volume, row_of
 from bench.replay import Item, Replay, families
 from shared.catalog.memory import MemoryCatalog
 from shared.events.archiver import ArchiveOptions, archive
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planning.context import PublishContext
@@ -134,7 +134,7 @@ class _Site:
         for application in applications:
             for item in application:
                 lines.call(f"{name}: receiver")
-                receive(self._storage, item.raw, most_bytes=MOST_BYTES, telemetry=self._telemetry)
+                Receiver(storage=self._storage, max_body_bytes=MOST_BYTES, telemetry=self._telemetry).receive(item.raw)
             for item in application:
                 if item.kept:
                     lines.call(f"{name}: parser")

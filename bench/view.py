@@ -17,7 +17,7 @@ from bench.figures import Figure
 from bench.sizes import Sizes, Steps
 from cli.viewer.page import page
 from shared.catalog.memory import MemoryCatalog
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.lineage.document import LineageDocument
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.context import PublishContext
@@ -137,7 +137,7 @@ def _recorded(datasets: int) -> MemoryStorage:
     """A record in memory of the estate that `throughline synth --datasets` writes."""
     storage = MemoryStorage()
     for event in events(datasets):
-        receive(storage, msgspec.json.encode(event), most_bytes=1_000_000)
+        Receiver(storage=storage, max_body_bytes=1_000_000).receive(msgspec.json.encode(event))
     processor = RunProcessor(storage=storage)
     for fact in list(storage.blobs(EVENTS)):
         processor.receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")

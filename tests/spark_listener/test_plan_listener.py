@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator, ValidationError  # type: ignore[imp
 from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.spark.plan_jar import SOURCES, plan_jar
-from shared.ingest.receiver import Redact, receive
+from shared.ingest.receiver import Redact
 from shared.openlineage.decoding import decode
 from shared.openlineage.wire import RunEvent
 from shared.plans.reader import read_plan
@@ -26,6 +26,7 @@ from shared.redaction import redacted
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.planted import told
+from tests.support.receiving import receive
 
 JOB = Path(__file__).parent / "job.py"
 SCHEMA = SOURCES.parent / "ThroughlinePlanRunFacet.json"

@@ -13,7 +13,7 @@ from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
 from shared.events.dead_letters import dead_letters
 from shared.events.run_loader import add_dead_letter
-from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
+from shared.ingest.receiver import Redact, note_refusal
 from shared.ingest.responses import refused
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
@@ -25,6 +25,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
 from tests.support.publishing import publish
+from tests.support.receiving import receive, receive_batch
 
 MOST = 10**6
 

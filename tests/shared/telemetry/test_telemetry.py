@@ -21,7 +21,6 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
-from shared.ingest.receiver import receive, receive_batch
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planning.options import PublishOptions
@@ -38,6 +37,7 @@ from shared.telemetry.otel import ActListener, Exports, trace_of
 from shared.telemetry.port import SILENT, Act, Telemetry
 from tests.support.events import event, run_id, write
 from tests.support.publishing import context_of, publish
+from tests.support.receiving import receive, receive_batch
 
 ROOT = Path(__file__).parents[3]
 
