@@ -8,7 +8,7 @@ from datetime import timedelta
 from shared.atlas.entities import AssetEntity, process_entity
 from shared.catalog.port import AssetKey
 from shared.openlineage.decoding import decode
-from shared.publishing.placeholders.columns import merged_columns
+from shared.publishing.placeholders.columns import merged_schema
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Reading
 from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
@@ -128,7 +128,7 @@ def _wrong_columns(outcome: Outcome) -> list[AssetKey]:
     return [
         key
         for key, held in _assets(outcome).items()
-        if isinstance(held, AssetEntity) and held.columns != merged_columns(key, filter(None, processes))
+        if isinstance(held, AssetEntity) and held.columns != merged_schema(key, filter(None, processes)).columns
     ]
 
 

@@ -25,7 +25,7 @@ from shared.publishing.planning.write_deadline import (
     last_effect_of_success,
 )
 from shared.records.asset_lifecycle import state_of
-from shared.records.asset_matches import replace_match, save_matches
+from shared.records.asset_matches import AssetMatch, replace_match, save_matches
 from shared.records.ledger import NOTHING_BEGUN
 from shared.records.publish_queue import QueueEntry
 from shared.storage.port import Storage
@@ -48,7 +48,7 @@ def _described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
     if asset is None and report.found:
         type_, name = report.found.own
         asset = Asset(type=type_, qualified_name=name, namespace="", name="")
-    return asset_entity(asset, sentence, report.columns, report.declared) if asset else None
+    return asset_entity(asset, sentence, report.schema.columns, report.schema.declared) if asset else None
 
 
 def publish_asset(context: PublishContext, dirty: QueueEntry, reading: Reading) -> bool:
@@ -57,36 +57,38 @@ def publish_asset(context: PublishContext, dirty: QueueEntry, reading: Reading) 
     Raises CatalogRefused where the columns are refused (the rest is written), CatalogUnavailable, and ContentLost.
     """
     storage, report = context.storage, column_report(reading, _key(dirty))
-    if report.found and context.publishing.now() < report.found.until:
-        storage.replace(PUBLISH_QUEUE, replace(dirty, due=report.found.until).row())
+    found = report.found
+    if found and context.publishing.now() < found.until:
+        storage.replace(PUBLISH_QUEUE, replace(dirty, due=found.until).row())
         return False
     wanted = _described(storage, report)
-    written = False
-    if wanted and report.is_ours:
-        done = _describe_ours(context, report, wanted)
-        if done is None:
-            return False
-        written = done
+    written: bool | None = False
+    if wanted and found and found.is_placeholder:
+        written = _describe_ours(context, report, found, wanted)
     elif wanted:
         written = context.catalog.describe_placeholder(wanted)
+    if written is None:
+        return False
     if wanted and written:
         _LOG.info("asset described asset=%r", wanted.qualified_name)
     storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process, dirty.etag)
     return written
 
 
-def _describe_ours(context: PublishContext, report: ColumnReport, wanted: AssetEntity) -> bool | None:
+def _describe_ours(
+    context: PublishContext, report: ColumnReport, found: AssetMatch, wanted: AssetEntity
+) -> bool | None:
     """Update a placeholder: whether anything was written; None if another publisher was faster."""
     storage = context.storage
-    if report.found is None or not report.forget_digests(storage):
+    if not report.forget_digests(storage):
         return None
-    calls = calls_to_describe(max(len(wanted.columns), len(report.found.columns or ())))
+    calls = calls_to_describe(max(len(wanted.columns), len(found.columns or ())))
     until = describe_until(context, calls)
-    begun = replace_match(storage, structs.replace(report.found, columns=None, until=until))
+    begun = replace_match(storage, structs.replace(found, columns=None, until=until))
     if begun is None or not is_in_time(context, until, calls):
         return None
     try:
-        written = _describe(context.catalog, wanted, bare=report.bare)
+        written = _describe(context.catalog, wanted, bare=not wanted.columns and found.columns != ())
     except CatalogRefused:
         save_matches(storage, [structs.replace(begun, until=NOTHING_BEGUN)])
         raise
@@ -99,7 +101,7 @@ def _describe_ours(context: PublishContext, report: ColumnReport, wanted: AssetE
     done = structs.replace(
         begun,
         columns=wanted.columns,
-        declared=in_short(report.declared),
+        declared=in_short(report.schema.declared),
         column_sources=report.current_sources,
         until=lands,
     )

@@ -120,12 +120,15 @@ class CatalogWriter:
         update_column_sources(self._storage, [each.plan for each in taken], found, placed=found.keys() - there)
 
         def finish(each: _Begun) -> None:
-            schemas, told = schema_digest(each.plan.process), reported_keys(each.plan.process)
-            guid = written[each.entity.qualified_name]
-            if put_entry(
-                self._storage,
-                replace(each.entry, state=LedgerState.WRITTEN, guid=guid, schemas=schemas, described=told, until=lands),
-            ):
+            entry = replace(
+                each.entry,
+                state=LedgerState.WRITTEN,
+                guid=written[each.entity.qualified_name],
+                schemas=schema_digest(each.plan.process),
+                described=reported_keys(each.plan.process),
+                until=lands,
+            )
+            if put_entry(self._storage, entry):
                 dequeue(self._storage, each.plan.dirty, each.plan.revisit)
 
         for each, _ in zip(taken, self._options.parallel.each(finish, taken), strict=True):
@@ -231,7 +234,8 @@ class CatalogWriter:
 
 def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> LedgerEntry:
     return replace(
-        plan.entry.with_described(reported_keys(plan.process)),
+        plan.entry,
+        described=plan.entry.described | reported_keys(plan.process),
         state=LedgerState.WRITING,
         because="",
         qualified_name=entity.qualified_name,
