@@ -3,7 +3,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
-PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py
+PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py tests/e2e/test_demo.py
 # One more than cores: many tests wait for worlds and timers.
 WORKERS ?= 3
 # Hundreds of test processes start: all but the first read compiled modules, also where the machine forbids to keep them.
@@ -31,7 +31,8 @@ atlas: $(READY) ## Run a real Apache Atlas (DELETES=hard: what is deleted goes),
 atlas-contract: $(READY) ## Hold the catalog's contract to a real Apache Atlas, with soft and with hard deletes
 	$(BIN)/pytest --atlas -m contract -k atlas- $(ARGS)
 
-check: lint types core ## Lint, types and the tests of the pure core, in a minute
+check: $(READY) ## Lint, types and the tests of the pure core, in a minute
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types core
 
 test: lint types tests ## Lint, types and all tests: what CI runs
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -171,10 +172,15 @@ GROUPS = ("shared", "spark_pipeline")
 """Folders whose folders and modules are rooms."""
 
 
+@cache
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def broken_arrows(path: str, source: str) -> list[str]:
     """What this file (by its path from the root) imports or reads though it may not: one sentence each."""
     module = _module(path)
-    tree = ast.parse(source, filename=path)
+    tree = _tree(source)
     found = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
     if _room_of(module) in ROOMS and module not in READ_ENVIRONMENT:
         found += [
@@ -265,7 +271,7 @@ def test_every_room_that_the_table_names_exists_and_no_other() -> None:
 
 def import_circle(sources: Mapping[str, str]) -> list[str]:
     """A circle of modules that import each other, wherever in their files; empty if there is none."""
-    trees = {_module(path): ast.parse(source, filename=path) for path, source in sources.items()}
+    trees = {_module(path): _tree(source) for path, source in sources.items()}
     arrows = {module: {*_imported(tree)} & (trees.keys() - {module}) for module, tree in trees.items()}
     try:
         TopologicalSorter(arrows).prepare()
@@ -289,7 +295,7 @@ def folder_circle(sources: Mapping[str, str]) -> list[str]:
     folders = {_module(path): _folder(path) for path in sources if not path.endswith("__init__.py")}
     arrows: dict[str, set[str]] = {}
     for path, source in sources.items():
-        there = {folders[name] for name in _imported(ast.parse(source, filename=path)) if name in folders}
+        there = {folders[name] for name in _imported(_tree(source)) if name in folders}
         arrows.setdefault(_folder(path), set()).update(there - {_folder(path)})
     try:
         TopologicalSorter(arrows).prepare()

@@ -1,23 +1,24 @@
 """`throughline lake` with a catalog: by the functions' settings, on Sail, Azurite and the local catalog."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
+from cli.main import app
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
+from tests.support.cli import runner
 from tests.support.events import write
 from tests.support.golden import GOLDEN
 
@@ -31,18 +32,47 @@ def shell(fresh_catalog: CatalogServer) -> Iterator[dict[str, str]]:
             "AzureWebJobsStorage": azurite.connection_string,
             "THROUGHLINE_CATALOG_ENDPOINT": fresh_catalog.endpoint,
             "THROUGHLINE_CATALOG_TOKEN": fresh_catalog.token,
+            "COLUMNS": "80",
         }
 
 
-def run_in(folder: Path, environment: dict[str, str], *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own: in one of them PySpark speaks to one kind of engine."""
-    command = [sys.executable, "-m", "cli", "lake", *map(str, words), "--lake", str(folder), "--engine", "sail"]
-    given = {name: text for name, text in {**os.environ, **environment}.items() if text}
-    return subprocess.run(command, env=given, capture_output=True, text=True, check=False, timeout=300)
+@pytest.fixture(scope="module")
+def alone() -> Iterator[ProcessPoolExecutor]:
+    """A process of its own, for in one PySpark speaks to one kind of engine."""
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def lake(alone: ProcessPoolExecutor, shell: dict[str, str], tmp_path: Path) -> Command:
+    """A `throughline lake` command on the test's lake, by Sail."""
+
+    def run(*words: str | Path) -> Done:
+        options = ("--lake", str(tmp_path / "lake"), "--engine", "sail")
+        return alone.submit(_invoked, ["lake", *map(str, words), *options], shell).result(timeout=300)
+
+    return run
+
+
+def _invoked(words: Sequence[str], environment: Mapping[str, str]) -> Done:
+    result = runner.invoke(app, words, env={name: text or None for name, text in environment.items()})
+    return Done(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)
 
 
 def test_a_lake_is_made_and_published_by_the_functions_settings(
-    shell: dict[str, str], fresh_catalog: CatalogServer, tmp_path: Path
+    lake: Command, shell: dict[str, str], fresh_catalog: CatalogServer, tmp_path: Path
 ) -> None:
     events = tmp_path / "events"
     events.mkdir()
@@ -52,7 +82,6 @@ def test_a_lake_is_made_and_published_by_the_functions_settings(
     parts = assemble(load(catalog=True, environment={**shell, **theirs}))
     record_settings(parts.storage, parts.to_record)
 
-    lake = partial(run_in, tmp_path / "lake", shell)
     assert lake("run", events).returncode == 0
     done = lake("publish")
     assert (done.returncode, "1 written" in done.stdout) == (0, True), done.stdout + done.stderr
@@ -67,13 +96,12 @@ def test_a_lake_is_made_and_published_by_the_functions_settings(
 
 
 def test_the_catalog_is_measured_and_the_trend_grows(
-    shell: dict[str, str], fresh_catalog: CatalogServer, tmp_path: Path
+    lake: Command, fresh_catalog: CatalogServer, tmp_path: Path
 ) -> None:
     events = tmp_path / "events"
     events.mkdir()
     bodies = [*write("b", "app", "10:00", "/in", sink="/b"), *write("c", "app2", "10:00", "/in", sink="/c")]
     (events / "all.jsonl").write_bytes(b"\n".join(bodies))
-    lake = partial(run_in, tmp_path / "lake", {**shell, "COLUMNS": "80"})
     assert lake("run", events).returncode == 0
     never = lake("coverage", "--completeness")
     assert (never.returncode, "lake coverage --catalog" in never.stderr) == (1, True)
@@ -109,7 +137,7 @@ def test_the_catalog_is_measured_and_the_trend_grows(
     assert [round(each["score"], 2) for each in shown["trend"]] == [0.17, 0.33]
 
 
-def test_what_jobs_declare_raises_the_completeness(shell: dict[str, str], tmp_path: Path) -> None:
+def test_what_jobs_declare_raises_the_completeness(lake: Command, shell: dict[str, str], tmp_path: Path) -> None:
     """The demo's jobs, published: the catalog has their tables with columns, and nothing else of them. Then a job of
     the Python client declares owner, description and tags of its table.
     """
@@ -119,7 +147,6 @@ def test_what_jobs_declare_raises_the_completeness(shell: dict[str, str], tmp_pa
         (events / f"{name}.jsonl").write_bytes((GOLDEN / "spark35-ol1.53" / name / "events.jsonl").read_bytes())
     parts = assemble(load(catalog=True, environment=shell))
     record_settings(parts.storage, parts.to_record)
-    lake = partial(run_in, tmp_path / "lake", shell)
 
     def measured() -> dict[str, Any]:
         for words in (("run", events), ("publish",), ("coverage", "--catalog", "--json")):

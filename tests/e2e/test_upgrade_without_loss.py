@@ -178,6 +178,7 @@ def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
         peaceful, patience = in_peace(front)
         slow = parts.enter_context(Listener(url=front.url, timeout=patience))
         with sending(front, patience) as senders:
+            until(lambda: all(each.versions for each in senders))
             first_worker.close()
             parts.enter_context(next_worker)
             following = parts.enter_context(host(world, next_version, **_RECEIVER, **{_HOST_ID: "receiver"}))

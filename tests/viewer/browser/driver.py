@@ -60,7 +60,7 @@ def unpacked() -> Path:
             **_LIBRARIES,
         )
 
-    return install_once("viewer-browser", _PINNED, make)
+    return install_once("viewer-browser", (*_PINNED, _HERE / "unpack.mjs"), make)
 
 
 def _run(command: list[str], folder: Path, failure: str, **more: str) -> None:
