@@ -110,8 +110,8 @@ def storage_of(settings: StorageSettings) -> Storage:
 
 
 def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Storage | None = None) -> Worker:
-    """The parts that these settings (with a catalog) ask for, on this storage if it was made already. What they tell is
-    for the functions: `telemetry`.
+    """The parts that these settings (with a catalog) ask for, on this storage if it was made already. What they report
+    goes to `telemetry`.
     """
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")

@@ -37,7 +37,7 @@ def _history(folder: Path) -> History:
 
 def _truth(folder: Path) -> Truth:
     capture = folder.parent.name
-    return Truth.read(folder / "truth.json", capture=capture).as_told_by(
+    return Truth.read(folder / "truth.json", capture=capture).as_reported_by(
         ListenerVersion.read(LISTENERS, capture=capture)
     )
 

@@ -73,16 +73,16 @@ def fill(
     context: PublishContext,
     *,
     after: str = "",
-    tell: Callable[[Filled], None] = lambda _: None,
+    progress: Callable[[Filled], None] = lambda _: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Filled:
-    """Write what the catalog lacks, and report progress to `tell`. Ends once `stopped` of the options.
+    """Write what the catalog lacks, and report to `progress`. Ends once `stopped` of the options.
 
     Waits while the catalog throttles. Raises CatalogUnavailable when that lasts too long, CatalogRefused,
     WriteConflict and StorageUnavailable: what was written is on record, and `last_fill` is where to continue.
     """
     storage, options = context.storage, context.publishing
-    work = _Work(context=context, tell=tell, wait=wait)
+    work = _Work(context=context, progress=progress, wait=wait)
     _CHECKPOINT.save(storage, after)
     if not after:
         leave_shadow_mode(storage, options)
@@ -109,7 +109,7 @@ class _Work:
     """One backfill and its progress."""
 
     context: PublishContext
-    tell: Callable[[Filled], None]
+    progress: Callable[[Filled], None]
     wait: Callable[[float], None]
     so_far: Filled = field(default_factory=Filled)
 
@@ -160,7 +160,7 @@ class _Work:
         self._say("")
 
     def _say(self, waited: str) -> None:
-        self.tell(replace(self.so_far, waited=waited))
+        self.progress(replace(self.so_far, waited=waited))
 
     def _rest(self, why: str) -> None:
         """Wait until the catalog may be called again."""

@@ -70,7 +70,7 @@ def _plan(context: PublishContext, process: Process) -> Plan:
     entity = process_entity(process, with_indirect=context.publishing.with_indirect)
     key = process_key(process.qualified_name)
     return Plan(
-        dirty=QueueEntry(process=key, due=context.publishing.now()),
+        queue_entry=QueueEntry(process=key, due=context.publishing.now()),
         entry=ledger_entry(context.storage, key),
         entity=entity,
         process=process,

@@ -46,7 +46,7 @@ def processes_to_purge(storage: Storage) -> Iterator[LedgerEntry]:
 
 
 def placeholders_to_purge(context: PublishContext) -> Iterator[AssetKey]:
-    """The placeholders that still bear our mark, used by others or not. Reads only."""
+    """The placeholders that still bear our row, used by others or not. Reads only."""
     for found in placeholders(context.catalog, assets_on_record(context.storage), context.publishing.batch):
         yield from sorted(found)
 
@@ -73,14 +73,14 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
         left = 0
         for listed in entries:
             entry = ledger_entry(storage, listed.process)
-            mark = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
+            row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
             if entry.state is LedgerState.NOTHING:
                 continue
             landing = entry.may_still_land(context.publishing.now())
             noted = None if landing else put_entry(storage, replace(entry, state=LedgerState.WRITING, until=until))
             left += noted is None
             if noted:
-                begun.append((noted, QueueEntry.of(mark) if mark else None))
+                begun.append((noted, QueueEntry.of(row) if row else None))
         found = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry, _ in begun])
         if found and not is_in_time(context, until):
             return Purged(left=left + len(begun))  # the call could outlast its deadline: the next purge finds them
@@ -88,16 +88,16 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
             catalog.remove(sorted(found.values()))
         done = 0
         lands = last_effect_of_success(context, until) if found else NOTHING_BEGUN
-        for entry, dirty in begun:
+        for entry, queued in begun:
             gone = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="", until=lands, because=PURGED)
             if put_entry(storage, gone):
                 done += 1
-                _forget(storage, entry.process, dirty)
+                _forget(storage, entry.process, queued)
     return Purged(processes=done, left=left + len(begun) - done)
 
 
-def _forget(storage: Storage, process: str, dirty: QueueEntry | None) -> None:
+def _forget(storage: Storage, process: str, queued: QueueEntry | None) -> None:
     """Delete what is queued for a purged process, unless that is newer than the purge."""
-    if dirty:
-        dequeue(storage, dirty)
+    if queued:
+        dequeue(storage, queued)
     storage.delete(SHADOW, QUEUE_PARTITION, process)

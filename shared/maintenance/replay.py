@@ -280,8 +280,8 @@ def publish_all(context: PublishContext) -> tuple[Published, int]:
     while not total.error:
         done = Publisher(context=context).publish()
         total.add(done)
-        dirty, paused_until, why = queue_entries(context.storage)
-        left = sum(not each.revisit for each in dirty)
+        queued, paused_until, why = queue_entries(context.storage)
+        left = sum(not each.revisit for each in queued)
         if paused_until and left and context.publishing.now() < paused_until:
             total.error = total.error or f"publishing is paused until {paused_until:%H:%M:%S} UTC: {why}"
         if left in {0, before}:

@@ -146,7 +146,7 @@ class _Drain:
         for step in self._steps(due):
             if self._options.stopped() or not self._session.may_continue():
                 return False
-            concerned = [*(plan.dirty for plan in self._planned), *step.batch]
+            concerned = [*(plan.queue_entry for plan in self._planned), *step.batch]
             try:
                 with self._options.telemetry.act(PUBLISHING):
                     if self._options.shadow:
@@ -197,17 +197,17 @@ class _Drain:
                 self._done.unchanged += 1
                 report_process(self._options, plan, "unchanged")
                 if record_schemas(self._storage, plan):
-                    dequeue(self._storage, plan.dirty, plan.revisit)
+                    dequeue(self._storage, plan.queue_entry, plan.revisit)
             elif plan.entry.may_still_land(self._options.now()):
                 self._done.postponed += 1
                 report_process(self._options, plan, "postponed")
-                self._storage.replace(PUBLISH_QUEUE, replace(plan.dirty, due=plan.entry.until).row())
+                self._storage.replace(PUBLISH_QUEUE, replace(plan.queue_entry, due=plan.entry.until).row())
             elif plan.entity:
                 self._planned.append(plan)
             elif step.remove:
                 self._failed.refuse(self._writer.remove(plan))
             else:
-                self._removals.append(plan.dirty)
+                self._removals.append(plan.queue_entry)
         while len(self._planned) >= self._options.batch or (self._planned and step.flush):
             plans = shrink_to_fit(self._planned[: self._options.batch], self._fits)
             self._failed.refuse(BatchWriter(writer=self._writer).write(plans))

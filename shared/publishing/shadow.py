@@ -64,18 +64,18 @@ def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
     storage, reading = context.storage, Reading(storage=context.storage, options=context.publishing)
     plans: list[Plan] = []
     held = 0
-    for dirty in batch:
-        if is_asset_entry(dirty):
-            held += _rehearse_state(context, dirty, reading)
+    for entry in batch:
+        if is_asset_entry(entry):
+            held += _rehearse_state(context, entry, reading)
             continue
-        before = storage.read(SHADOW, QUEUE_PARTITION, dirty.process)
-        plan = plan_for(reading, dirty)
+        before = storage.read(SHADOW, QUEUE_PARTITION, entry.process)
+        plan = plan_for(reading, entry)
         if plan.entry.may_still_land(context.publishing.now()):
-            storage.replace(PUBLISH_QUEUE, replace(dirty, due=plan.entry.until).row())
+            storage.replace(PUBLISH_QUEUE, replace(entry, due=plan.entry.until).row())
         elif plan.unchanged:
             if before:  # conditional: a newer row stays
-                storage.delete(SHADOW, QUEUE_PARTITION, dirty.process, before.etag)
-            dequeue(storage, dirty, plan.revisit)
+                storage.delete(SHADOW, QUEUE_PARTITION, entry.process, before.etag)
+            dequeue(storage, entry, plan.revisit)
         else:
             plans.append(plan)
     found, plans = resolve_plans(context, plans)
@@ -87,22 +87,22 @@ def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
                 action=ShadowAction.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates))
             )
         elif plan.entry.state is Written.NOTHING:
-            dequeue(storage, plan.dirty, plan.revisit)
+            dequeue(storage, plan.queue_entry, plan.revisit)
             held -= 1
             continue
         else:
             what = HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name)
-        _hold(storage, plan.dirty.process, what)
-        dequeue(storage, plan.dirty, plan.revisit)
+        _hold(storage, plan.queue_entry.process, what)
+        dequeue(storage, plan.queue_entry, plan.revisit)
     return held + len(plans)
 
 
-def _rehearse_state(context: PublishContext, dirty: QueueEntry, reading: Reading) -> bool:
-    storage, entity = context.storage, described(reading, dirty)
+def _rehearse_state(context: PublishContext, entry: QueueEntry, reading: Reading) -> bool:
+    storage, entity = context.storage, described(reading, entry)
     ours = entity and context.catalog.placeholders([entity.key])
     if entity and ours:
-        _hold(storage, dirty.process, HeldBack(action=ShadowAction.DESCRIBE, qualified_name=entity.qualified_name))
-    dequeue(storage, dirty)
+        _hold(storage, entry.process, HeldBack(action=ShadowAction.DESCRIBE, qualified_name=entity.qualified_name))
+    dequeue(storage, entry)
     return bool(ours)
 
 

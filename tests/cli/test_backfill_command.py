@@ -53,7 +53,7 @@ def test_what_was_stopped_is_resumed(parts: Parts) -> None:
     parts.worker = replace(parts.worker, catalog=another())
     told: list[object] = []
     how = replace(parts.worker.publishing, stopped=lambda: len(told) > 1)
-    fill(context_of(parts.storage, parts.worker.catalog, how), tell=told.append)
+    fill(context_of(parts.storage, parts.worker.catalog, how), progress=told.append)
     assert last_fill(parts.storage) is not None
     done = parts.run("backfill", "--resume")
     assert done.exit_code == 0

@@ -69,7 +69,7 @@ def _fill(parts: Worker, after: str) -> Filled:
             progress.update(task, description=now.waited[:60] or what, completed=completed, total=total)
 
         how = replace(parts.publishing, stopped=stop.is_set)
-        return fill(replace(parts, publishing=how), after=after, tell=advance)
+        return fill(replace(parts, publishing=how), after=after, progress=advance)
 
 
 def _stage(now: Filled, todo: ToFill) -> tuple[str, int, int]:

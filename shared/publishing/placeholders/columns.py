@@ -145,10 +145,10 @@ def update_column_sources(
     `found`: matches that were just read, else remembered ones; `placed`: placeholders just created for these plans, for
     which all that is done already.
     """
-    reports = {plan.dirty.process: _Report.of(plan) for plan in plans}
+    reports = {plan.queue_entry.process: _Report.of(plan) for plan in plans}
     known = {match_key(own): each for own, each in (found or {}).items() if own not in placed}
     # An interrupted write has most likely created the placeholder itself: the next process asks for its columns.
-    users = (plan for plan in plans if not reports[plan.dirty.process].cut_off)
+    users = (plan for plan in plans if not reports[plan.queue_entry.process].cut_off)
     used = {match_key(asset.key) for plan in users for asset in plan.assets}
     named = frozenset[str]().union(*(each.named for each in reports.values())) - set(map(match_key, placed))
     fresh: list[AssetMatch] = []

@@ -69,7 +69,9 @@ def place(
         marks: set[str] = set()
         for key, guid in created.items():
             before, schema = found[key], schemas[key]
-            sources = {plan.dirty.process for plan in plans if plan.process and key in reported_assets(plan.process)}
+            sources = {
+                plan.queue_entry.process for plan in plans if plan.process and key in reported_assets(plan.process)
+            }
             is_whole = key in whole or not schema.columns
             if not is_whole or not sources >= set(before.column_sources):
                 marks.add(queue_key(match_key(key)))

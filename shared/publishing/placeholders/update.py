@@ -34,13 +34,13 @@ from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET
 _LOG = logging.getLogger("throughline.placeholders")
 
 
-def described(reading: Reading, dirty: QueueEntry) -> AssetEntity | None:
+def described(reading: Reading, queue_entry: QueueEntry) -> AssetEntity | None:
     """The data set of this queue entry as it should be; None if nothing is known of it."""
-    return _described(reading.storage, column_report(reading, _key(dirty)))
+    return _described(reading.storage, column_report(reading, _key(queue_entry)))
 
 
-def _key(dirty: QueueEntry) -> str:
-    return dirty.process.removeprefix(QUEUED_ASSET)
+def _key(queue_entry: QueueEntry) -> str:
+    return queue_entry.process.removeprefix(QUEUED_ASSET)
 
 
 def _described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
@@ -51,15 +51,15 @@ def _described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
     return asset_entity(asset, sentence, report.schema.columns, report.schema.declared) if asset else None
 
 
-def publish_asset(context: PublishContext, dirty: QueueEntry, reading: Reading) -> bool:
+def publish_asset(context: PublishContext, queue_entry: QueueEntry, reading: Reading) -> bool:
     """Update lifecycle state and columns of a data set, if it is a placeholder. Whether anything was written.
 
     Raises CatalogRefused where the columns are refused (the rest is written), CatalogUnavailable, and ContentLost.
     """
-    storage, report = context.storage, column_report(reading, _key(dirty))
+    storage, report = context.storage, column_report(reading, _key(queue_entry))
     found = report.found
     if found and context.publishing.now() < found.until:
-        storage.replace(PUBLISH_QUEUE, replace(dirty, due=found.until).row())
+        storage.replace(PUBLISH_QUEUE, replace(queue_entry, due=found.until).row())
         return False
     wanted = _described(storage, report)
     written: bool | None = False
@@ -71,7 +71,7 @@ def publish_asset(context: PublishContext, dirty: QueueEntry, reading: Reading) 
         return False
     if wanted and written:
         _LOG.info("asset described asset=%r", wanted.qualified_name)
-    storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process, dirty.etag)
+    storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, queue_entry.process, queue_entry.etag)
     return written
 
 

@@ -52,7 +52,7 @@ class Plan:
     `began`: when planning began (nanoseconds of the clock).
     """
 
-    dirty: QueueEntry
+    queue_entry: QueueEntry
     entry: LedgerEntry
     entity: ProcessEntity | None
     process: Process | None = None
@@ -252,17 +252,17 @@ def _last_runs(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run for _, run in nlargest(_MAX_RUNS, words)))
 
 
-def plan_for(reading: Reading, dirty: QueueEntry) -> Plan:
+def plan_for(reading: Reading, queue_entry: QueueEntry) -> Plan:
     """Plan a queued process. The ledger is read before its contributions, except for those that are cached."""
     began = time.time_ns()
-    entry = ledger_entry(reading.storage, dirty.process)
-    total = reading.current(dirty.process, after=entry.retired)
+    entry = ledger_entry(reading.storage, queue_entry.process)
+    total = reading.current(queue_entry.process, after=entry.retired)
     is_reported = reading.options.telemetry is not SILENT
-    runs = _last_runs(reading.contributions(dirty.process)) if is_reported else ()
+    runs = _last_runs(reading.contributions(queue_entry.process)) if is_reported else ()
     process = total.process
     entity = process_entity(process, with_indirect=reading.options.with_indirect) if process else None
     plan = Plan(
-        dirty=dirty,
+        queue_entry=queue_entry,
         entry=entry,
         entity=entity,
         process=process,
@@ -274,4 +274,4 @@ def plan_for(reading: Reading, dirty: QueueEntry) -> Plan:
     )
     if plan.unchanged or process is None:
         return plan
-    return replace(plan, last_supporter=_last_supporter(reading.contributions(dirty.process)))
+    return replace(plan, last_supporter=_last_supporter(reading.contributions(queue_entry.process)))

@@ -54,20 +54,20 @@ class BatchWriter:
         if any(_is_missing(each.error) for each in refused) and self._expire_stale(found):
             found, plans = self._resolve([each.plan for each in refused])
             refused = self._call(plans, found)
-        if refused and len(plans) == 1 and not plans[0].dirty.isolated:
+        if refused and len(plans) == 1 and not plans[0].queue_entry.isolated:
             _raise_if_unavailable([refused[0].error])
         errors: dict[str, CatalogRefused | CatalogUnavailable] = {}
         isolated: list[Refusal] = []
         bisection = Bisection(plans)
         call = bisection.next_call()
         while call:
-            errors |= {each.plan.dirty.process: each.error for each in refused}
+            errors |= {each.plan.queue_entry.process: each.error for each in refused}
             isolated += [each for each in refused if each.isolated]
             bisection.answered(
                 [each.plan for each in refused if not each.isolated],
                 final=[each.plan for each in refused if each.isolated],
             )
-            _raise_if_unavailable([errors[plan.dirty.process] for plan in bisection.choked])
+            _raise_if_unavailable([errors[plan.queue_entry.process] for plan in bisection.choked])
             call = bisection.next_call()
             refused = self._call(call, found) if call else []
         return isolated

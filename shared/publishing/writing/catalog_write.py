@@ -129,7 +129,7 @@ class CatalogWriter:
                 until=lands,
             )
             if put_entry(self._storage, entry):
-                dequeue(self._storage, each.plan.dirty, each.plan.revisit)
+                dequeue(self._storage, each.plan.queue_entry, each.plan.revisit)
 
         for each, _ in zip(taken, self._options.parallel.each(finish, taken), strict=True):
             report_process(self._options, each.plan, "written")
@@ -144,7 +144,7 @@ class CatalogWriter:
         def shorten(each: _Begun) -> None:
             until = last_effect(self.context, each.entry.until)
             if put_entry(self._storage, replace(each.entry, until=until)):
-                self._storage.replace(PUBLISH_QUEUE, replace(each.plan.dirty, due=until).row())
+                self._storage.replace(PUBLISH_QUEUE, replace(each.plan.queue_entry, due=until).row())
 
         self._options.parallel.all(shorten, begun)
 
@@ -162,10 +162,10 @@ class CatalogWriter:
             nothing = no_access and each.plan.entry.state is LedgerState.NOTHING
             entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
             noted = put_entry(self._storage, entry)
-            dirty = replace(each.plan.dirty, due=self._options.now())
-            etag = self._storage.replace(PUBLISH_QUEUE, dirty.row())
+            queued = replace(each.plan.queue_entry, due=self._options.now())
+            etag = self._storage.replace(PUBLISH_QUEUE, queued.row())
             if noted and etag:
-                plan = replace(each.plan, entry=noted, dirty=replace(dirty, etag=etag))
+                plan = replace(each.plan, entry=noted, queue_entry=replace(queued, etag=etag))
                 refusals.append(Refusal(plan=plan, error=error, isolated=sent == 1))
         return refusals
 
@@ -181,9 +181,9 @@ class CatalogWriter:
 
         wanted = [plan for plan in plans if plan.entity]
         begun = [each for each in self._options.parallel.each(begin, wanted) if each]
-        claimed = {each.plan.dirty.process for each in begun}
+        claimed = {each.plan.queue_entry.process for each in begun}
         for plan in wanted:
-            if plan.dirty.process not in claimed:
+            if plan.queue_entry.process not in claimed:
                 report_process(self._options, plan, "overtaken")
         return begun
 
@@ -193,14 +193,14 @@ class CatalogWriter:
             return self.remove(plan)
         self.done.unchanged += 1
         report_process(self._options, plan, "unchanged")
-        dequeue(self._storage, plan.dirty, plan.revisit)
+        dequeue(self._storage, plan.queue_entry, plan.revisit)
         return []
 
     def _claim(self, plan: Plan, until: datetime) -> Plan | None:
         """The plan with its queue entry claimed; None if the process was enqueued or published since."""
-        claimed = replace(plan.dirty, due=until, revisit=False)
+        claimed = replace(plan.queue_entry, due=until, revisit=False)
         etag = self._storage.replace(PUBLISH_QUEUE, claimed.row())
-        return replace(plan, dirty=replace(claimed, etag=etag)) if etag else None
+        return replace(plan, queue_entry=replace(claimed, etag=etag)) if etag else None
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
@@ -226,7 +226,7 @@ class CatalogWriter:
             entry, state=LedgerState.NOTHING, fingerprint="", schemas="", described=frozenset(), guid="", until=lands
         )
         if put_entry(self._storage, gone):
-            dequeue(self._storage, claimed.dirty, claimed.revisit)
+            dequeue(self._storage, claimed.queue_entry, claimed.revisit)
         report_process(self._options, plan, "removed")
         self.done.removed += 1
         return []

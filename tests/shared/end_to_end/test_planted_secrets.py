@@ -23,7 +23,7 @@ from shared.secrets import text_without_secrets
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
-from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
+from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, stored_texts
 from tests.support.publishing import publish
 from tests.support.receiving import receive, receive_batch
 
@@ -74,7 +74,7 @@ def test_no_secret_gets_out(redact: Redact | None, caplog: pytest.LogCaptureFixt
     assert not catalog.moods
     found = status(storage)
     assert found.reconciles
-    assert [where for where, text in told(storage, raw=redact is not None) if shown(text)] == []
+    assert [where for where, text in stored_texts(storage, raw=redact is not None) if shown(text)] == []
     assert [text for text in caplog.messages if shown(text)] == []
     entities: list[AssetEntity | ProcessEntity] = [*catalog.assets.values(), *catalog.processes.values()]
     assert [repr(entity) for entity in entities if shown(repr(entity))] == []
@@ -86,7 +86,7 @@ def test_the_test_would_see_a_secret() -> None:
     """Events that are stored as they were sent hold them all."""
     storage = MemoryStorage()
     run_all(storage, MemoryCatalog())
-    seen = [where for where, text in told(storage, raw=True) if shown(text)]
+    seen = [where for where, text in stored_texts(storage, raw=True) if shown(text)]
     assert len(seen) >= 4
     assert all(where.startswith(("events/", "ignored/")) for where in seen)
 

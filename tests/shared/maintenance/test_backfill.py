@@ -37,7 +37,7 @@ def test_what_waits_is_written_and_what_is_told_adds_up() -> None:
     waiting(storage)
     clock = Clock()
     assert (to_fill(storage, small(clock)).waiting, to_fill(storage, small(clock)).written) == (PROCESSES, 0)
-    done = fill(context_of(storage, catalog, small(clock)), tell=told.append)
+    done = fill(context_of(storage, catalog, small(clock)), progress=told.append)
     assert (done.done.written, done.looked, done.missing) == (PROCESSES, PROCESSES, 0)
     assert len(catalog.processes) == PROCESSES
     assert [each.done.written for each in told] == sorted(each.done.written for each in told)
@@ -81,7 +81,7 @@ def test_stopped_anywhere_it_goes_on_there(stop_after: int) -> None:
     waiting(storage, 12, "new")
     catalog = another()
     stopping = replace(small(clock), stopped=lambda: len(told) >= stop_after)
-    first = fill(context_of(storage, catalog, stopping), tell=told.append)
+    first = fill(context_of(storage, catalog, stopping), progress=told.append)
     after = last_fill(storage)
     assert (after is None) == (len(told) < stop_after)
     publish(storage, catalog, small(clock))
@@ -127,7 +127,7 @@ def test_a_catalog_that_asks_to_wait_is_waited_for() -> None:
     def wait(seconds: float) -> None:
         clock.at += timedelta(seconds=seconds)
 
-    done = fill(context_of(storage, catalog, small(clock)), tell=told.append, wait=wait)
+    done = fill(context_of(storage, catalog, small(clock)), progress=told.append, wait=wait)
     assert (done.done.written, done.looked) == (PROCESSES, PROCESSES)
     assert catalog.early == 0, "not called before its time"
     assert "429" in {each.waited for each in told}

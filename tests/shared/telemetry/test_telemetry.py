@@ -388,7 +388,7 @@ def test_lines_are_as_loud_as_they_matter(caplog: pytest.LogCaptureFixture) -> N
     acts = Acts(write_line)
     with caplog.at_level(logging.DEBUG):
         for state in ("kept", "refused", "unavailable"):
-            acts.tell(EVENT, state=state)
+            acts.report(EVENT, state=state)
         with pytest.raises(KeyError), acts.act(EVENT):
             raise KeyError("x")
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING", "ERROR", "WARNING"]
