@@ -10,7 +10,7 @@ import { shortened } from "./draw.js";
  * @typedef {import("./scene.js").Card} Card
  * @typedef {import("./scene.js").Curve} Curve
  * @typedef {{x: number, y: number, scale: number}} Camera
- * @typedef {{left: number, top: number, right: number, bottom: number}} Box
+ * @typedef {import("./curves.js").Box} Box
  * @typedef {(name: string) => string} Colour
  */
 
@@ -41,7 +41,7 @@ export function painted(canvas, scene, camera) {
   context.scale(camera.scale, camera.scale);
   const [left, top] = [-camera.x / camera.scale, -camera.y / camera.scale];
   const window_ = { left, top, right: left + width / camera.scale, bottom: top + height / camera.scale };
-  paintCurves(context, scene.curves, window_, colour);
+  paintCurves(context, scene.curves, window_, camera.scale, colour);
   for (const card of scene.cards) {
     if (!isSeen(window_, card.x, card.y, card.x + CARD_WIDTH, card.y + card.height)) continue;
     paintBox(context, card, colour);
@@ -55,8 +55,8 @@ function isSeen({ left, top, right, bottom }, x1, y1, x2, y2) {
 }
 
 /** Curves of one look are one path, which is quick. @param {CanvasRenderingContext2D} context @param {Curve[]} curves
- * @param {Box} window_ @param {Colour} colour */
-function paintCurves(context, curves, window_, colour) {
+ * @param {Box} window_ @param {number} scale @param {Colour} colour */
+function paintCurves(context, curves, window_, scale, colour) {
   /** @type {Map<string, Curve[]>} */
   const looks = new Map();
   for (const curve of curves) {
@@ -69,9 +69,10 @@ function paintCurves(context, curves, window_, colour) {
   for (const [look, same] of looks) {
     context.strokeStyle = colour(look === "table" ? "line" : look);
     context.lineWidth = CHANGES.includes(look) ? 3 : look === "aggregation" ? 2.6 : 1.6;
-    context.setLineDash(DASHES[look] ?? []);
+    // From afar dashes keep their length on the screen: thousands of them in a pixel take seconds.
+    context.setLineDash((DASHES[look] ?? []).map((length) => length / Math.min(1, scale)));
     context.beginPath();
-    for (const curve of same) traced(context, curve);
+    for (const curve of same) traced(context, curve, window_);
     context.stroke();
   }
   context.setLineDash([]);

@@ -2,9 +2,11 @@
 
 /**
  * @typedef {{x1: number, y1: number, x2: number, y2: number}} Ends
+ * @typedef {{left: number, top: number, right: number, bottom: number}} Box
  * @typedef {Ends & {from: string, to: string, text: string, at: number}} Labelled
  */
 
+const MAX_HALVINGS = 6;
 const MIDDLE = 0.5;
 const NEAR_START = 0.3;
 const STEP = 0.05;
@@ -23,12 +25,35 @@ export function pathOf(curve) {
   return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
 }
 
-/** Add a curve to a canvas' path. @param {CanvasRenderingContext2D} context @param {Ends} curve */
-export function traced(context, curve) {
-  const { x1, y1, x2, y2 } = curve;
-  const bend = bendOf(curve);
-  context.moveTo(x1, y1);
-  context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
+/** Add to a canvas' path what is in a box of a curve: dashes cost as much outside of it as in it.
+ * @param {CanvasRenderingContext2D} context @param {Ends} curve @param {Box} box */
+export function traced(context, { x1, y1, x2, y2 }, box) {
+  const bend = bendOf({ x1, y1, x2, y2 });
+  tracePart(context, [x1, x1 + bend, x2 - bend, x2], [y1, y1, y2, y2], box, MAX_HALVINGS);
+}
+
+/** A cubic lies within the box of its four points. @param {CanvasRenderingContext2D} context @param {number[]} xs
+ * @param {number[]} ys @param {Box} box @param {number} halvings how often it may still be halved */
+function tracePart(context, xs, ys, box, halvings) {
+  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  if (right < box.left || left > box.right || bottom < box.top || top > box.bottom) return;
+  const isWithin = left >= box.left && right <= box.right && top >= box.top && bottom <= box.bottom;
+  if (isWithin || !halvings) {
+    context.moveTo(xs[0], ys[0]);
+    context.bezierCurveTo(xs[1], ys[1], xs[2], ys[2], xs[3], ys[3]);
+    return;
+  }
+  const [x, y] = [halved(xs), halved(ys)];
+  tracePart(context, x.slice(0, 4), y.slice(0, 4), box, halvings - 1);
+  tracePart(context, x.slice(3), y.slice(3), box, halvings - 1);
+}
+
+/** The seven coordinates of a cubic's two halves, which share the one in the middle (de Casteljau).
+ * @param {number[]} four */
+function halved([a, b, c, d]) {
+  const [ab, bc, cd] = [(a + b) / 2, (b + c) / 2, (c + d) / 2];
+  const [abc, bcd] = [(ab + bc) / 2, (bc + cd) / 2];
+  return [a, ab, abc, (abc + bcd) / 2, bcd, cd, d];
 }
 
 /** A point of a curve, from 0 at its start to 1 at its end (Bernstein's form of a cubic). @param {Ends} curve @param {number} t */

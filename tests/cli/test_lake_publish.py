@@ -1,24 +1,20 @@
 """`throughline lake` with a catalog: by the functions' settings, on Sail, Azurite and the local catalog."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
-from cli.main import app
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
-from tests.support.cli import runner
+from tests.support.command_process import Done, ProcessOfCommands
 from tests.support.events import write
 from tests.support.golden import GOLDEN
 
@@ -37,38 +33,22 @@ def shell(fresh_catalog: CatalogServer) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def alone() -> Iterator[ProcessPoolExecutor]:
-    """A process of its own, for in one PySpark speaks to one kind of engine."""
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
-        yield pool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """How a command ended, and what it printed."""
-
-    returncode: int
-    stdout: str
-    stderr: str
+def commands() -> Iterator[ProcessOfCommands]:
+    with ProcessOfCommands() as process:
+        yield process
 
 
 Command = Callable[..., Done]
 
 
 @pytest.fixture
-def lake(alone: ProcessPoolExecutor, shell: dict[str, str], tmp_path: Path) -> Command:
+def lake(commands: ProcessOfCommands, shell: dict[str, str], tmp_path: Path) -> Command:
     """A `throughline lake` command on the test's lake, by Sail."""
 
     def run(*words: str | Path) -> Done:
-        options = ("--lake", str(tmp_path / "lake"), "--engine", "sail")
-        return alone.submit(_invoked, ["lake", *map(str, words), *options], shell).result(timeout=300)
+        return commands.run("lake", *words, "--lake", tmp_path / "lake", "--engine", "sail", environment=shell)
 
     return run
-
-
-def _invoked(words: Sequence[str], environment: Mapping[str, str]) -> Done:
-    result = runner.invoke(app, words, env={name: text or None for name, text in environment.items()})
-    return Done(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)
 
 
 def test_a_lake_is_made_and_published_by_the_functions_settings(

@@ -131,15 +131,17 @@ def _received(storage: Storage) -> int:
         return 0
 
 
-def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(home: Path, request: pytest.FixtureRequest) -> None:
-    """The demo's own events come once more with other runs and later times; with `--proofs` the demo runs once more."""
-    if request.config.getoption("--proofs"):
-        demo = Command(home, "demo")
-        request.addfinalizer(demo.end)
-        assert demo.process.wait(SECONDS) == 0, demo.said()
-        assert re.search(r"this run: 0 catalog writes, 0 new entities \(53 in all\)", demo.said()), demo.said()
-        return
-    world = request.getfixturevalue("up").world()
+@pytest.mark.proof
+def test_running_it_again_adds_no_entity_and_writes_nothing(home: Path, commands: list[Command]) -> None:
+    demo = Command(home, "demo")
+    commands.append(demo)
+    assert demo.process.wait(SECONDS) == 0, demo.said()
+    assert re.search(r"this run: 0 catalog writes, 0 new entities \(53 in all\)", demo.said()), demo.said()
+
+
+def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) -> None:
+    """The demo's own events come once more, with other runs and later times."""
+    world = up.world()
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     before, calls = status(storage), ask_catalog(world)
     kept = tuple(each.raw for each in find_events(storage, RunFilter(), content=True) if each.raw)

@@ -236,7 +236,7 @@ def listener_that_does_nothing(name: str) -> bytes:
     return head + shape + struct.pack(">H", 1) + constructor + struct.pack(">H", 0)
 
 
-@pytest.mark.parametrize("platform", ["synapse", "fabric"])
+@pytest.mark.parametrize("platform", ["synapse", pytest.param("fabric", marks=pytest.mark.proof)])
 def test_a_file_of_properties_with_the_key_added_by_the_step(
     world: World, front: Front, configure: Configure, jar: Path, platform: str
 ) -> None:
@@ -251,7 +251,7 @@ def test_a_file_of_properties_with_the_key_added_by_the_step(
         assert at_home(world, pool) == {"platform": "Synapse", "workspace": "sales", "job": "notebook Load"}
 
 
-@pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
+@pytest.mark.parametrize("platform", [pytest.param("databricks", marks=pytest.mark.proof), "databricks-uc"])
 def test_an_init_script_and_a_secret(
     world: World, front: Front, configure: Configure, jar: Path, platform: str
 ) -> None:

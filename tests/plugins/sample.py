@@ -1,4 +1,7 @@
-"""Long proofs in slices: a test takes a fixed slice of its cases, and all of them with `--proofs` (`make proofs`)."""
+"""Long proofs in slices: a test takes a fixed slice of its cases, and all of them with `--proofs` (`make proofs`).
+
+A test or case marked `proof` runs with `--proofs` only.
+"""
 
 from collections.abc import Callable, Sequence
 from zlib import crc32
@@ -14,6 +17,14 @@ _STEP = 4
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that takes all cases."""
     parser.addoption("--proofs", action="store_true", help="run the long proofs whole, not a slice of each")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is for proofs only."""
+    left_out = [] if config.getoption("--proofs") else [item for item in items if item.get_closest_marker("proof")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture

@@ -203,9 +203,9 @@ def test_each_demand_takes_time_in_proportion_to_the_lineage() -> None:
         rules = parse_rules(text, "policy.toml")
         taken = []
         for _ in range(3):
-            began = time.perf_counter()
+            began = time.thread_time()
             (found,) = check(document, rules, Facts(now=NOW))
-            taken.append(time.perf_counter() - began)
+            taken.append(time.thread_time() - began)
             assert found.found == size
         return min(taken)
 

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.support.command_process import ProcessOfCommands
+
 HERE = Path(__file__).parents[1]
 
 
@@ -27,19 +29,24 @@ def test_the_lake_is_the_same_on_sail() -> None:
 
 def test_a_lake_is_made_and_asked_without_java(tmp_path: Path) -> None:
     archive, lake = tmp_path / "archive", ("--lake", tmp_path / "lake")
-    _run("cli", "synth", "--events", "1000", "--out", archive)
+    with ProcessOfCommands() as commands:
 
-    def ask(*words: str | Path) -> Any:
-        return json.loads(_run("cli", "lake", *words, *lake, "--engine", "sail", "--json"))
+        def ask(*words: str | Path) -> Any:
+            done = commands.run("lake", *words, *lake, "--engine", "sail", "--json")
+            assert done.returncode == 0, done.stdout + done.stderr
+            return json.loads(done.stdout)
 
-    done = {stage["name"]: stage["counts"] for stage in ask("run", archive, "--as-of", "never")}
-    assert done["bronze"]["events"] > 900
-    assert done["current"]["processes"] > 10
-    assert not any(count for stage in ask("run", archive, "--as-of", "never") for count in stage["counts"].values())
-    (whole,) = ask("coverage", "--level", "all")
-    assert whole["linked"] > 10
-    assert ask("changes") == [] or {"qualified_name", "change"} <= ask("changes")[0].keys()
-    assert {each["depth"] for each in ask("impact", "/data/chain0/t0", "order_id")} >= {1}
+        assert commands.run("synth", "--events", "1000", "--out", archive).returncode == 0
+        done = {stage["name"]: stage["counts"] for stage in ask("run", archive, "--as-of", "never")}
+        assert done["bronze"]["events"] > 900
+        assert done["current"]["processes"] > 10
+        again = ask("run", archive, "--as-of", "never")
+        assert not any(count for stage in again for count in stage["counts"].values())
+        (whole,) = ask("coverage", "--level", "all")
+        assert whole["linked"] > 10
+        changes = ask("changes")
+        assert changes == [] or {"qualified_name", "change"} <= changes[0].keys()
+        assert {each["depth"] for each in ask("impact", "/data/chain0/t0", "order_id")} >= {1}
 
 
 _FROM_A_TERMINAL = """
