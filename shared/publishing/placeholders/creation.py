@@ -61,9 +61,9 @@ def place(
     processes = [plan.process for plan in plans if plan.process]
     schemas = {each.key: merged_schema(each.key, processes) for each in missing}
     for batch in _batches(missing, schemas, most):
+        states = sentences(storage, batch)  # before the time is checked: storage may be slow
         if not is_in_time(context, until, CALLS_TO_PLACE):
             break
-        states = sentences(storage, batch)
         entities = [_placeholder(asset, states, schemas[asset.key]) for asset in batch]
         created, whole = _created(context.catalog, entities, most)
         marks: set[str] = set()

@@ -20,7 +20,8 @@ from shared.records.asset_matches import match_key, queue_key, read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue, queue_entries
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
+from shared.storage.port import Row
+from shared.storage_layout import ASSET_LIFECYCLE, CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.support.building import body, dataset, packed
 from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle
 from tests.support.publishing import context_of, publish
@@ -234,6 +235,24 @@ def test_one_who_places_a_data_set_too_late_does_not_have_the_last_word() -> Non
     publish(storage, catalog, how(clock))
     assert len(catalog.processes) == 1
     assert columns(catalog) == ()
+
+
+def test_no_data_set_is_created_after_the_deadline_though_storage_was_slow_before() -> None:
+    clock = Clock()
+
+    class Slow(MemoryStorage):
+        def read(self, table: str, partition: str, key: str) -> Row | None:
+            if table == ASSET_LIFECYCLE and clock.at.hour == 0:
+                clock.at += timedelta(hours=1)
+            return super().read(table, partition, key)
+
+    storage, catalog = Slow(clock=clock.seconds), MemoryCatalog()
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+    assert catalog.assets == {}
+    clock.at += timedelta(hours=1)
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X,)
 
 
 def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None:
