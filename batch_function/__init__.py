@@ -4,7 +4,7 @@ import azure.functions as func
 
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused
-from shared.ingest.receiver import note_refusal, receive_batch
+from shared.ingest.receiver import note_refusal
 from shared.ingest.responses import Answer, batch_kept, refused
 
 
@@ -13,15 +13,7 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
     parts = receiver()
     body = req.get_body()
     try:
-        receipt = receive_batch(
-            parts.storage,
-            body,
-            encoding=req.headers.get("Content-Encoding", ""),
-            most_bytes=parts.max_body_bytes,
-            selection=parts.selection,
-            redact=parts.redact,
-            telemetry=parts.telemetry,
-        )
+        receipt = parts.receive_batch(body, encoding=req.headers.get("Content-Encoding", ""))
     except Refused as refusal:
         note_refusal(parts.storage, body, refusal)
         return _http(refused(refusal))

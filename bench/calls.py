@@ -16,7 +16,7 @@ from bench.sizes import Sizes, Steps
 from bench.worker import BenchError
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.openlineage.decoding import decode
 from shared.processing.processor import RunProcessor
 from shared.publishing.publisher import Publisher
@@ -60,7 +60,7 @@ def _measure(
         for event in events(processes, number, source):
             arrives(storage, event)
         server.reset_calls()
-        done = Publisher(storage=storage, catalog=parts.catalog, options=parts.publishing).publish()
+        done = Publisher(context=replace(parts, storage=storage)).publish()
         if done.error or done.written != (0 if name == "unchanged" else processes):
             raise BenchError(f"{name}: {done}")
         figures.append(_figure(name, server.calls(), processes))
@@ -116,7 +116,7 @@ def events(processes: int, number: int, source: int | None = None) -> Iterable[b
 
 def arrives(storage: MemoryStorage, raw: bytes) -> None:
     """Receive and settle an event."""
-    receive(storage, raw, most_bytes=1 << 20)
+    Receiver(storage=storage, max_body_bytes=1 << 20).receive(raw)
     event = decode(raw)
     place = StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest_of(raw))
     if not RunProcessor(storage=storage).receive(place, storage.get(EVENTS, place.blob) or b""):

@@ -26,7 +26,7 @@ from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.events.archiver import ArchiveOptions, archive
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import sweep
 from shared.publishing.publisher import Publisher
@@ -142,14 +142,14 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
     for application in applications:
         for item in application:
             requests.phase = name and f"{name}: receiver"
-            receive(worker.storage, item.raw, most_bytes=MOST_BYTES)
+            Receiver(storage=worker.storage, max_body_bytes=MOST_BYTES).receive(item.raw)
         for item in application:
             requests.phase = name and f"{name}: parser"
             if item.kept and RunProcessor(
                 storage=worker.storage, names=worker.names, blob_cache=worker.blob_cache
             ).receive(stored_from_blob(item.blob), item.packed):
                 requests.phase = name and f"{name}: publisher"
-                Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
+                Publisher(context=worker).publish()
     requests.phase = ""
 
 
@@ -168,8 +168,8 @@ def _idle(worker: Worker, requests: Requests) -> None:
         record_settings(worker.storage, worker.to_record)
         sweep(worker.storage, worker.sweeping)
         leave_shadow_mode(worker.storage, worker.publishing)
-        reconcile_due(worker.storage, worker.catalog, worker.publishing)
-        Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish()
+        reconcile_due(worker)
+        Publisher(context=worker).publish()
         backlog(worker.storage)
     requests.phase = ""
 

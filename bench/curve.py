@@ -70,7 +70,7 @@ def _seconds(raws: list[bytes]) -> float:
 
 
 def _run_of(events: int) -> list[bytes]:
-    """One run that tells again and again what it does, each time a millisecond later."""
+    """One run that reports again and again what it does, each time a millisecond later."""
     return [_event(index, events, _COLUMNS_OF_EACH) for index in range(events)]
 
 

@@ -28,7 +28,7 @@ _WIDTHS = (37, 15, 8, 8, 7)
 class Figure:
     """`value` (in `unit`) beside `other`, which is `compared_with`; `ratio` is the median over the rounds.
 
-    `goal` says where the ratio should be, where an issue says so: `<= 1.3` or `>= 0.6`. `sizes` tells how much was
+    `goal` says where the ratio should be, where an issue says so: `<= 1.3` or `>= 0.6`. `sizes` says how much was
     measured, `details` whatever else was seen.
     """
 

@@ -184,9 +184,9 @@ def _stored(connection: str) -> dict[str, int]:
 def _none_lost(items: Sequence[Item], stored: dict[str, int]) -> None:
     kept = len({item.blob for item in items if item.kept})
     expected = {"events": kept, "rows": kept}
-    told = {name: stored.get(name, 0) for name in expected}
-    if told != expected:
-        raise BenchError(f"of {expected} there are {told}")
+    found_there = {name: stored.get(name, 0) for name in expected}
+    if found_there != expected:
+        raise BenchError(f"of {expected} there are {found_there}")
     ignored = len({item.raw for item in items if not item.kept})
     if stored.get("ignored", 0) != ignored:
         raise BenchError(f"{ignored} ignored events were sent, and {stored.get('ignored', 0)} are set aside")

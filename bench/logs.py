@@ -27,9 +27,10 @@ from bench.log_rows import HOST_LINES, Volume, row_of
 from bench.replay import Item, Replay, families
 from shared.catalog.memory import MemoryCatalog
 from shared.events.archiver import ArchiveOptions, archive
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.records.publish_queue import backlog
@@ -129,16 +130,17 @@ class _Site:
     def live(self, applications: Iterable[Sequence[Item]], lines: _Lines, name: str) -> None:
         """Applications as they come: each event is received, and settled by the parser, which publishes."""
         how = PublishOptions(telemetry=self._telemetry, debounce=timedelta(0))
+        context = PublishContext(storage=self._storage, catalog=self._catalog, publishing=how)
         for application in applications:
             for item in application:
                 lines.call(f"{name}: receiver")
-                receive(self._storage, item.raw, most_bytes=MOST_BYTES, telemetry=self._telemetry)
+                Receiver(storage=self._storage, max_body_bytes=MOST_BYTES, telemetry=self._telemetry).receive(item.raw)
             for item in application:
                 if item.kept:
                     lines.call(f"{name}: parser")
                     place = stored_from_blob(item.blob)
                     if RunProcessor(storage=self._storage, telemetry=self._telemetry).receive(place, item.packed):
-                        Publisher(storage=self._storage, catalog=self._catalog, options=how).publish()
+                        Publisher(context=context).publish()
         lines.call("")
 
     def archive(self, lines: _Lines) -> int:

@@ -17,7 +17,7 @@ import orjson
 from bench.figures import Figure, Rounds
 from bench.replay import families
 from bench.sizes import Sizes, Steps
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.openlineage.decoding import decode
 from shared.storage.memory import MemoryStorage
 
@@ -51,7 +51,7 @@ _MOST_BYTES = 1 << 30
 
 
 def _receive(raw: bytes) -> object:
-    return receive(MemoryStorage(), raw, most_bytes=_MOST_BYTES)
+    return Receiver(storage=MemoryStorage(), max_body_bytes=_MOST_BYTES).receive(raw)
 
 
 _WORKS: Mapping[str, Callable[[bytes], object]] = {"decode": decode, "receive": _receive, "orjson.loads": orjson.loads}

@@ -23,7 +23,7 @@ from bench.replay import Replay, families
 from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from shared.storage_layout import stored_from_blob
@@ -107,7 +107,7 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
     """Receive and, with `parse`, settle and publish each event in turn; how many there were."""
 
     def both(raw: bytes, packed: bytes, blob: str) -> None:
-        receive(worker.storage, raw, most_bytes=_MOST_BYTES)
+        Receiver(storage=worker.storage, max_body_bytes=_MOST_BYTES).receive(raw)
         if parse:
             worker.processor.receive(stored_from_blob(blob), packed)
 
@@ -118,7 +118,7 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
                 run(both, item.raw, item.packed, item.blob)
                 sent += 1
         if parse:
-            run(Publisher(storage=worker.storage, catalog=worker.catalog, options=worker.publishing).publish)
+            run(Publisher(context=worker).publish)
     return sent
 
 

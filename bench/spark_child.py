@@ -199,8 +199,8 @@ def _bare(texts: list[tuple[str, bytes]]) -> None:
         if run_id != last and own:
             whole = merge(own)
             around = RunContext(facts=application_facts_of(whole))
-            tells = whole.ended == "COMPLETE" and (whole.inputs or whole.outputs)
-            datasets = Datasets.of(whole, around) if tells else None
+            counts = whole.ended == "COMPLETE" and (whole.inputs or whole.outputs)
+            datasets = Datasets.of(whole, around) if counts else None
             translate(whole, around, datasets=datasets)
             lifecycle_events_in(whole, around)
             if datasets:

@@ -103,7 +103,7 @@ def _fresh(name: str) -> Path:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _ChildOutput:
     """What a child has said so far: its stages, and its last word."""
 
     stages: dict[str, float]
@@ -135,7 +135,7 @@ def _child(options: argparse.Namespace, *words: str, cores: int = 2, engine: str
     }
     command = ["taskset", "-c", ",".join(map(str, range(cores))), sys.executable, "-m", "bench.spark_child", *words]
     log = HOME / "child.log"
-    heard, peak, began = _Heard({}, {}), 0, time.monotonic()
+    output, peak, began = _ChildOutput({}, {}), 0, time.monotonic()
     with (
         log.open("w") as err,
         subprocess.Popen(  # noqa: S603 - our own child
@@ -147,7 +147,7 @@ def _child(options: argparse.Namespace, *words: str, cores: int = 2, engine: str
             text=True,
         ) as child,
     ):
-        listener = threading.Thread(target=heard.listen, args=(child.stdout,))
+        listener = threading.Thread(target=output.listen, args=(child.stdout,))
         listener.start()
         tree = psutil.Process(child.pid)
         while child.poll() is None:
@@ -159,10 +159,10 @@ def _child(options: argparse.Namespace, *words: str, cores: int = 2, engine: str
     elapsed = round(time.monotonic() - began, 1)
     memory = {"megabytes": peak // 2**20, "with_start": elapsed}
     if elapsed > options.limit:
-        raise _SlowError({"stopped_after": elapsed, "stages": heard.stages, **memory})
+        raise _SlowError({"stopped_after": elapsed, "stages": output.stages, **memory})
     if child.returncode:
         raise SystemExit(f"A measurement failed: see {log}")
-    return {**heard.last, **memory}
+    return {**output.last, **memory}
 
 
 def _end(tree: psutil.Process) -> None:

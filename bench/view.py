@@ -17,9 +17,10 @@ from bench.figures import Figure
 from bench.sizes import Sizes, Steps
 from cli.viewer.page import page
 from shared.catalog.memory import MemoryCatalog
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.lineage.document import LineageDocument
 from shared.processing.processor import RunProcessor
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.query.recorded_document import document_of_record
@@ -136,11 +137,11 @@ def _recorded(datasets: int) -> MemoryStorage:
     """A record in memory of the estate that `throughline synth --datasets` writes."""
     storage = MemoryStorage()
     for event in events(datasets):
-        receive(storage, msgspec.json.encode(event), most_bytes=1_000_000)
+        Receiver(storage=storage, max_body_bytes=1_000_000).receive(msgspec.json.encode(event))
     processor = RunProcessor(storage=storage)
     for fact in list(storage.blobs(EVENTS)):
         processor.receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
-    catalog, options = MemoryCatalog(), PublishOptions()
-    while Publisher(storage=storage, catalog=catalog, options=options).publish().written:
+    context = PublishContext(storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions())
+    while Publisher(context=context).publish().written:
         pass
     return storage

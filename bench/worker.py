@@ -25,7 +25,7 @@ from azure.storage.blob import BlobServiceClient
 from bench.replay import Item
 from local.host.storage import HostStorage
 from shared.bootstrap_receiver import receiver
-from shared.ingest.receiver import receive
+from shared.ingest.receiver import Receiver
 from shared.storage_layout import EVENTS
 
 RUNS = "runs"
@@ -99,7 +99,8 @@ def bare(connection: str, items: Sequence[Item], threads: int) -> Timings:
 def in_process(connection: str, items: Sequence[Item], threads: int) -> Timings:
     """Our own `receive` over our own storage adapter, without HTTP and host."""
     parts = _receiver(connection)
-    return _timed(lambda item: receive(parts.storage, item.raw, most_bytes=parts.max_body_bytes), items, threads)
+    plain = Receiver(storage=parts.storage, max_body_bytes=parts.max_body_bytes)
+    return _timed(lambda item: plain.receive(item.raw), items, threads)
 
 
 def posted(url: str, items: Sequence[Item], clients: int) -> Timings:

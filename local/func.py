@@ -20,7 +20,7 @@ from local.process.leashed import Leashed
 from local.process.listening import listen
 
 _START_SECONDS = 180  # the first start downloads the extension bundle
-_NOTICE_SECONDS = 3.0  # after which Event Grid tells of a blob; func looks each two seconds
+_NOTICE_SECONDS = 3.0  # after which Event Grid reports a blob; func looks each two seconds
 
 
 def find_func(path: str | None = None) -> Path:
@@ -39,8 +39,8 @@ class Func(Host):
     """What FunctionsHost is, by `func start`: the functions of `app`.
 
     It listens on all addresses of this machine, checks no keys, and does not count its calls; when it dies it is not
-    started again. Its look at the emulator misses blobs (local/host/blobs/polling.py), so Event Grid tells it of each a
-    little later, unless `delivery` leaves it alone: those that it has found by then come twice, and none is missed.
+    started again. Its look at the emulator misses blobs (local/host/blobs/polling.py), so Event Grid reports each to it
+    a little later, unless `delivery` leaves it alone: those that it has found by then come twice, and none is missed.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Func(Host):
         return self._running
 
     def calls(self) -> dict[str, Any]:
-        """As the base says, as far as func can tell: nothing that is known to be under way."""
+        """As the base says, as far as func shows it: nothing that is known to be under way."""
         return {"invocations": {}, "storage": {}, "queued": 0, "in_flight": 0}
 
     def stop(self) -> None:

@@ -38,9 +38,9 @@ class FunctionsHostError(Exception):
 class Host(ABC):
     """A host of the functions of `app` on 127.0.0.1:`port` (0: a free one), which runs while its context lasts, with
     `environment` as their settings. What it says goes to `log`. `event_grid` is the seconds after which a new blob is
-    told to its webhook; None leaves Event Grid out. Entering raises FunctionsHostError.
+    posted to its webhook; None leaves Event Grid out. Entering raises FunctionsHostError.
 
-    `restarts` tells how often it was started again, `broken` why that was given up.
+    `restarts` counts how often it was started again, `broken` says why that was given up.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class Host(ABC):
         except FunctionsHostError:
             self.stop()
             raise
-        if self._event_grid_delay is not None and (told := subscriptions(self._app, self._environment)):
+        if self._event_grid_delay is not None and (subscribed := subscriptions(self._app, self._environment)):
             self._event_grid = EventGrid(
                 connection=self._environment["AzureWebJobsStorage"],
                 url=self.url,
-                subscriptions=told,
+                subscriptions=subscribed,
                 note=self._log.with_name("event_grid.json"),
                 delay=self._event_grid_delay,
             )

@@ -1,4 +1,4 @@
-"""The local world: Azurite, the catalog and the functions host together, and the note that tells where they are."""
+"""The local world: Azurite, the catalog and the functions host together, and the note that says where they are."""
 
 import contextlib
 import json

@@ -22,5 +22,4 @@ def main(event: func.InputStream) -> None:
         add_dead_letter(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
         return
     if parts.processor.receive(place, event.read()):
-        publisher = Publisher(storage=parts.storage, catalog=parts.catalog, options=parts.publishing)
-        parts.publisher.run(publisher.publish)
+        parts.publisher.run(Publisher(context=parts).publish)

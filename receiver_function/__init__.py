@@ -4,7 +4,7 @@ import azure.functions as func
 
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
-from shared.ingest.receiver import note_refusal, receive
+from shared.ingest.receiver import note_refusal
 from shared.ingest.responses import Answer, come_again, kept, refused
 
 
@@ -13,15 +13,7 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
     parts = receiver()
     body = req.get_body()
     try:
-        receipt = receive(
-            parts.storage,
-            body,
-            encoding=req.headers.get("Content-Encoding", ""),
-            most_bytes=parts.max_body_bytes,
-            selection=parts.selection,
-            redact=parts.redact,
-            telemetry=parts.telemetry,
-        )
+        receipt = parts.receive(body, encoding=req.headers.get("Content-Encoding", ""))
     except Refused as refusal:
         note_refusal(parts.storage, body, refusal)
         return _http(refused(refusal))

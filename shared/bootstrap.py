@@ -32,8 +32,8 @@ from shared.naming.user_rules import parse_names
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.asset_resolution import ResolutionOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
+from shared.publishing.planning.options import PublishOptions, ResolutionOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
 from shared.settings.kinds import TextFile
@@ -56,12 +56,9 @@ _SIDE_BY_SIDE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
+class Worker(PublishContext):
     """What parser, sweeper and command line work with. `to_record`: the settings that the functions put on record."""
 
-    storage: Storage
-    catalog: Catalog
-    publishing: PublishOptions
     sweeping: SweepOptions
     names: Names
     types: Types | None = None
@@ -113,8 +110,8 @@ def storage_of(settings: StorageSettings) -> Storage:
 
 
 def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Storage | None = None) -> Worker:
-    """The parts that these settings (with a catalog) ask for, on this storage if it was made already. What they tell is
-    for the functions: `telemetry`.
+    """The parts that these settings (with a catalog) ask for, on this storage if it was made already. What they report
+    goes to `telemetry`.
     """
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")

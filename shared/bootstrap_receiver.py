@@ -2,12 +2,11 @@
 needs and nothing of catalog, translation or pipeline: `shared/bootstrap.py` has those.
 """
 
-from dataclasses import dataclass
 from functools import cache
 
 from shared.adapters import StorageRetryPolicy, import_storage, paths_of, storage_at, telemetry_to
 from shared.errors import Misconfigured
-from shared.ingest.receiver import Redact
+from shared.ingest.receiver import Receiver, Redact
 from shared.openlineage.glob_filter import GlobFilter
 from shared.openlineage.selection import EventFilter
 from shared.settings.reading import load
@@ -15,7 +14,6 @@ from shared.settings.values import Patterns, Settings
 from shared.storage.port import Storage
 from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line
-from shared.telemetry.port import SILENT, Telemetry
 
 import_storage()  # while the worker starts: the first event must not wait for it
 
@@ -23,20 +21,9 @@ _QUICK = StorageRetryPolicy(tries=0, connect=1, read=1.5)
 """Spark waits for an answer, five seconds at most, and itself tries again after a 503."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receiver:
-    """What the receiver works with."""
-
-    storage: Storage
-    max_body_bytes: int
-    selection: EventFilter
-    redact: Redact | None
-    telemetry: Telemetry = SILENT
-
-
 @cache
 def receiver() -> Receiver:
-    """The receiver's parts. Raises Misconfigured."""
+    """The receiver of these functions. Raises Misconfigured."""
     settings = load(catalog=False)
     try:
         telemetry = telemetry_to(settings.telemetry)

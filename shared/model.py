@@ -110,7 +110,7 @@ class UnresolvedTable(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
-    """Where a process is at home, in words for people, as far as events tell: the platform, its workspace, the notebook
+    """Where a process is at home, in words for people, as far as events say: the platform, its workspace, the notebook
     or job, and an address that leads there; and what events declare of its job. None of it changes from run to run.
     """
 

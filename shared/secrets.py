@@ -1,6 +1,6 @@
 """Spellings without what opens a door: passwords, keys and signatures that users wrote into addresses.
 
-Listeners take most of them out of JDBC's addresses, but not out of every driver's; mounts, paths and other clients tell
+Listeners take most of them out of JDBC's addresses, but not out of every driver's; mounts, paths and other clients send
 them as they are. They must reach neither a qualified name nor a log, and a new password must not make a new data set.
 So they are cut before anything else looks at a spelling:
 

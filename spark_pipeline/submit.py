@@ -49,7 +49,7 @@ def order_of(arguments: Sequence[str] | None = None) -> tuple[str, Order]:
     return options.lake, order
 
 
-def tell(stage: Stage) -> None:
+def log_stage(stage: Stage) -> None:
     """One line for the driver's log."""
     counts = " ".join(f"{name}={count}" for name, count in stage.counts.items())
     sys.stdout.write(f"throughline stage={stage.name} seconds={stage.seconds:.1f} {counts}\n")
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the lake in the current session."""
     root, order = order_of(arguments)
     try:
-        run(Lake.at(SparkSession.builder.getOrCreate(), root), order, note=tell)
+        run(Lake.at(SparkSession.builder.getOrCreate(), root), order, note=log_stage)
     except LakeError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

@@ -23,7 +23,7 @@ def main(timer: func.TimerRequest) -> None:
             act.note(**sweep(parts.storage, parts.sweeping).facts)
         finally:  # a failing sweep must not keep the queue from being published
             leave_shadow_mode(parts.storage, parts.publishing)
-            reconcile_due(parts.storage, parts.catalog, parts.publishing)
-            Publisher(storage=parts.storage, catalog=parts.catalog, options=parts.publishing).publish()
+            reconcile_due(parts)
+            Publisher(context=parts).publish()
         act.note(**backlog(parts.storage))
         act.note(**watch_due(parts.storage, parts.watching, parts.publishing))

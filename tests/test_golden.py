@@ -19,7 +19,7 @@ from shared.atlas.entities import asset_entity, process_entity
 from shared.model import EdgeKind, Process
 from shared.openlineage.merging import merge
 from shared.openlineage.selection import Ignore, select
-from shared.publishing.placeholders.columns import merged_declaration
+from shared.publishing.placeholders.columns import merged_schema
 from shared.translation.reference import History, translate_history
 from tests.capture.scenario import scenarios
 from tests.support.declared import declared_truth
@@ -37,7 +37,7 @@ def _history(folder: Path) -> History:
 
 def _truth(folder: Path) -> Truth:
     capture = folder.parent.name
-    return Truth.read(folder / "truth.json", capture=capture).as_told_by(
+    return Truth.read(folder / "truth.json", capture=capture).as_reported_by(
         ListenerVersion.read(LISTENERS, capture=capture)
     )
 
@@ -89,7 +89,7 @@ def _document(history: History) -> dict[str, Any]:
     assets = {
         asset.qualified_name: asset for process in history.processes for asset in (*process.inputs, *process.outputs)
     }
-    declared = {key: merged_declaration(asset.key, history.processes) for key, asset in assets.items()}
+    declared = {key: merged_schema(asset.key, history.processes).declared for key, asset in assets.items()}
     processes: list[dict[str, Any]] = [msgspec.to_builtins(process_entity(process)) for process in history.processes]
     for entity in processes:
         assert not entity.pop("facts"), "of no single run"

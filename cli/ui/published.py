@@ -7,7 +7,7 @@ from shared.maintenance.replay import publish_all
 
 def publish_and_report(parts: Worker) -> bool:
     """Publish what is due, and print what was done. False where the catalog refused something or did not answer."""
-    done, waiting = publish_all(parts.storage, parts.catalog, parts.publishing)
+    done, waiting = publish_all(parts)
     left = waiting - done.refused
     out.print(f"catalog: {done.written:,} written, {done.removed:,} removed, {done.unchanged:,} unchanged")
     if done.held:

@@ -38,7 +38,7 @@ def main() -> int:
         with contextlib.ExitStack() as running:
             with console.status("starting") as status:
                 atlas = running.enter_context(
-                    AtlasServer(port=options.port, home=options.home, deletes=options.deletes, tell=status.update)
+                    AtlasServer(port=options.port, home=options.home, deletes=options.deletes, progress=status.update)
                 )
             types = 0 if options.bare else atlas.add_types()
             sys.stdout.write(

@@ -1,5 +1,5 @@
 """What Atlas is configured with: files in its home, and the command that starts it. docs/reference/apache-atlas.md
-tells why.
+says why.
 
 The properties are those of Atlas' own configuration page, but for the embedded Solr's, which its source alone names.
 """

@@ -36,8 +36,8 @@ class AtlasServer:
     """Apache Atlas on 127.0.0.1:`port` (0: a free one), as a context manager.
 
     `home` holds its data and its log; what an earlier one left there goes, since its index does not survive an end.
-    `deletes` is `soft` (Atlas' default: what is deleted is marked and kept) or `hard`. `tell` gets a word on how far
-    the start is, every now and then. Entering raises AtlasError, which holds the log's last words where there are
+    `deletes` is `soft` (Atlas' default: what is deleted is marked and kept) or `hard`. `progress` gets a word on how
+    far the start is, every now and then. Entering raises AtlasError, which holds the log's last words where there are
     any. Atlas ends with the block and with this process.
     """
 
@@ -47,12 +47,12 @@ class AtlasServer:
         port: int = 0,
         home: Path = _HOME,
         deletes: str = "soft",
-        tell: Callable[[str], None] = lambda _: None,
+        progress: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.home = home.absolute()
         self.deletes = deletes
         self._port = port
-        self._tell = tell
+        self._progress = progress
         self._parts = contextlib.ExitStack()
         self._child: Leashed | None = None
 
@@ -83,7 +83,7 @@ class AtlasServer:
         return f"{self.url}/index.html#!/detailPage/{guid}?tabActive=lineage"
 
     def __enter__(self) -> Self:
-        self._tell("looking for Atlas in build/atlas (the first time fetches 280 MB)")
+        self._progress("looking for Atlas in build/atlas (the first time fetches 280 MB)")
         installed = install()
         with contextlib.ExitStack() as parts:
             parts.enter_context(alone(self.home))
@@ -136,7 +136,9 @@ class AtlasServer:
     def _wait(self) -> None:
         began = time.monotonic()
         while self._child and self._child.running and time.monotonic() < began + _START_SECONDS:
-            self._tell(f"Atlas starts: {time.monotonic() - began:.0f} s (it takes about 40 s, and 0.7 GB of memory)")
+            self._progress(
+                f"Atlas starts: {time.monotonic() - began:.0f} s (it takes about 40 s, and 0.7 GB of memory)"
+            )
             with contextlib.suppress(requests.RequestException, ValueError):  # not there yet, or not JSON yet
                 if requests.get(f"{self.url}/api/atlas/admin/status", timeout=5).json()["Status"] == "ACTIVE":
                     return

@@ -42,7 +42,7 @@ KINDS: dict[str, Kind] = {
     "lost": Kind(what="it is done, and answered `seconds` later, when nobody listens", does=Does.ALL, late=True),
     "cut": Kind(what="it is done, and the connection ends without an answer", does=Does.ALL, cut=True),
     "half": Kind(what="half of a bulk is done, then 500", does=Does.HALF, status=500),
-    "part": Kind(what="half of a bulk is done, and the answer tells of that alone", does=Does.HALF),
+    "part": Kind(what="half of a bulk is done, and the answer names that alone", does=Does.HALF),
     "expire": Kind(what="the token is not good any more: 401 until the client has the next one", status=401),
 }
 _ON = ("all", "reads", "writes", "bulk")

@@ -1,4 +1,4 @@
-"""`python -m local.event_grid`: tell a functions host of new blobs until Ctrl-C."""
+"""`python -m local.event_grid`: notify a functions host of new blobs until Ctrl-C."""
 
 import argparse
 import os
@@ -17,20 +17,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m local.event_grid", description=__doc__)
     parser.add_argument("--url", default="http://127.0.0.1:7071", help="the functions host")
     parser.add_argument("--root", type=Path, default=ROOT, help="the app: the folder of host.json")
-    parser.add_argument("--delay", type=float, default=3.0, help="seconds after which a new blob is told of")
+    parser.add_argument("--delay", type=float, default=3.0, help="seconds after which a new blob is reported")
     options = parser.parse_args()
     # Blocked before any thread starts, so that sigwait below gets them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         load_local_settings(options.root)
-        told = subscriptions(options.root, os.environ)
+        subscribed = subscriptions(options.root, os.environ)
     except AppError as error:
         sys.stderr.write(f"{error}\n")
         return 2
     connection = os.environ.get("AzureWebJobsStorage", "UseDevelopmentStorage=true")  # noqa: SIM112 -- Azure's own spelling
-    with EventGrid(connection=connection, url=options.url, subscriptions=told, delay=options.delay):
-        for each in told:
-            sys.stdout.write(f"telling {each.function} at {options.url} of new blobs in {each.pattern.container}\n")
+    with EventGrid(connection=connection, url=options.url, subscriptions=subscribed, delay=options.delay):
+        for each in subscribed:
+            sys.stdout.write(f"notifying {each.function} at {options.url} of new blobs in {each.pattern.container}\n")
         sys.stdout.flush()
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
     return 0

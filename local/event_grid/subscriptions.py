@@ -1,4 +1,4 @@
-"""Which functions are told of which blobs: the blob triggers of an app."""
+"""Which functions are notified of which blobs: the blob triggers of an app."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from local.host.settings import expand, read_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """Blobs of a trigger's path, and the function that is told of them."""
+    """Blobs of a trigger's path, and the function that is notified of them."""
 
     function: str
     pattern: Pattern

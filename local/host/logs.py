@@ -41,7 +41,7 @@ def set_up(*, level: str, verbose: bool) -> None:
     """Send everything from `level` of host.json (DEBUG with `verbose`) to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine(verbose=verbose))
-    if not verbose:  # the runtime tells a failure with its traceback, the host in one line
+    if not verbose:  # the runtime reports a failure with its traceback, the host in one line
         handler.addFilter(lambda record: record.name != "azure.functions" or record.levelno < logging.ERROR)
     logging.basicConfig(
         level=logging.DEBUG if verbose else LEVELS.get(level, logging.INFO), handlers=[handler], force=True
@@ -52,7 +52,7 @@ def set_up(*, level: str, verbose: bool) -> None:
 
 
 def mark_records(function: Callable[[], str]) -> None:
-    """Have every record say which function wrote it, as `function` tells at that moment."""
+    """Have every record say which function wrote it, as `function` says at that moment."""
 
     def mark(record: logging.LogRecord) -> bool:
         record.function = function()

@@ -27,7 +27,7 @@ def put_on_path() -> None:
 
 
 def _make(folder: Path) -> None:
-    # The package asks for Python 3.13, where Azure uses it, and runs on 3.11 as well: uv is told the later version,
+    # The package asks for Python 3.13, where Azure uses it, and runs on 3.11 as well: uv gets the later version,
     # which only a pure-Python package allows.
     command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--python-version", "3.13"]
     command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--compile-bytecode"]

@@ -21,7 +21,7 @@ _LAST_ERROR = re.compile(r"^(?:: |Caused by: )?(?:\w+\.)*(\w*(?:Error|Exception|
 
 
 def without_noise(output: str) -> str:
-    """What a job printed, without the lines in which Ivy tells of its downloads."""
+    """What a job printed, without the lines in which Ivy reports its downloads."""
     return _IVY_NOISE.sub("", output)
 
 

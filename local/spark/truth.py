@@ -1,7 +1,7 @@
 """Holding lineage to what a job's author wrote down: the processes, their inputs, and every column edge.
 
 A truth file names data sets by the end of their location, and is written from the job's meaning, never from its
-events: `processes` is what the job does, as far as any listener tells it. Every gap is named, with its reason; one
+events: `processes` is what the job does, as far as any listener reports it. Every gap is named, with its reason; one
 with `only` holds for the captures that match one of its patterns (`spark35-ol1.12`, `spark4*`), one without for all:
 
 - `not_told`: what is true, but no event says it. Without `only` it is not among `processes`. With `only` it is, and
@@ -11,7 +11,7 @@ with `only` holds for the captures that match one of its patterns (`spark35-ol1.
   of a true one), the `inputs` or `operations` of an `output`, or a whole process, as in `processes`;
 - `not_run`: where the scenario is not captured at all.
 
-What a version of the listener leaves out of every job is told once, by a `Listener`.
+What a version of the listener leaves out of every job is reported once, by a `Listener`.
 """
 
 import json
@@ -47,7 +47,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerVersion:
-    """How much a version of the listener tells: whether it has INDIRECT edges at all, and masks."""
+    """How much a version of the listener reports: whether it has INDIRECT edges at all, and masks."""
 
     indirect: bool
     masks: bool
@@ -61,10 +61,10 @@ class ListenerVersion:
         for pattern, facts in json.loads(path.read_text()).items():
             if fnmatchcase(capture, pattern):
                 return cls(indirect=facts["indirect"] != "none", masks=facts["masks"])
-        raise TruthError(f"{path} does not say what is told in {capture}: add a pattern for it")
+        raise TruthError(f"{path} does not say what is reported in {capture}: add a pattern for it")
 
-    def tells(self, edges: frozenset[Edge]) -> frozenset[Edge]:
-        """These edges as this version tells them."""
+    def reports(self, edges: frozenset[Edge]) -> frozenset[Edge]:
+        """These edges as this version reports them."""
         return frozenset(
             (source, sink, kind, masked and self.masks)
             for source, sink, kind, masked in edges
@@ -80,15 +80,15 @@ class Truth:
 
     @classmethod
     def read(cls, *paths: Path, capture: str) -> "Truth":
-        """From truth files, together, as a capture such as `spark35-ol1.53` tells them.
+        """From truth files, together, as a capture such as `spark35-ol1.53` reports them.
 
         Raises TruthError when an entry takes away or replaces what the file does not say.
         """
-        return cls(processes=tuple(process for path in paths for process in _told(path, capture)))
+        return cls(processes=tuple(process for path in paths for process in _reported(path, capture)))
 
     @classmethod
     def whole(cls, path: Path) -> "Truth":
-        """All that is true by a truth file, also what no capture tells. Raises TruthError."""
+        """All that is true by a truth file, also what no capture reports. Raises TruthError."""
         found: dict[str, Any] = json.loads(path.read_text())
         processes = {each["output"]: _expected(each) for each in found["processes"]}
         for gap in found["not_told"]:
@@ -96,9 +96,9 @@ class Truth:
                 _add(processes, gap)
         return cls(processes=tuple(processes.values()))
 
-    def as_told_by(self, listener: ListenerVersion) -> "Truth":
-        """What is left of the truth when this version of the listener tells it."""
-        return Truth(processes=tuple(replace(each, edges=listener.tells(each.edges)) for each in self.processes))
+    def as_reported_by(self, listener: ListenerVersion) -> "Truth":
+        """What is left of the truth when this version of the listener reports it."""
+        return Truth(processes=tuple(replace(each, edges=listener.reports(each.edges)) for each in self.processes))
 
     def differences(self, processes: Iterable[Process]) -> list[str]:
         """In what these processes differ from the truth, one sentence each; empty when they are the same."""
@@ -112,13 +112,13 @@ class Truth:
             if output not in expected:
                 found.append(f"{output}: a process that should not be")
                 continue
-            found += _compare(expected[output], _as_told(process, known))
+            found += _compare(expected[output], _as_reported(process, known))
         found += [f"{output}: the process is missing" for output in expected if output not in seen]
         return found
 
-    def as_told(self, process: Process) -> Expected:
+    def as_reported(self, process: Process) -> Expected:
         """A process in the words of the truth."""
-        return _as_told(process, self.called(process))
+        return _as_reported(process, self.called(process))
 
     def called(self, process: Process) -> dict[str, str]:
         """What the truth calls the inputs and the output of a process, by their qualified names."""
@@ -137,19 +137,19 @@ def not_run(path: Path, capture: str) -> str | None:
     return next((entry["reason"] for entry in entries if holds(entry, capture)), None)
 
 
-def _told(path: Path, capture: str) -> tuple[Expected, ...]:
+def _reported(path: Path, capture: str) -> tuple[Expected, ...]:
     whole: dict[str, Any] = json.loads(path.read_text())
-    told = {process["output"]: _expected(process) for process in whole["processes"]}
+    reported = {process["output"]: _expected(process) for process in whole["processes"]}
     try:
         for gap in whole["not_told"]:
             if "only" in gap and holds(gap, capture):
-                _take_away(told, gap)
+                _take_away(reported, gap)
         for gap in whole["told_wrongly"]:
             if holds(gap, capture):
-                _put_in(told, gap)
+                _put_in(reported, gap)
     except TruthError as error:
         raise TruthError(f"{path}, for {capture}: {error}") from error
-    return tuple(told.values())
+    return tuple(reported.values())
 
 
 def _add(processes: dict[str, Expected], gap: Mapping[str, Any]) -> None:
@@ -164,10 +164,10 @@ def _add(processes: dict[str, Expected], gap: Mapping[str, Any]) -> None:
         processes[output] = replace(before, inputs=before.inputs | inputs, edges=before.edges | edges)
 
 
-def _take_away(told: dict[str, Expected], gap: Mapping[str, Any]) -> None:
-    """What a gap with `only` says is not told; TruthError when that is not true in the first place."""
+def _take_away(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
+    """What a gap with `only` says is not reported; TruthError when that is not true in the first place."""
     output = _output(gap)
-    before = told.get(output)
+    before = reported.get(output)
     if before is None:
         raise TruthError(f"not_told takes something from {output}, which is no process: correct or delete the entry")
     inputs, edges = before.inputs, before.edges
@@ -181,29 +181,29 @@ def _take_away(told: dict[str, Expected], gap: Mapping[str, Any]) -> None:
     if (inputs, edges) == (before.inputs, before.edges):
         raise TruthError(f"not_told takes nothing from {output}: correct or delete the entry {dict(gap)}")
     if inputs:
-        told[output] = replace(before, inputs=inputs, edges=edges)
+        reported[output] = replace(before, inputs=inputs, edges=edges)
     else:
-        del told[output]
+        del reported[output]
 
 
-def _put_in(told: dict[str, Expected], gap: Mapping[str, Any]) -> None:
-    """What is told wrongly; TruthError when it stands in the place of what is not there."""
+def _put_in(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
+    """What is reported wrongly; TruthError when it stands in the place of what is not there."""
     output = _output(gap)
     if gap.keys() >= _WHOLE_PROCESS:
-        told[output] = _expected(gap)
+        reported[output] = _expected(gap)
         return
-    before = told.get(output)
+    before = reported.get(output)
     if before is None:
         raise TruthError(f"told_wrongly changes {output}, which is no process: give the whole process, or delete it")
     if "edge" in gap:
         gone = frozenset({_edge(gap["instead_of"])} if "instead_of" in gap else ())
         if not gone <= before.edges:
             raise TruthError(f"told_wrongly replaces an edge of {output} that is not there: {gap['instead_of']}")
-        told[output] = replace(before, edges=before.edges - gone | {_edge(gap["edge"])})
+        reported[output] = replace(before, edges=before.edges - gone | {_edge(gap["edge"])})
     elif "operations" in gap:
-        told[output] = replace(before, operations=frozenset(gap["operations"]))
+        reported[output] = replace(before, operations=frozenset(gap["operations"]))
     else:
-        told[output] = replace(before, inputs=before.inputs | frozenset(gap["inputs"]))
+        reported[output] = replace(before, inputs=before.inputs | frozenset(gap["inputs"]))
 
 
 def _output(gap: Mapping[str, Any]) -> str:
@@ -211,7 +211,7 @@ def _output(gap: Mapping[str, Any]) -> str:
     return name
 
 
-def _as_told(process: Process, known: Mapping[str, str]) -> Expected:
+def _as_reported(process: Process, known: Mapping[str, str]) -> Expected:
     def mine(edge: ColumnEdge) -> Edge:
         source, sink = known[edge.input.qualified_name], known[edge.output.qualified_name]
         return ((source, edge.input.column), (sink, edge.output.column or None), str(edge.kind), edge.masked)
@@ -224,11 +224,11 @@ def _as_told(process: Process, known: Mapping[str, str]) -> Expected:
     )
 
 
-def _compare(expected: Expected, told: Expected) -> list[str]:
+def _compare(expected: Expected, reported: Expected) -> list[str]:
     kinds: list[tuple[str, frozenset[Any], frozenset[Any]]] = [
-        ("input", expected.inputs, told.inputs),
-        ("operation", expected.operations, told.operations),
-        ("edge", expected.edges, told.edges),
+        ("input", expected.inputs, reported.inputs),
+        ("operation", expected.operations, reported.operations),
+        ("edge", expected.edges, reported.edges),
     ]
     return [
         f"{expected.output}: {kind} {word}: {each}"

@@ -26,7 +26,7 @@ class TelemetryChannel:
 
     def send(self, message: Message) -> Answer:
         """As the port says."""
-        self.telemetry.tell(
+        self.telemetry.report(
             ANNOUNCEMENT,
             state=str(message.severity),
             topic=str(message.topic),

@@ -7,8 +7,8 @@ from msgspec import structs
 
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
-from shared.model import NOTHING_DECLARED, AssetSchema
-from shared.publishing.placeholders.columns import merged_columns, merged_declaration
+from shared.model import NOTHING_DECLARED
+from shared.publishing.placeholders.columns import merged_schema
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import recorded_processes
 from shared.query.overdue_jobs import overdue_jobs
@@ -54,12 +54,7 @@ def with_merged_schemas(known: Sequence[KnownProcess]) -> Iterator[KnownProcess]
         if each.current:
             for key in {asset.key for asset in (*each.process.inputs, *each.process.outputs)}:
                 users[key].append(each.process)
-    merged = {
-        key: AssetSchema(
-            qualified_name=key[1], columns=merged_columns(key, using), declared=merged_declaration(key, using)
-        )
-        for key, using in users.items()
-    }
+    merged = {key: merged_schema(key, using) for key, using in users.items()}
     for each in known:
         if not each.current:
             yield each

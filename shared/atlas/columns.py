@@ -1,5 +1,5 @@
 """The columns of an asset as the catalog wants them: for each type of data set the type of its columns, what they must
-tell, how they are called, and what holds them.
+say, how they are called, and what holds them.
 
 Tables of databases hold columns of a type of their own; all else (files, topics, plain data sets) has a
 `tabular_schema` that holds plain ones: as Microsoft's documentation of the built-in types and public dumps of scanned

@@ -80,10 +80,10 @@ class ProcessEntity:
         """A digest of all that is written but the facts: equal lineage has equal fingerprints, whatever run it came
         from. A process without an origin has the one that it had before there were origins.
         """
-        told = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
         if not self.origin:
-            del told["origin"]
-        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+            del values["origin"]
+        return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
 
     @property
     def shown(self) -> dict[str, str]:

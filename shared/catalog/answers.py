@@ -30,13 +30,13 @@ def process_of(entity: Mapping[str, Any]) -> ProcessEntity:
 
 def _origin(entity: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """A user's properties; where a catalog keeps none, the managed attributes."""
-    told = entity.get("customAttributes") or (entity.get("businessAttributes") or {}).get(MANAGED) or {}
-    return tuple((word, str(told[word])) for word in ORIGIN_WORDS if told.get(word))
+    properties = entity.get("customAttributes") or (entity.get("businessAttributes") or {}).get(MANAGED) or {}
+    return tuple((word, str(properties[word])) for word in ORIGIN_WORDS if properties.get(word))
 
 
 def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
     """One side of a process, without what was taken away from it: there may be several relationships to one data set,
-    of which some are only marked as deleted, and the references do not tell which.
+    of which some are only marked as deleted, and the references do not show which.
     """
     related = (entity.get("relationshipAttributes") or {}).get(side) or ()
     active = {each["guid"] for each in related if each.get("relationshipStatus", ACTIVE) == ACTIVE}

@@ -76,12 +76,12 @@ class AtlasCatalog:
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """As the port says."""
         key = asset.key
-        told = bare or bool(asset.columns)
+        has_columns = bare or bool(asset.columns)
         self._client.forget_tries()
-        held = self._names.held([key], related=told).get(key)
+        held = self._names.held([key], related=has_columns).get(key)
         if not held or not is_placed(held):
             return False
-        change = schema_change(asset, self._columns_of(asset, held)) if told else NO_CHANGE
+        change = schema_change(asset, self._columns_of(asset, held)) if has_columns else NO_CHANGE
         if not change and description_of(held) == dict(asset.attributes)["description"]:
             return False
         asset = _with_owner(asset, held)
@@ -216,7 +216,7 @@ class AtlasCatalog:
 
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
         """As the port says. Names that are not there are left out of the catalog's answer; relationships are asked for,
-        since they alone tell which inputs and outputs are only marked as removed.
+        since they alone show which inputs and outputs are only marked as removed.
         """
         entities = self._names.held(((PROCESS_TYPE, name) for name in qualified_names), related=True)
         return {key[1]: HeldProcess(guid=str(each["guid"]), entity=process_of(each)) for key, each in entities.items()}
@@ -257,7 +257,7 @@ class AtlasCatalog:
         return self._searching.search_all(texts)
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
-        """As the port says. Processes are read in one more call, for their column mappings, and since they alone tell
+        """As the port says. Processes are read in one more call, for their column mappings, and since they alone show
         which edges are only marked as deleted.
         """
         answer = self._client.get_entity_lineage(guid, depth=depth, direction=direction)
@@ -312,7 +312,7 @@ def _with_owner(asset: AssetEntity, held: Mapping[str, Any]) -> AssetEntity:
 
 def _origin(process: ProcessEntity, *, managed: bool) -> dict[str, dict[str, Any]]:
     """Where a process's job is at home, as a user's properties, and as managed attributes where there is a group."""
-    told = dict(process.origin)
-    if not told:
+    origin = dict(process.origin)
+    if not origin:
         return {}
-    return {"customAttributes": told, **({"businessAttributes": {MANAGED: told}} if managed else {})}
+    return {"customAttributes": origin, **({"businessAttributes": {MANAGED: origin}} if managed else {})}

@@ -34,7 +34,7 @@ class ByName:
     def _page(self, type_name: str, names: Sequence[str], *, related: bool) -> Sequence[dict[str, Any]]:
         """The entities of one call. A server that answers 404 where some are missing is asked for fewer."""
         try:
-            answer = self._client._get_http(  # noqa: SLF001 - the library would repeat what cannot be told apart
+            answer = self._client._get_http(  # noqa: SLF001 - the library would repeat what cannot be distinguished
                 f"{self._client.endpoint_url}/entity/bulk/uniqueAttribute/type/{type_name}",
                 params={
                     **{f"attr_{number}:qualifiedName": name for number, name in enumerate(names)},

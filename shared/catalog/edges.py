@@ -1,4 +1,4 @@
-"""The edges of a process as Atlas' answers tell them: those that are there, and those that are only marked as deleted.
+"""The edges of a process in Atlas' answers: those that are there, and those that are only marked as deleted.
 
 With soft deletes (Atlas' default) an edge that was taken away stays, in the attributes and in lineage; its
 `relationshipStatus` alone says so, and only the process itself has that.

@@ -98,8 +98,8 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
         try:
             token = self._credential.get_token(self._scope).token
         except AzureError as error:
-            told = f"No token for the catalog ({type(error).__name__}): sign in (`az login`), or give an identity"
-            raise CatalogUnavailable(told, after=60, over=True, blames=False) from None
+            reason = f"No token for the catalog ({type(error).__name__}): sign in (`az login`), or give an identity"
+            raise CatalogUnavailable(reason, after=60, over=True, blames=False) from None
         return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
 
@@ -228,8 +228,8 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
     def _take_turn(self) -> None:
         wait = self._rate_limiter.take(self._retry_policy.max_pause)
         if wait:
-            told = f"The catalog may not be called for another {wait:.0f} s"
-            raise CatalogUnavailable(told, after=wait, over=True, blames=False)
+            reason = f"The catalog may not be called for another {wait:.0f} s"
+            raise CatalogUnavailable(reason, after=wait, over=True, blames=False)
 
     def _once(self, method: str, url: str, params: Any, json: Any, headers: Mapping[str, str]) -> AtlasResponse:
         try:
@@ -244,8 +244,8 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             )
         except requests.RequestException as error:
             unsent = _was_never_sent(error)
-            told = f"The catalog did not answer: {type(error).__name__}"
-            raise CatalogUnavailable(told, after=0, over=unsent, blames=not unsent) from None
+            reason = f"The catalog did not answer: {type(error).__name__}"
+            raise CatalogUnavailable(reason, after=0, over=unsent, blames=not unsent) from None
         if answer.status_code in _COME_BACK_LATER:
             after = retry_after(answer.headers.get("Retry-After", ""))
             self._rate_limiter.hold(after)

@@ -76,7 +76,7 @@ _decode_body = msgspec.json.Decoder(_Body).decode
 
 
 def job_in(raw: bytes) -> str:
-    """The name of the job in an event's bytes, as the receiver notes it; empty where they do not tell it."""
+    """The name of the job in an event's bytes, as the receiver notes it; empty where they have none."""
     try:
         return text_without_secrets(_decode_body(raw).job.name[:LONGEST_JOB_NAME])
     except (msgspec.DecodeError, RecursionError):

@@ -21,7 +21,7 @@ from shared.storage.port import BlobFact, Row, Storage, Value
 from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, reason_of_ignored, stored_from_blob
 
 ARCHIVED = "archived|"
-"""How the keys of those rows in `runs` begin that tell what of a run lies in the archive."""
+"""How the keys of the rows in `runs` begin that say what the archive has of a run."""
 
 CLOSED = "closed"
 """Why an event is skipped that arrived after its run was closed."""
@@ -75,7 +75,7 @@ class Archived:
 
     @property
     def events(self) -> tuple[StoredEvent, ...]:
-        """What these names tell, of events that were not ignored."""
+        """The stored events that these names say, but ignored ones."""
         return () if self.ignored else tuple(stored_from_blob(blob) for blob in self.blobs)
 
     @property

@@ -189,4 +189,4 @@ def report_dead_letter(telemetry: Telemetry, blob: str, error: Exception) -> Non
     runs = []
     with suppress(Quarantined):  # a foreign name has no run
         runs.append(stored_from_blob(blob).run_id)
-    telemetry.tell(LETTER, *runs, state="dead", blob=blob, reason=f"{type(error).__name__}: {error}")
+    telemetry.report(LETTER, *runs, state="dead", blob=blob, reason=f"{type(error).__name__}: {error}")

@@ -36,18 +36,18 @@ class Gathered:
         """The digests of the events."""
         return frozenset(place.digest for place in self.places)
 
-    def is_settled_with(self, heard: RunContext) -> bool:
+    def is_settled_with(self, context: RunContext) -> bool:
         """Whether nothing is new: another worker has processed it with the same context."""
         return (
             self.state.settled
             and self.state.merged == self.merged
-            and self.state.context_digest == context_digest(heard)
+            and self.state.context_digest == context_digest(context)
         )
 
 
-def context_digest(heard: RunContext) -> str:
+def context_digest(context: RunContext) -> str:
     """The digest of a run's context."""
-    return digest_of(msgspec.json.encode((heard.facts, heard.batches)))
+    return digest_of(msgspec.json.encode((context.facts, context.batches)))
 
 
 def gather(storage: Storage, run_id: str, known: Known, telemetry: Telemetry) -> Gathered:

@@ -97,7 +97,7 @@ def hour_of(folder: str) -> datetime:
 
 
 def stored_runs(storage: Storage, wanted: RunFilter, *, after: str = "") -> Iterator[StoredRun]:
-    """The runs that are wanted as far as the names of blobs tell (not the job), from behind the folder `after`.
+    """The runs that are wanted as far as the names of blobs say (not the job), from behind the folder `after`.
 
     A run comes once for each hour in which it has events. What has a foreign name is passed over.
     """
@@ -148,7 +148,7 @@ def packed_event(storage: Storage, event: StoredEvent) -> bytes | None:
 
 def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
     """The names that archived events had in `events`, as far as they start so, by name: the files of an hour are read
-    for it, one at a time; for a folder of a run its rows tell.
+    for it, one at a time; for a folder of a run its rows say it.
     """
     hour, run = prefix[: len("2026/11/21/13/")], prefix[len("2026/11/21/13/") :].rstrip("/")
     if run:
@@ -162,7 +162,7 @@ def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
 
 
 def _prefixes(storage: Storage, wanted: RunFilter, since: datetime | None) -> Iterable[str]:
-    """Where to look: in the folders that its rows tell for one run, if there are any."""
+    """Where to look: for one run in the folders that its rows name, if there are any."""
     places = noted(storage, wanted.run_id).events if wanted.run_id else ()
     return sorted({_folder(place) for place in places}) or prefixes(since, wanted.before)
 
@@ -181,7 +181,7 @@ def _events(names: Iterable[str]) -> Iterator[StoredEvent]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """What the rows of a run tell: the events that were noted, and the names of its jobs."""
+    """What the rows of a run say: the events that were noted, and the names of its jobs."""
 
     events: tuple[StoredEvent, ...]
     jobs: frozenset[str]

@@ -28,10 +28,10 @@ class Explanation:
 
 
 def explain(
-    document: LineageDocument, rules: Rules, propagations: Mapping[str, Propagation], column: int, *, today: date
+    rules: Rules, propagations: Mapping[str, Propagation], column: int, *, today: date
 ) -> tuple[Explanation, ...]:
     """Each classification of the rules at one column, by name."""
-    return tuple(_explained(document, rules, each, column, today) for _, each in sorted(propagations.items()))
+    return tuple(_explained(rules, each, column, today) for _, each in sorted(propagations.items()))
 
 
 def terms_of(document: LineageDocument, rules: Rules, column: int) -> tuple[Term, ...]:
@@ -48,8 +48,8 @@ def terms_of(document: LineageDocument, rules: Rules, column: int) -> tuple[Term
     )
 
 
-def _explained(document: LineageDocument, rules: Rules, found: Propagation, column: int, today: date) -> Explanation:
-    state, name = found.state(column), found.classification
+def _explained(rules: Rules, found: Propagation, column: int, today: date) -> Explanation:
+    document, state, name = found.document, found.state(column), found.classification
     if state is not State.CLEAN:
         way = found.way(column)
         start = way[0].input if way else column
@@ -64,7 +64,7 @@ def _explained(document: LineageDocument, rules: Rules, found: Propagation, colu
         ),
         None,
     )
-    way = _masked_way(document, found, column)
+    way = _masked_way(found, column)
     stops = stopping(document, rules.masks, today)
     return Explanation(
         classification=name,
@@ -76,9 +76,9 @@ def _explained(document: LineageDocument, rules: Rules, found: Propagation, colu
     )
 
 
-def _masked_way(document: LineageDocument, found: Propagation, column: int) -> tuple[Edge, ...]:
+def _masked_way(found: Propagation, column: int) -> tuple[Edge, ...]:
     """The shortest way of values from an origin, masked or not; empty where there is none."""
-    graph = LineageGraph(document)
+    document, graph = found.document, LineageGraph(found.document)
     entered = dict.fromkeys(found.origins, NOT_SET)
     numbers = {edge: number for number, edge in enumerate(document.edges)}
     waiting = deque(entered)

@@ -54,28 +54,6 @@ class Receipt:
     omitted: tuple[str, ...] = ()
 
 
-def receive(
-    storage: Storage,
-    body: bytes,
-    *,
-    encoding: str = "",
-    most_bytes: int,
-    selection: EventFilter = DEFAULT_SELECTION,
-    redact: Redact | None = None,
-    telemetry: Telemetry = SILENT,
-) -> Receipt:
-    """Store one event as it was sent. Idempotent: the same bytes always get the same name.
-
-    `encoding` is the request's Content-Encoding; `most_bytes` bounds the body before and after unpacking; `selection`
-    decides which events are kept; `redact` changes the stored bytes. Raises Refused where the sender must mend the
-    request, and StorageUnavailable where it should send it again.
-    """
-    with receiving(telemetry, EVENT, len(body)) as act:
-        with turn_for(body, encoding):
-            prepared = _prepared(_unpacked(body, encoding, most_bytes), selection, act, redact=redact)
-        return _keep(storage, prepared)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
     """An event of a batch that was not kept: its place in the array, why, and whether sending it again may help."""
@@ -124,57 +102,6 @@ def _batch_decoder() -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(msgspec.defstruct("Batch", places, array_like=True))
 
 
-def receive_batch(
-    storage: Storage,
-    body: bytes,
-    *,
-    encoding: str = "",
-    most_bytes: int,
-    selection: EventFilter = DEFAULT_SELECTION,
-    redact: Redact | None = None,
-    telemetry: Telemetry = SILENT,
-) -> BatchReceipt:
-    """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
-
-    A bad event does not affect the others. Where storage does not answer, the rest fails as retriable. Raises Refused
-    for a body that is no array, or has more than `MAX_BATCH_EVENTS`.
-    """
-    with receiving(telemetry, BATCH, len(body)) as act:
-        with turn_for(body, encoding):
-            events = _events_of(_unpacked(body, encoding, most_bytes))
-        failed = _keep_all(storage, events, selection, telemetry, redact=redact)
-        act.note(failed=len(failed))
-        return BatchReceipt(received=len(events), failed=tuple(failed))
-
-
-def _keep_all(
-    storage: Storage, events: list[bytes], selection: EventFilter, telemetry: Telemetry, *, redact: Redact | None
-) -> list[Failed]:
-    failed: list[Failed] = []
-    for index, event in enumerate(events):
-        try:
-            with receiving(telemetry, EVENT, len(event)) as act:
-                with turn_for(event):
-                    prepared = _prepared(event, selection, act, redact=redact)
-                _keep(storage, prepared)
-        except Refused as refusal:
-            failed.append(Failed(index=index, reason=str(refusal), retriable=False))
-        except StorageUnavailable as error:
-            failed += [Failed(index=each, reason=str(error), retriable=True) for each in range(index, len(events))]
-            break
-    return failed
-
-
-def _events_of(raw: bytes) -> list[bytes]:
-    try:
-        found = msgspec.structs.astuple(_batch_decoder().decode(raw))
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Unreadable(f"A batch is a JSON array of events: {error}") from error
-    if found[-1] is not msgspec.UNSET:
-        raise TooLarge(f"A batch may have {MAX_BATCH_EVENTS:,} events; this one has more")
-    return [bytes(each) for each in found if each is not msgspec.UNSET]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prepared:
     """An event as it will be stored, and the receipt. The received bytes are no longer needed."""
@@ -185,23 +112,84 @@ class _Prepared:
     size: int
 
 
-def _prepared(raw: bytes, selection: EventFilter, act: Act, *, redact: Redact | None) -> _Prepared:
-    event = decode(raw)
-    decision = select(event, selection)
-    act.concern(event.run_id)
-    act.note(type=event.type, job=event.body.job.name[:LONGEST_JOB_NAME] if event.body else "")
-    if isinstance(decision, Ignore):
-        act.note(state="ignored", reason=decision.reason)
-    stored_bytes = redact(event) if redact else raw
-    receipt = Receipt(
-        run_id=event.run_id,
-        event_type=event.type,
-        digest=digest_of(stored_bytes),
-        ignored=decision.reason if isinstance(decision, Ignore) else None,
-        omitted=event.omitted,
-    )
-    packed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
-    return _Prepared(receipt=receipt, event=event, packed=packed, size=len(raw))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receiver:
+    """Stores events as they were sent. `max_body_bytes` bounds a body before and after unpacking; `selection` decides
+    which events are kept; `redact` changes the stored bytes.
+    """
+
+    storage: Storage
+    max_body_bytes: int
+    selection: EventFilter = DEFAULT_SELECTION
+    redact: Redact | None = None
+    telemetry: Telemetry = SILENT
+
+    def receive(self, body: bytes, *, encoding: str = "") -> Receipt:
+        """Store one event. Idempotent: the same bytes always get the same name. `encoding`: the request's
+        Content-Encoding.
+
+        Raises Refused where the sender must mend the request, and StorageUnavailable where it should send it again.
+        """
+        with receiving(self.telemetry, EVENT, len(body)) as act:
+            with turn_for(body, encoding):
+                prepared = self._prepared(_unpacked(body, encoding, self.max_body_bytes), act)
+            return _keep(self.storage, prepared)
+
+    def receive_batch(self, body: bytes, *, encoding: str = "") -> BatchReceipt:
+        """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
+
+        A bad event does not affect the others. Where storage does not answer, the rest fails as retriable. Raises
+        Refused for a body that is no array, or has more than `MAX_BATCH_EVENTS`.
+        """
+        with receiving(self.telemetry, BATCH, len(body)) as act:
+            with turn_for(body, encoding):
+                events = _events_of(_unpacked(body, encoding, self.max_body_bytes))
+            failed = self._keep_all(events)
+            act.note(failed=len(failed))
+            return BatchReceipt(received=len(events), failed=tuple(failed))
+
+    def _keep_all(self, events: list[bytes]) -> list[Failed]:
+        failed: list[Failed] = []
+        for index, event in enumerate(events):
+            try:
+                with receiving(self.telemetry, EVENT, len(event)) as act:
+                    with turn_for(event):
+                        prepared = self._prepared(event, act)
+                    _keep(self.storage, prepared)
+            except Refused as refusal:
+                failed.append(Failed(index=index, reason=str(refusal), retriable=False))
+            except StorageUnavailable as error:
+                failed += [Failed(index=each, reason=str(error), retriable=True) for each in range(index, len(events))]
+                break
+        return failed
+
+    def _prepared(self, raw: bytes, act: Act) -> _Prepared:
+        event = decode(raw)
+        decision = select(event, self.selection)
+        act.concern(event.run_id)
+        act.note(type=event.type, job=event.body.job.name[:LONGEST_JOB_NAME] if event.body else "")
+        if isinstance(decision, Ignore):
+            act.note(state="ignored", reason=decision.reason)
+        stored_bytes = self.redact(event) if self.redact else raw
+        receipt = Receipt(
+            run_id=event.run_id,
+            event_type=event.type,
+            digest=digest_of(stored_bytes),
+            ignored=decision.reason if isinstance(decision, Ignore) else None,
+            omitted=event.omitted,
+        )
+        packed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
+        return _Prepared(receipt=receipt, event=event, packed=packed, size=len(raw))
+
+
+def _events_of(raw: bytes) -> list[bytes]:
+    try:
+        found = msgspec.structs.astuple(_batch_decoder().decode(raw))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Unreadable(f"A batch is a JSON array of events: {error}") from error
+    if found[-1] is not msgspec.UNSET:
+        raise TooLarge(f"A batch may have {MAX_BATCH_EVENTS:,} events; this one has more")
+    return [bytes(each) for each in found if each is not msgspec.UNSET]
 
 
 def _keep(storage: Storage, prepared: _Prepared) -> Receipt:

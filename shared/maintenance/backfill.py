@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from shared.catalog.port import Catalog
 from shared.errors import CatalogUnavailable
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.publishing.publisher_lease import batches
@@ -57,10 +58,10 @@ def to_fill(storage: Storage, options: PublishOptions) -> ToFill:
     return ToFill(waiting=held_back + _waiting(storage, options), written=sum(1 for _ in _written(storage, "")))
 
 
-def missing(storage: Storage, catalog: Catalog, options: PublishOptions) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
+def missing(context: PublishContext) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
     """For each batch: how many were looked up, and the entries that the ledger has as written and the catalog lacks."""
-    for batch in batches(_written(storage, ""), options.batch):
-        yield len(batch), _missing(catalog, batch)
+    for batch in batches(_written(context.storage, ""), context.publishing.batch):
+        yield len(batch), _missing(context.catalog, batch)
 
 
 def last_fill(storage: Storage) -> str | None:
@@ -69,20 +70,19 @@ def last_fill(storage: Storage) -> str | None:
 
 
 def fill(
-    storage: Storage,
-    catalog: Catalog,
-    options: PublishOptions,
+    context: PublishContext,
     *,
     after: str = "",
-    tell: Callable[[Filled], None] = lambda _: None,
+    progress: Callable[[Filled], None] = lambda _: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> Filled:
-    """Write what the catalog lacks, and report progress to `tell`. Ends once `options.stopped`.
+    """Write what the catalog lacks, and report to `progress`. Ends once `stopped` of the options.
 
     Waits while the catalog throttles. Raises CatalogUnavailable when that lasts too long, CatalogRefused,
     WriteConflict and StorageUnavailable: what was written is on record, and `last_fill` is where to continue.
     """
-    work = _Work(storage=storage, catalog=catalog, options=options, tell=tell, wait=wait)
+    storage, options = context.storage, context.publishing
+    work = _Work(context=context, progress=progress, wait=wait)
     _CHECKPOINT.save(storage, after)
     if not after:
         leave_shadow_mode(storage, options)
@@ -108,20 +108,23 @@ def fill(
 class _Work:
     """One backfill and its progress."""
 
-    storage: Storage
-    catalog: Catalog
-    options: PublishOptions
-    tell: Callable[[Filled], None]
+    context: PublishContext
+    progress: Callable[[Filled], None]
     wait: Callable[[float], None]
     so_far: Filled = field(default_factory=Filled)
+
+    @property
+    def options(self) -> PublishOptions:
+        """How to publish."""
+        return self.context.publishing
 
     def publish(self) -> None:
         """Publish all that is due, session by session; waits for another publisher and for the catalog."""
         failure_streak, before = 0, -1
-        while (waiting := _waiting(self.storage, self.options)) and not self.options.stopped():
+        while (waiting := _waiting(self.context.storage, self.options)) and not self.options.stopped():
             total = self.so_far.done
             options = replace(self.options, note=lambda now: self._note(total, now))  # noqa: B023 - called within this turn of the loop only
-            done = Publisher(storage=self.storage, catalog=self.catalog, options=options).publish()
+            done = Publisher(context=replace(self.context, publishing=options)).publish()
             self._note(total, done)
             if done.error:
                 failure_streak = 0 if done.progress else failure_streak + 1
@@ -137,7 +140,7 @@ class _Work:
         failure_streak = 0
         while True:
             try:
-                gone = _missing(self.catalog, batch)
+                gone = _missing(self.context.catalog, batch)
             except CatalogUnavailable as error:
                 failure_streak += 1
                 if failure_streak >= _MAX_FAILURES or self.options.stopped():
@@ -157,12 +160,12 @@ class _Work:
         self._say("")
 
     def _say(self, waited: str) -> None:
-        self.tell(replace(self.so_far, waited=waited))
+        self.progress(replace(self.so_far, waited=waited))
 
     def _rest(self, why: str) -> None:
         """Wait until the catalog may be called again."""
         self._say(why)
-        _, until, _ = queue_entries(self.storage)
+        _, until, _ = queue_entries(self.context.storage)
         while until and not self.options.stopped() and (left := (until - self.options.now()).total_seconds()) > 0:
             self.wait(min(left, _OTHERS))
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity, process_entity
-from shared.catalog.port import AssetKey, Catalog
+from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
 from shared.publishing.placeholders.creation import place, resolve_plans
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
 from shared.publishing.planning.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.publishing.publisher_lease import batches, turn
@@ -28,9 +28,7 @@ from shared.translation.path_filter import filter_paths
 
 
 def backfill(
-    storage: Storage,
-    catalog: Catalog,
-    options: PublishOptions,
+    context: PublishContext,
     processes: Iterable[Process],
     *,
     note_done: Callable[[Published], None] = lambda _: None,
@@ -41,41 +39,39 @@ def backfill(
     Raises WriteConflict when another publisher never ends, CatalogUnavailable and StorageUnavailable: what was written
     is on record, so call it again. Refused processes are counted, and do not stop others. Shadow mode writes nothing.
     """
-    done = Published()
+    done, options = Published(), context.publishing
     if options.shadow:
         return done
     for batch in batches(processes, options.batch):
-        with turn(storage, wait=wait) as shift:
-            _fill(storage, catalog, replace(options, heartbeat=shift.may_continue), batch, done)
+        with turn(context.storage, wait=wait) as shift:
+            _fill(replace(context, publishing=replace(options, heartbeat=shift.may_continue)), batch, done)
         note_done(done)
     return done
 
 
-def _fill(
-    storage: Storage, catalog: Catalog, options: PublishOptions, batch: Sequence[Process], done: Published
-) -> None:
+def _fill(context: PublishContext, batch: Sequence[Process], done: Published) -> None:
     wanted: list[Plan] = []
-    for process in (filter_paths(each, options.paths) for each in batch):
+    for process in (filter_paths(each, context.publishing.paths) for each in batch):
         if process is None:
             continue
-        plan = _plan(storage, options, process)
-        if plan.entry.may_still_land(options.now()):
+        plan = _plan(context, process)
+        if plan.entry.may_still_land(context.publishing.now()):
             done.postponed += 1
         elif plan.unchanged:
             done.unchanged += 1
         else:
             wanted.append(plan)
     if wanted:
-        _write(storage, catalog, options, wanted, done)
+        _write(context, wanted, done)
 
 
-def _plan(storage: Storage, options: PublishOptions, process: Process) -> Plan:
+def _plan(context: PublishContext, process: Process) -> Plan:
     """A publisher's plan without an entry in the publish queue."""
-    entity = process_entity(process, with_indirect=options.with_indirect)
+    entity = process_entity(process, with_indirect=context.publishing.with_indirect)
     key = process_key(process.qualified_name)
     return Plan(
-        dirty=QueueEntry(process=key, due=options.now()),
-        entry=ledger_entry(storage, key),
+        queue_entry=QueueEntry(process=key, due=context.publishing.now()),
+        entry=ledger_entry(context.storage, key),
         entity=entity,
         process=process,
         unresolved_fingerprint=entity.fingerprint,
@@ -83,33 +79,31 @@ def _plan(storage: Storage, options: PublishOptions, process: Process) -> Plan:
     )
 
 
-def _write(
-    storage: Storage, catalog: Catalog, options: PublishOptions, wanted: Sequence[Plan], done: Published
-) -> None:
+def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> None:
     """Write in one call; where that is refused, in halves, down to the refused process."""
     error = CatalogRefused(status=200, code="", detail="given no guid")
     begun: list[_Begun] | None = None
     written: dict[str, str] = {}
-    until = options.now()
+    storage, until = context.storage, context.publishing.now()
     try:
-        found, plans = resolve_plans(storage, catalog, options, wanted)
-        options.heartbeat()
-        until = write_until(catalog, options, [plan.entity for plan in plans if plan.entity])
+        found, plans = resolve_plans(context, wanted)
+        context.publishing.heartbeat()
+        until = write_until(context, [plan.entity for plan in plans if plan.entity])
         begun = [each for plan in plans if (each := _begin(storage, plan, until))]
         done.unchanged += sum(plan.entity is None for plan in plans)  # both ends of it are one asset there
-        guids = place(storage, catalog, options, [each.plan for each in begun], found, until=until)
+        guids = place(context, [each.plan for each in begun], found, until=until)
         ready = [each.entity for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
-        written = _written(catalog, options, ready, guids, until)
+        written = _written(context, ready, guids, until)
     except CatalogRefused as refused:
         if refused.no_access:
             raise
         error = refused
     except CatalogUnavailable:
         for each in begun or ():
-            put_entry(storage, replace(each.entry, until=last_effect(options, until)))
+            put_entry(storage, replace(each.entry, until=last_effect(context, until)))
         raise
     left = [plan.process for plan in wanted if plan.process] if begun is None else []
-    lands = last_effect_of_success(catalog, options, until)
+    lands = last_effect_of_success(context, until)
     for each in begun or ():
         guid = written.get(each.entity.qualified_name)
         if guid is None and each.plan.process:
@@ -124,20 +118,16 @@ def _write(
         return
     middle = (len(left) + 1) // 2
     for half in filter(None, (left[:middle], left[middle:])):
-        _fill(storage, catalog, options, half, done)
+        _fill(context, half, done)
 
 
 def _written(
-    catalog: Catalog,
-    options: PublishOptions,
-    ready: Sequence[ProcessEntity],
-    guids: Mapping[AssetKey, str],
-    until: datetime,
+    context: PublishContext, ready: Sequence[ProcessEntity], guids: Mapping[AssetKey, str], until: datetime
 ) -> dict[str, str]:
     """As `Catalog.write_processes`, unless the call could outlast its deadline."""
-    if not is_in_time(options, until, catalog.calls_to_write(ready)):
+    if not is_in_time(context, until, context.catalog.calls_to_write(ready)):
         raise CatalogUnavailable("Creating placeholders took too long for the call that uses them", after=60, over=True)
-    return catalog.write_processes(ready, guids) if ready else {}
+    return context.catalog.write_processes(ready, guids) if ready else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shared.atlas.entities import PROCESS_TYPE
-from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.write_deadline import is_in_time, last_effect_of_success
+from shared.catalog.port import AssetKey
+from shared.publishing.planning.context import PublishContext
+from shared.publishing.planning.write_deadline import is_in_time, last_effect_of_success, remove_until
 from shared.publishing.publisher_lease import assets_on_record, batches, placeholders, remove_placeholders, turn
 from shared.records.ledger import NOTHING_BEGUN, PURGED, LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry, dequeue
@@ -45,59 +45,59 @@ def processes_to_purge(storage: Storage) -> Iterator[LedgerEntry]:
     return (entry for entry in entries if entry.state is not LedgerState.NOTHING)
 
 
-def placeholders_to_purge(storage: Storage, catalog: Catalog, options: PublishOptions) -> Iterator[AssetKey]:
-    """The placeholders that still bear our mark, used by others or not. Reads only."""
-    for found in placeholders(catalog, assets_on_record(storage), options.batch):
+def placeholders_to_purge(context: PublishContext) -> Iterator[AssetKey]:
+    """The placeholders that still bear our row, used by others or not. Reads only."""
+    for found in placeholders(context.catalog, assets_on_record(context.storage), context.publishing.batch):
         yield from sorted(found)
 
 
-def purge(storage: Storage, catalog: Catalog, options: PublishOptions) -> Iterator[Purged]:
+def purge(context: PublishContext) -> Iterator[Purged]:
     """Remove all processes, then all placeholders, lazily, a batch at a time.
 
     Raises StorageUnavailable, CatalogUnavailable, CatalogRefused, and WriteConflict while another publisher holds the
     lease.
     """
-    for entries in batches(processes_to_purge(storage), options.batch):
-        yield _purge_processes(storage, catalog, options, entries)
-    for keys in batches(placeholders_to_purge(storage, catalog, options), options.batch):
-        removed, kept = remove_placeholders(storage, catalog, keys)
+    most = context.publishing.batch
+    for entries in batches(processes_to_purge(context.storage), most):
+        yield _purge_processes(context, entries)
+    for keys in batches(placeholders_to_purge(context), most):
+        removed, kept = remove_placeholders(context.storage, context.catalog, keys)
         yield Purged(placeholders=removed, kept=kept)
 
 
-def _purge_processes(
-    storage: Storage, catalog: Catalog, options: PublishOptions, entries: Sequence[LedgerEntry]
-) -> Purged:
+def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) -> Purged:
+    storage, catalog = context.storage, context.catalog
     with turn(storage):
-        until = options.now() + 2 * options.call_bound
+        until = remove_until(context)
         begun: list[tuple[LedgerEntry, QueueEntry | None]] = []
         left = 0
         for listed in entries:
             entry = ledger_entry(storage, listed.process)
-            mark = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
+            row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
             if entry.state is LedgerState.NOTHING:
                 continue
-            landing = entry.may_still_land(options.now())
+            landing = entry.may_still_land(context.publishing.now())
             noted = None if landing else put_entry(storage, replace(entry, state=LedgerState.WRITING, until=until))
             left += noted is None
             if noted:
-                begun.append((noted, QueueEntry.of(mark) if mark else None))
+                begun.append((noted, QueueEntry.of(row) if row else None))
         found = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry, _ in begun])
-        if found and not is_in_time(options, until):
+        if found and not is_in_time(context, until):
             return Purged(left=left + len(begun))  # the call could outlast its deadline: the next purge finds them
         if found:
             catalog.remove(sorted(found.values()))
         done = 0
-        lands = last_effect_of_success(catalog, options, until) if found else NOTHING_BEGUN
-        for entry, dirty in begun:
+        lands = last_effect_of_success(context, until) if found else NOTHING_BEGUN
+        for entry, queued in begun:
             gone = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="", until=lands, because=PURGED)
             if put_entry(storage, gone):
                 done += 1
-                _forget(storage, entry.process, dirty)
+                _forget(storage, entry.process, queued)
     return Purged(processes=done, left=left + len(begun) - done)
 
 
-def _forget(storage: Storage, process: str, dirty: QueueEntry | None) -> None:
+def _forget(storage: Storage, process: str, queued: QueueEntry | None) -> None:
     """Delete what is queued for a purged process, unless that is newer than the purge."""
-    if dirty:
-        dequeue(storage, dirty)
+    if queued:
+        dequeue(storage, queued)
     storage.delete(SHADOW, QUEUE_PARTITION, process)

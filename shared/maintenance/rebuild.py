@@ -166,9 +166,9 @@ def _wipe(storage: Storage, _here: Rebuild, options: _Options) -> Iterator[str]:
     no run that is processed again queues them.
     """
     stays = expired_runs(storage)
-    for dirty in queue_entries(storage)[0]:
-        if not is_asset_entry(dirty):
-            storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process)
+    for entry in queue_entries(storage)[0]:
+        if not is_asset_entry(entry):
+            storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
             yield ""
 
     def wipe(found: tuple[str, Row]) -> str:

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 
-from shared.catalog.port import Catalog
 from shared.errors import Refused, StorageUnavailable, WriteConflict
 from shared.events.archive_index import is_stored, stored_packed
 from shared.events.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, let_go
@@ -22,7 +21,7 @@ from shared.openlineage.decoding import decode
 from shared.openlineage.merging import END_STRENGTH, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import leave_shadow_mode
 from shared.publishing.writing.catalog_write import Published
@@ -270,20 +269,20 @@ def _letters_of(
             yield _failed(storage, letter)
 
 
-def publish_all(storage: Storage, catalog: Catalog, options: PublishOptions) -> tuple[Published, int]:
+def publish_all(context: PublishContext) -> tuple[Published, int]:
     """Publish the queue, in several sessions where needed: what was done, and the number of processes left: another
     publisher has them, they are not due yet, or the catalog is unavailable (see `error`).
 
     Raises StorageUnavailable.
     """
     total, left, before = Published(), 0, -1
-    leave_shadow_mode(storage, options)
+    leave_shadow_mode(context.storage, context.publishing)
     while not total.error:
-        done = Publisher(storage=storage, catalog=catalog, options=options).publish()
+        done = Publisher(context=context).publish()
         total.add(done)
-        dirty, paused_until, why = queue_entries(storage)
-        left = sum(not each.revisit for each in dirty)
-        if paused_until and left and options.now() < paused_until:
+        queued, paused_until, why = queue_entries(context.storage)
+        left = sum(not each.revisit for each in queued)
+        if paused_until and left and context.publishing.now() < paused_until:
             total.error = total.error or f"publishing is paused until {paused_until:%H:%M:%S} UTC: {why}"
         if left in {0, before}:
             break

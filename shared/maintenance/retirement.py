@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.catalog.port import AssetKey, Catalog
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import Reading, last_supported, recorded
+from shared.catalog.port import AssetKey
+from shared.publishing.planning.context import PublishContext
+from shared.publishing.planning.planner import Reading, recorded
 from shared.publishing.publisher_lease import assets_on_record, placeholders
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import enqueue
@@ -46,7 +46,8 @@ def unseen_processes(
     """
     for row in storage.scan(LEDGER):
         entry = LedgerEntry.of(row)
-        last = last_supported(storage, entry.process, Reading()) if entry.state is LedgerState.WRITTEN else None
+        spans = Reading(storage=storage).spans(entry.process) if entry.state is LedgerState.WRITTEN else ()
+        last = max((span.last for span in spans), default=None)
         progress()
         if last and is_unseen(entry, last, before):
             yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
@@ -63,20 +64,19 @@ def retire(storage: Storage, chosen: UnseenProcess) -> bool:
     return True
 
 
-def unused_placeholders(
-    storage: Storage, catalog: Catalog, options: PublishOptions, leaving: Sequence[UnseenProcess]
-) -> Iterator[AssetKey]:
+def unused_placeholders(context: PublishContext, leaving: Sequence[UnseenProcess]) -> Iterator[AssetKey]:
     """The placeholders that neither a process on record nor anything else in the catalog uses once the `leaving` ones
     are gone. Reads only.
     """
+    storage = context.storage
     names = {each.qualified_name for each in leaving}
     stay: set[str] = set()
     unused = assets_on_record(storage)
-    for _, entity in recorded(storage, options):
+    for _, entity in recorded(storage, context.publishing):
         if entity.qualified_name not in names:
             stay.add(entity.qualified_name)
             unused -= {*entity.inputs, *entity.outputs}
     entries = (LedgerEntry.of(row) for row in storage.scan(LEDGER))
     guids = {entry.guid for entry in entries if entry.qualified_name not in stay}  # removed ones too
-    for found in placeholders(catalog, unused, options.batch):
+    for found in placeholders(context.catalog, unused, context.publishing.batch):
         yield from (key for key, each in sorted(found.items()) if each.links <= guids)

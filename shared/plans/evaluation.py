@@ -147,7 +147,7 @@ class Evaluation:
 
     def _frame(self, leaf: Node) -> int | None:
         """The only plan whose columns have the ids of the leaf's. Frames pass on ids: a filtered frame has those of the
-        frame before it, and then nothing tells which of the two this is.
+        frame before it, and then nothing says which of the two this is.
         """
         wanted = {id_of(each) for each in nodes(leaf.get("output"))}
         found = {

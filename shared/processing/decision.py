@@ -24,19 +24,19 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to record of a run, given its context `heard`: its contributions' `contents`, the `entries` it leaves for
+    """What to record of a run, given its `context`: its contributions' `contents`, the `entries` it leaves for
     other runs of its application, and the state `changes` of whole data sets.
     """
 
     run: MergedRun | None
-    heard: RunContext
+    context: RunContext
     outcome: RunOutcome
     contents: dict[ContentKey, Process] = field(default_factory=dict)
     entries: ApplicationEntries = field(default_factory=ApplicationEntries)
     changes: Changes = field(default_factory=dict)
 
 
-def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored: bool) -> Decision:
+def decide(run: MergedRun | None, context: RunContext, *, timed_out: bool, stored: bool) -> Decision:
     """Decide what to record of a run; `run`: None when none of its events can be used; `stored`: whether any is stored;
     `timed_out`: its end is not awaited any more.
 
@@ -45,26 +45,28 @@ def decide(run: MergedRun | None, heard: RunContext, *, timed_out: bool, stored:
     if run is None:
         reason = "none of its events can be used" if stored else "none of its events is stored yet"
         return Decision(
-            run=None, heard=heard, outcome=RunOutcome(verdict=State.DEAD if stored else State.WAITING, reason=reason)
+            run=None,
+            context=context,
+            outcome=RunOutcome(verdict=State.DEAD if stored else State.WAITING, reason=reason),
         )
-    translated = translate(run, heard, timed_out=timed_out)
+    translated = translate(run, context, timed_out=timed_out)
     if isinstance(translated, Wait):
-        return Decision(run=run, heard=heard, outcome=RunOutcome(verdict=State.WAITING, reason=translated.reason))
-    found = state_changes_in(run, heard)
-    entries = ApplicationEntries.of(run, heard, lifecycle_events_of(run, found))
+        return Decision(run=run, context=context, outcome=RunOutcome(verdict=State.WAITING, reason=translated.reason))
+    found = state_changes_in(run, context)
+    entries = ApplicationEntries.of(run, context, lifecycle_events_of(run, found))
     changes = changes_by_asset(found)
     if isinstance(translated, Skip):
         outcome = RunOutcome(verdict=State.SKIPPED, reason=translated.reason)
-        return Decision(run=run, heard=heard, outcome=outcome, entries=entries, changes=changes)
+        return Decision(run=run, context=context, outcome=outcome, entries=entries, changes=changes)
     outcome = RunOutcome(verdict=State.CONTRIBUTED)
     return Decision(
-        run=run, heard=heard, outcome=outcome, contents=_contents(translated), entries=entries, changes=changes
+        run=run, context=context, outcome=outcome, contents=_contents(translated), entries=entries, changes=changes
     )
 
 
-def unusable(heard: RunContext, why: str) -> Decision:
+def unusable(context: RunContext, why: str) -> Decision:
     """The decision for a run that can't be used at all."""
-    return Decision(run=None, heard=heard, outcome=RunOutcome(verdict=State.DEAD, reason=why))
+    return Decision(run=None, context=context, outcome=RunOutcome(verdict=State.DEAD, reason=why))
 
 
 def _contents(lineage: RunLineage) -> dict[ContentKey, Process]:

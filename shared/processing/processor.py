@@ -184,7 +184,7 @@ class RunProcessor:
             decided = unusable(context, why)
         queued = self._write(gathered, decided, nested=nested)
         if queued is not None:
-            self.telemetry.tell(
+            self.telemetry.report(
                 RUN,
                 run_id,
                 began=began,
@@ -225,16 +225,16 @@ class RunProcessor:
                 retract(storage, run, key, state.generation)
             if outcome.verdict is not State.WAITING or state.entries or state.changed_assets:
                 others = replace(
-                    self, application_cache=None, rest=lambda _: None, gives_way=False, names=decided.heard.names
+                    self, application_cache=None, rest=lambda _: None, gives_way=False, names=decided.context.names
                 )
                 spread = propagate(
                     storage, run, decided, state, lambda each: others.process(each, ContextChanged()), nested=nested
                 )
                 if self.application_cache:
                     self.application_cache.note(spread.known)
-                if context_of(storage, run, spread.known, decided.heard.names) != decided.heard:
+                if context_of(storage, run, spread.known, decided.context.names) != decided.context:
                     return None
-                processes, queued = processes | spread.marks, spread.marked
+                processes, queued = processes | spread.processes, spread.has_queued
         enqueue(storage, processes, since=gathered.arrived)
         final = replace(
             state,
@@ -242,7 +242,7 @@ class RunProcessor:
             settled=gathered.state.settled or not nested,
             verdict=outcome.verdict,
             reason=outcome.reason,
-            context_digest=context_digest(decided.heard),
+            context_digest=context_digest(decided.context),
             current=current,
             merged=gathered.merged,
             seen=span_of(run) if run else None,

@@ -6,13 +6,12 @@ after releasing the lease, so that an entry made in between is not left over.
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
 from shared.publishing.placeholders.columns import record_schemas
 from shared.publishing.placeholders.update import publish_asset
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.publishing.planning.process_telemetry import report_process
 from shared.publishing.publisher_lease import PUBLISHER
@@ -25,7 +24,6 @@ from shared.records.application.process_index import QUEUED_APPLICATION, mark_de
 from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.publish_queue import QueueEntry, dequeue, enqueue, failures_before, queue_entries, resume_publishing
 from shared.storage.lease_session import LeaseSession, start_session
-from shared.storage.port import Storage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
 from shared.telemetry.kinds import PUBLISHING
 
@@ -37,11 +35,9 @@ _LOOKS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publisher:
-    """Publishes the processes in the publish queue of a `storage` to a `catalog`."""
+    """Publishes the processes in the publish queue."""
 
-    storage: Storage
-    catalog: Catalog
-    options: PublishOptions = field(default_factory=PublishOptions)
+    context: PublishContext
 
     def publish(self) -> Published:
         """Drain the publish queue, unless another publisher does. Returns counts.
@@ -50,7 +46,7 @@ class Publisher:
         """
         done = Published()
         while not done.error:
-            session = start_session(self.storage, PUBLISHER, self.options.seconds)
+            session = start_session(self.context.storage, PUBLISHER, self.context.publishing.seconds)
             if session is None:
                 break
             try:
@@ -63,8 +59,8 @@ class Publisher:
 
     def due(self) -> tuple[list[QueueEntry], bool]:
         """The entries that are due (none while publishing pauses), and whether a pause has just ended."""
-        now = self.options.now()
-        found, until, _ = queue_entries(self.storage)
+        now = self.context.publishing.now()
+        found, until, _ = queue_entries(self.context.storage)
         if until and now < until:
             return [], False
         return [each for each in found if each.due <= now], until is not None
@@ -73,12 +69,12 @@ class Publisher:
         """As `due`, once no entries are added any more or the debounce time is over: many runs of an application
         enqueue the same process within moments, and it is read and written once for all of them.
         """
-        found = self.due()
-        for _ in range(_LOOKS if self.options.debounce else 0):
+        debounce, found = self.context.publishing.debounce, self.due()
+        for _ in range(_LOOKS if debounce else 0):
             before, _ = found
             if not before:
                 break
-            time.sleep(self.options.debounce.total_seconds() / _LOOKS)
+            time.sleep(debounce.total_seconds() / _LOOKS)
             found = self.due()
             if found[0] == before:
                 break
@@ -103,12 +99,13 @@ class _Drain:
 
     def __init__(self, publisher: Publisher, session: LeaseSession, done: Published) -> None:
         self._publisher = publisher
-        self._storage, self._catalog = publisher.storage, publisher.catalog
-        self._options = replace(publisher.options, heartbeat=session.may_continue)
+        self._options = replace(publisher.context.publishing, heartbeat=session.may_continue)
+        self._context = replace(publisher.context, publishing=self._options)
+        self._storage, self._catalog = self._context.storage, self._context.catalog
         self._session = session
         self._done = done
         self._failed = Failures(storage=self._storage, options=self._options, done=done)
-        self._writer = CatalogWriter(storage=self._storage, catalog=self._catalog, options=self._options, done=done)
+        self._writer = CatalogWriter(self._context, done)
         self._planned: list[Plan] = []
         self._removals: list[QueueEntry] = []
         self._failures = 0
@@ -149,11 +146,11 @@ class _Drain:
         for step in self._steps(due):
             if self._options.stopped() or not self._session.may_continue():
                 return False
-            concerned = [*(plan.dirty for plan in self._planned), *step.batch]
+            concerned = [*(plan.queue_entry for plan in self._planned), *step.batch]
             try:
                 with self._options.telemetry.act(PUBLISHING):
                     if self._options.shadow:
-                        self._done.held += rehearse(self._storage, self._catalog, self._options, step.batch)
+                        self._done.held += rehearse(self._context, step.batch)
                     else:
                         self._publish_step(step)
             except (CatalogUnavailable, CatalogRefused) as error:
@@ -200,17 +197,17 @@ class _Drain:
                 self._done.unchanged += 1
                 report_process(self._options, plan, "unchanged")
                 if record_schemas(self._storage, plan):
-                    dequeue(self._storage, plan.dirty, plan.revisit)
+                    dequeue(self._storage, plan.queue_entry, plan.revisit)
             elif plan.entry.may_still_land(self._options.now()):
                 self._done.postponed += 1
                 report_process(self._options, plan, "postponed")
-                self._storage.replace(PUBLISH_QUEUE, replace(plan.dirty, due=plan.entry.until).row())
+                self._storage.replace(PUBLISH_QUEUE, replace(plan.queue_entry, due=plan.entry.until).row())
             elif plan.entity:
                 self._planned.append(plan)
             elif step.remove:
                 self._failed.refuse(self._writer.remove(plan))
             else:
-                self._removals.append(plan.dirty)
+                self._removals.append(plan.queue_entry)
         while len(self._planned) >= self._options.batch or (self._planned and step.flush):
             plans = shrink_to_fit(self._planned[: self._options.batch], self._fits)
             self._failed.refuse(BatchWriter(writer=self._writer).write(plans))
@@ -223,13 +220,14 @@ class _Drain:
         """The plans for the processes of a batch; its data sets are published on the way. An entry whose stored content
         can't be read is put off, and blocks no other.
         """
-        reading = Reading()  # plans are made one after the other, and share what they read
+        # plans are made one after the other, and share what they read
+        reading = Reading(storage=self._storage, options=self._options)
         for entry in batch:
             try:
                 if is_asset_entry(entry):
-                    self._done.written += publish_asset(self._storage, self._catalog, self._options, entry, reading)
+                    self._done.written += publish_asset(self._context, entry, reading)
                 else:
-                    yield plan_for(self._storage, self._options, entry, reading)
+                    yield plan_for(reading, entry)
             except ContentLost as error:
                 self._failed.put_off(entry, error)
             except CatalogRefused as error:

@@ -14,13 +14,12 @@ from msgspec import structs
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.planning.asset_resolution import look_up_matches, merged_match
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.publisher_lease import try_remove_placeholders
 from shared.records.asset_matches import AssetMatch, all_matches, delete_matches, save_matches
 from shared.records.checkpoint import RECONCILE
 from shared.records.ledger import request_rewrite
 from shared.records.publish_queue import enqueue, queue_entries
-from shared.storage.port import Storage
 from shared.storage_layout import process_key
 from shared.translation.job.identity import OURS
 
@@ -49,36 +48,35 @@ class Reconciled:
         )
 
 
-def placed_assets(storage: Storage, catalog: Catalog) -> list[AssetMatch]:
+def placed_assets(context: PublishContext) -> list[AssetMatch]:
     """All placeholders: remembered ones, and others that the catalog's search finds."""
-    found = {each.own: each for each in all_matches(storage) if each.left or not each.scanned}
-    for node in catalog.ours():
+    found = {each.own: each for each in all_matches(context.storage) if each.left or not each.scanned}
+    for node in context.catalog.ours():
         key = node.key
         if not node.is_process and key not in found:
             found[key] = AssetMatch(own=key, guid=node.guid)
     return [found[key] for key in sorted(found)]
 
 
-def refreshed_matches(catalog: Catalog, options: PublishOptions, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
+def refreshed_matches(context: PublishContext, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     """The matches of these placeholders now. Writes nothing."""
-    fresh = look_up_matches(catalog, options, {each.own: each.also for each in placed})
+    fresh = look_up_matches(context, {each.own: each.also for each in placed})
     return [merged_match(fresh[each.own], each) for each in placed]
 
 
-def move(
-    storage: Storage, catalog: Catalog, options: PublishOptions, placed: Sequence[AssetMatch], *, again: bool = False
-) -> Reconciled:
+def move(context: PublishContext, placed: Sequence[AssetMatch], *, again: bool = False) -> Reconciled:
     """Look these placeholders up again, and move the processes of those that match a scanned asset: once, then again
     after the time that misses are remembered, or at once with `again`.
     """
-    fresh = refreshed_matches(catalog, options, placed)
+    storage, options = context.storage, context.publishing
+    fresh = refreshed_matches(context, placed)
     kept = {each.own: each for each in save_matches(storage, [each for each in fresh if each.guid])}
     fresh = [kept.get(each.own, each) for each in fresh]
     delete_matches(storage, [each for each in fresh if not each.guid])
     left = [each for each in fresh if each.left]
     now = options.now()
     to_move = [each for each in left if again or each.moved is None or now - each.moved >= options.finding.misses]
-    users = _users(catalog, [each.own for each in to_move])
+    users = _users(context.catalog, [each.own for each in to_move])
     for process in users:
         request_rewrite(storage, process)
     enqueue(storage, users)
@@ -101,16 +99,17 @@ def _users(catalog: Catalog, keys: Sequence[AssetKey]) -> set[str]:
     return found
 
 
-def remove_left(storage: Storage, catalog: Catalog, options: PublishOptions, *, wait: bool) -> int:
+def remove_left(context: PublishContext, *, wait: bool) -> int:
     """Remove unlinked placeholders that match a scanned asset: how many. `wait` for the publisher's lease; else nothing
     is done while another holds it.
     """
+    storage, most = context.storage, context.publishing.batch
     left = {each.own: each for each in all_matches(storage) if each.left}
     number = 0
     keys = sorted(left)
-    for start in range(0, len(keys), options.batch):
-        batch = keys[start : start + options.batch]
-        done = try_remove_placeholders(storage, catalog, batch, wait=wait)
+    for start in range(0, len(keys), most):
+        batch = keys[start : start + most]
+        done = try_remove_placeholders(storage, context.catalog, batch, wait=wait)
         if done is None:
             break
         number += len(done.removed)
@@ -120,10 +119,11 @@ def remove_left(storage: Storage, catalog: Catalog, options: PublishOptions, *, 
     return number
 
 
-def reconcile_due(storage: Storage, catalog: Catalog, options: PublishOptions) -> Reconciled:
+def reconcile_due(context: PublishContext) -> Reconciled:
     """Reconcile one batch of the placeholders that are due, the longest waiting first. One read where none is due. An
     unavailable catalog is logged, and tried again at the next call.
     """
+    storage, options = context.storage, context.publishing
     now = options.now()
     due = RECONCILE.load(storage)
     if options.shadow or (due and now < due) or queue_entries(storage)[1]:
@@ -134,8 +134,8 @@ def reconcile_due(storage: Storage, catalog: Catalog, options: PublishOptions) -
     done = Reconciled()
     try:
         if batch:
-            done = move(storage, catalog, options, batch)
-            done += Reconciled(removed=remove_left(storage, catalog, options, wait=False))
+            done = move(context, batch)
+            done += Reconciled(removed=remove_left(context, wait=False))
     except (CatalogUnavailable, CatalogRefused) as error:
         _LOG.warning("reconciliation put off error=%s", type(error).__name__)
         return done

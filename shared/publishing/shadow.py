@@ -10,9 +10,10 @@ from enum import StrEnum
 
 import msgspec
 
-from shared.catalog.port import AssetKey, Catalog
+from shared.catalog.port import AssetKey
 from shared.publishing.placeholders.creation import resolve_plans
 from shared.publishing.placeholders.update import described
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.records.asset_lifecycle import is_asset_entry
@@ -55,29 +56,29 @@ class Shadow:
 _decode = msgspec.json.Decoder(HeldBack).decode
 
 
-def rehearse(storage: Storage, catalog: Catalog, options: PublishOptions, batch: Sequence[QueueEntry]) -> int:
+def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
     """Publish these entries up to the first catalog write. How many more are held back now.
 
     Raises CatalogUnavailable or CatalogRefused where the catalog cannot be read, as publishing does.
     """
-    reading = Reading()
+    storage, reading = context.storage, Reading(storage=context.storage, options=context.publishing)
     plans: list[Plan] = []
     held = 0
-    for dirty in batch:
-        if is_asset_entry(dirty):
-            held += _rehearse_state(storage, catalog, options, dirty, reading)
+    for entry in batch:
+        if is_asset_entry(entry):
+            held += _rehearse_state(context, entry, reading)
             continue
-        before = storage.read(SHADOW, QUEUE_PARTITION, dirty.process)
-        plan = plan_for(storage, options, dirty, reading)
-        if plan.entry.may_still_land(options.now()):
-            storage.replace(PUBLISH_QUEUE, replace(dirty, due=plan.entry.until).row())
+        before = storage.read(SHADOW, QUEUE_PARTITION, entry.process)
+        plan = plan_for(reading, entry)
+        if plan.entry.may_still_land(context.publishing.now()):
+            storage.replace(PUBLISH_QUEUE, replace(entry, due=plan.entry.until).row())
         elif plan.unchanged:
             if before:  # conditional: a newer row stays
-                storage.delete(SHADOW, QUEUE_PARTITION, dirty.process, before.etag)
-            dequeue(storage, dirty, plan.revisit)
+                storage.delete(SHADOW, QUEUE_PARTITION, entry.process, before.etag)
+            dequeue(storage, entry, plan.revisit)
         else:
             plans.append(plan)
-    found, plans = resolve_plans(storage, catalog, options, plans)
+    found, plans = resolve_plans(context, plans)
     for plan in plans:
         keys = {asset.key for asset in plan.assets}
         creates = {key for key in keys if not found[key].guid}
@@ -86,24 +87,22 @@ def rehearse(storage: Storage, catalog: Catalog, options: PublishOptions, batch:
                 action=ShadowAction.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates))
             )
         elif plan.entry.state is Written.NOTHING:
-            dequeue(storage, plan.dirty, plan.revisit)
+            dequeue(storage, plan.queue_entry, plan.revisit)
             held -= 1
             continue
         else:
             what = HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name)
-        _hold(storage, plan.dirty.process, what)
-        dequeue(storage, plan.dirty, plan.revisit)
+        _hold(storage, plan.queue_entry.process, what)
+        dequeue(storage, plan.queue_entry, plan.revisit)
     return held + len(plans)
 
 
-def _rehearse_state(
-    storage: Storage, catalog: Catalog, options: PublishOptions, dirty: QueueEntry, reading: Reading
-) -> bool:
-    entity = described(storage, dirty, options, reading)
-    ours = entity and catalog.placeholders([entity.key])
+def _rehearse_state(context: PublishContext, entry: QueueEntry, reading: Reading) -> bool:
+    storage, entity = context.storage, described(reading, entry)
+    ours = entity and context.catalog.placeholders([entity.key])
     if entity and ours:
-        _hold(storage, dirty.process, HeldBack(action=ShadowAction.DESCRIBE, qualified_name=entity.qualified_name))
-    dequeue(storage, dirty)
+        _hold(storage, entry.process, HeldBack(action=ShadowAction.DESCRIBE, qualified_name=entity.qualified_name))
+    dequeue(storage, entry)
     return bool(ours)
 
 

@@ -11,8 +11,7 @@ from itertools import chain
 
 import msgspec
 
-from shared.atlas.entities import AssetEntity, asset_entity
-from shared.model import NOTHING_DECLARED, Asset, Declared
+from shared.model import Asset
 from shared.openlineage.run import MergedRun
 from shared.records.asset_matches import match_key, queue_key
 from shared.records.publish_queue import QueueEntry
@@ -172,18 +171,6 @@ def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
         for asset in assets
     }
     return {mark: state.sentence if state else "" for mark, state in found.items()}
-
-
-def placeholder(
-    asset: Asset,
-    said: Mapping[str, str],
-    columns: tuple[tuple[str, str], ...] = (),
-    declared: Declared = NOTHING_DECLARED,
-) -> AssetEntity:
-    """The entity of a data set that no scan has found, with its sentence from `said`, its columns and what events
-    declare of it.
-    """
-    return asset_entity(asset, said[queue_key(match_key(asset.key))], columns, declared)
 
 
 def states(storage: Storage) -> tuple[AssetState, ...]:

@@ -21,6 +21,7 @@ MAX_CELL_BYTES = 60 * 1024
 _KEY_BYTES = 16
 _PREFIX = b"1"
 """Stands before the keys: no cell is empty."""
+_MAX_KEYS = (MAX_CELLS * MAX_CELL_BYTES - 1) // _KEY_BYTES
 _DESCRIBED = tuple(f"described{number}" for number in range(MAX_CELLS))
 NOTHING_BEGUN = datetime(1970, 1, 1, tzinfo=UTC)
 """Until when a call may take effect, where none was begun."""
@@ -35,8 +36,8 @@ class LedgerEntry:
     up to then, be it a retry whose answer was lost.
 
     `schemas`: digest of the columns that the process reported. `described`: the keys (in `assetmatches`) of all assets
-    whose columns it may have described; None where that is not known, or too many to keep. `retired`: contributions up
-    to then are no longer shown. `because`: why the catalog holds nothing, where another cause than retirement did that.
+    whose columns it may have described; the row keeps at most 30,719 of them. `retired`: contributions up to then are
+    no longer shown. `because`: why the catalog holds nothing, where another cause than retirement did that.
     """
 
     process: str
@@ -45,7 +46,7 @@ class LedgerEntry:
     fingerprint: str = ""
     unresolved_fingerprint: str = ""
     schemas: str = ""
-    described: frozenset[str] | None = frozenset()
+    described: frozenset[str] = frozenset()
     guid: str = ""
     until: datetime = NOTHING_BEGUN
     retired: datetime | None = None
@@ -81,10 +82,6 @@ class LedgerEntry:
             },
         )
 
-    def with_described(self, keys: frozenset[str]) -> "LedgerEntry":
-        """With these assets among those whose columns it may have described."""
-        return self if self.described is None else replace(self, described=self.described | keys)
-
     @classmethod
     def of(cls, row: Row) -> "LedgerEntry":
         """From a row of `ledger`."""
@@ -105,19 +102,15 @@ class LedgerEntry:
         )
 
 
-def _cells(described: frozenset[str] | None) -> dict[str, Value]:
-    """Keys, of 32 hexadecimal digits each, as cells; none where they are not known or too many."""
-    packed = _PREFIX + b"".join(map(bytes.fromhex, sorted(described or ())))
-    if described is None or len(packed) > MAX_CELLS * MAX_CELL_BYTES:
-        return {}
+def _cells(described: frozenset[str]) -> dict[str, Value]:
+    """Keys, of 32 hexadecimal digits each, as cells: as many as fit."""
+    packed = _PREFIX + b"".join(map(bytes.fromhex, sorted(described)[:_MAX_KEYS]))
     starts = range(0, len(packed), MAX_CELL_BYTES)
     return {name: packed[start : start + MAX_CELL_BYTES] for name, start in zip(_DESCRIBED, starts, strict=False)}
 
 
-def _described(row: Row) -> frozenset[str] | None:
-    cells = [row.values[name] for name in _DESCRIBED if name in row.values]
-    if not cells:
-        return None
+def _described(row: Row) -> frozenset[str]:
+    cells = (row.values[name] for name in _DESCRIBED if name in row.values)
     packed = b"".join(cell for cell in cells if isinstance(cell, bytes)).removeprefix(_PREFIX).hex()
     return frozenset(packed[start : start + 2 * _KEY_BYTES] for start in range(0, len(packed), 2 * _KEY_BYTES))
 

@@ -35,7 +35,7 @@ class Acts:
             self._current.reset(token)
             self._over(act, time.perf_counter() - clock)
 
-    def tell(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
+    def report(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
         """As the port says."""
         act = Act(kind=kind, runs=runs, began=began or time.time_ns(), within=self._current.get())
         act.note(**facts)

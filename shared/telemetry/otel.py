@@ -144,9 +144,9 @@ class ActListener:
 
 def own_resource() -> Resource:
     """What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say; our own name without them."""
-    told = Resource.create()
-    unnamed = str(told.attributes.get(SERVICE_NAME, "")).startswith("unknown_service")
-    return told.merge(Resource({SERVICE_NAME: _NAME})) if unnamed else told
+    resource = Resource.create()
+    unnamed = str(resource.attributes.get(SERVICE_NAME, "")).startswith("unknown_service")
+    return resource.merge(Resource({SERVICE_NAME: _NAME})) if unnamed else resource
 
 
 def _records(meter: Meter) -> dict[str, _Record]:

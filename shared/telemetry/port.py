@@ -48,7 +48,7 @@ class Telemetry(Protocol):
     def act(self, kind: ActKind, *runs: str) -> AbstractContextManager[Act]:
         """An act that lasts as long as its block; an exception is noted by its class name."""
 
-    def tell(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
+    def report(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
         """An act that is over: it `began` then (nanoseconds of the clock), or now."""
 
 
@@ -59,7 +59,7 @@ class _Silent:
         """As the port says."""
         return contextlib.nullcontext(Act(kind=kind, runs=runs))
 
-    def tell(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
+    def report(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
         """As the port says."""
 
 

@@ -127,7 +127,7 @@ def _group(change: Change) -> tuple[str, int, tuple[str, str]]:
 
 def _message(was: View, now: View, found: Sequence[Change], comparison: str, decided: datetime) -> Message:
     first = found[0]
-    told = found[:MAX_NAMED]
+    named = found[:MAX_NAMED]
     subject = _subject(was, now, first)
     hit = _hit(was, now, found)
     owned = (subject.owner, *(one.owner for one in hit.datasets))
@@ -141,7 +141,7 @@ def _message(was: View, now: View, found: Sequence[Change], comparison: str, dec
         title=headline(found, subject.name),
         changes=tuple(
             Told(kind=str(each.kind), text=sentence(each), column=each.column, before=each.before, after=each.after)
-            for each in told
+            for each in named
         ),
         count=len(found),
         hit=hit,

@@ -44,11 +44,6 @@ class Table:
         """Its path below the root of the lake."""
         return f"{self.layer}/{self.name}"
 
-    @property
-    def ddl(self) -> str:
-        """Its columns as Spark's DDL, with comments."""
-        return ", ".join(f"{each.name} {each.type} COMMENT '{each.comment}'" for each in self.columns)
-
     def struct(self) -> Any:
         """Its columns as Spark's StructType."""
         return struct(self.columns)

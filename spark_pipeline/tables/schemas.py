@@ -37,13 +37,13 @@ EVENTS = Table(
     partition="day",
     columns=columns(f"""
         day date The day of the event by its own time, in UTC
-        run_id string The id of its run, empty where it tells of none
+        run_id string The id of its run, empty where it names none
         digest string 32 hexadecimal digits of the SHA-256 of the text
         event_time timestamp Its own eventTime
         event_type string START, RUNNING, COMPLETE, FAIL, ABORT or OTHER
         parent string The id of the parent run that it names, if any
         job string The name of its job
-        arrived timestamp When it was received as far as the archive tells, else when its file was written
+        arrived timestamp When it was received as far as the archive says, else when its file was written
         late boolean Whether it came after its run was closed: then it does not count
         ignored string Why no lineage needs it, else null
         path string The first file that had it

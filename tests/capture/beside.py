@@ -55,7 +55,7 @@ def tally(truth: Truth, events: Iterable[bytes]) -> Tally:
     """Compare what these events give with the truth."""
     told: dict[str, frozenset[str | Edge]] = {}
     for process in translate_history([decode(line) for line in events]).processes:
-        found = truth.as_told(process)
+        found = truth.as_reported(process)
         told[found.output] = told.get(found.output, frozenset()) | _facts(found)
     true = {each.output: _facts(each) for each in truth.processes}
     pairs = [(true.get(output, frozenset()), told.get(output, frozenset())) for output in true | told]

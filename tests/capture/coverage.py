@@ -60,7 +60,7 @@ def examine(scenario: Scenario, capture: str) -> Cell | None:
     if not (folder / "events.jsonl").exists():
         return None
     history = translate_history([decode(line) for line in (folder / "events.jsonl").read_bytes().splitlines()])
-    truth = Truth.read(scenario.truth, capture=capture).as_told_by(ListenerVersion.read(LISTENERS, capture=capture))
+    truth = Truth.read(scenario.truth, capture=capture).as_reported_by(ListenerVersion.read(LISTENERS, capture=capture))
     found = json.loads(scenario.truth.read_text())
     missing, wrong = (sum(holds(entry, capture) for entry in found[part]) for part in ("not_told", "told_wrongly"))
     return Cell(capture=capture, differences=tuple(truth.differences(history.processes)), missing=missing, wrong=wrong)

@@ -13,7 +13,7 @@ from shared.maintenance.backfill import fill, last_fill
 from tests.support.backfill import another
 from tests.support.cli import Parts
 from tests.support.events import write
-from tests.support.publishing import settled
+from tests.support.publishing import context_of, settled
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_what_was_stopped_is_resumed(parts: Parts) -> None:
     parts.worker = replace(parts.worker, catalog=another())
     told: list[object] = []
     how = replace(parts.worker.publishing, stopped=lambda: len(told) > 1)
-    fill(parts.storage, parts.worker.catalog, how, tell=told.append)
+    fill(context_of(parts.storage, parts.worker.catalog, how), progress=told.append)
     assert last_fill(parts.storage) is not None
     done = parts.run("backfill", "--resume")
     assert done.exit_code == 0

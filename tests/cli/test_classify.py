@@ -13,7 +13,7 @@ from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
 
 RULES = """
 [[classification]]
@@ -113,7 +113,7 @@ def test_definitions_and_classifications_reach_a_catalog(tmp_path: Path, fresh_c
     parts.worker = replace(made, to_record={})
     for place in post(parts.storage, *events()):
         settle(parts.storage, place)
-    while Publisher(storage=parts.storage, catalog=made.catalog, options=made.publishing).publish().written:
+    while Publisher(context=context_of(parts.storage, made.catalog, made.publishing)).publish().written:
         pass
     file = rules(tmp_path, RULES + TERMS)
     assert "2 terms to create: Customer@Glossary, Email" in parts.run("classify", "plan", "--rules", file).output

@@ -17,6 +17,7 @@ from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
+from tests.support.publishing import context_of
 from tests.support.webhook_server import webhook_server
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +44,7 @@ def sent(parts: Parts, file: str) -> None:
     for place in post(parts.storage, *(ROOT / file).read_bytes().splitlines()):
         settle(parts.storage, place)
     publishing, catalog = parts.worker.publishing, parts.worker.catalog
-    while Publisher(storage=parts.storage, catalog=catalog, options=publishing).publish().written:
+    while Publisher(context=context_of(parts.storage, catalog, publishing)).publish().written:
         pass
 
 

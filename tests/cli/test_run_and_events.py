@@ -10,7 +10,6 @@ import pytest
 from msgspec import to_builtins
 
 from shared.events.archiver import ArchiveOptions, archive
-from shared.ingest.receiver import receive
 from shared.openlineage.decoding import run_id_of
 from shared.openlineage.glob_filter import GlobFilter
 from shared.openlineage.selection import EventFilter
@@ -21,6 +20,7 @@ from tests.support.events import event, run_id
 from tests.support.plans import PlanBuilder, column, facet
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 NIGHTLY: dict[str, Any] = {"application": "app", "job": "app.nightly"}
 SECRET: dict[str, Any] = {"application": "app", "job": "app.secret"}

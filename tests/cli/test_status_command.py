@@ -20,6 +20,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.dead_letters import Stepped
 from tests.support.events import event
 from tests.support.processing import post, settle
+from tests.support.publishing import context_of
 
 Run = Callable[..., Result]
 
@@ -38,7 +39,7 @@ def parts() -> Worker:
         bodies += [event("r2", "START", "2026-11-21T09:00:00", **said)] if number == 2 else []
         for place in post(storage, *bodies):
             settle(storage, place)
-    publish_all(storage, catalog, PublishOptions())
+    publish_all(context_of(storage, catalog))
     return Worker(
         storage=storage, catalog=catalog, publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
     )

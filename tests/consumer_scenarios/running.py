@@ -12,10 +12,10 @@ from typing import Any
 from shared.atlas.column_mapping import column_pairs
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
-from shared.ingest.receiver import receive
 from shared.reporting.run_report import run_report
 from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import run
+from tests.support.receiving import receive
 
 SCENARIOS = "consumer/scenarios"
 _MOST_BYTES = 64 * 1024 * 1024

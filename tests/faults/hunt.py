@@ -8,9 +8,9 @@ from datetime import timedelta
 from shared.atlas.entities import AssetEntity, process_entity
 from shared.catalog.port import AssetKey
 from shared.openlineage.decoding import decode
-from shared.publishing.placeholders.columns import merged_columns
+from shared.publishing.placeholders.columns import merged_schema
 from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import Reading, current
+from shared.publishing.planning.planner import Reading
 from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
 from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
@@ -121,14 +121,14 @@ def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
 
 def _wrong_columns(outcome: Outcome) -> list[AssetKey]:
     """The placeholders whose columns differ from those of all processes on record."""
-    now = EPOCH + timedelta(seconds=2 * END)
-    options, reading = PublishOptions(patience=SupersessionPolicy(quiet=outcome.quiet), now=lambda: now), Reading()
-    storage = outcome.storage
-    processes = [current(storage, row.partition, options, reading).process for row in storage.scan(LEDGER)]
+    now, storage = EPOCH + timedelta(seconds=2 * END), outcome.storage
+    options = PublishOptions(patience=SupersessionPolicy(quiet=outcome.quiet), now=lambda: now)
+    reading = Reading(storage=storage, options=options)
+    processes = [reading.current(row.partition).process for row in storage.scan(LEDGER)]
     return [
         key
         for key, held in _assets(outcome).items()
-        if isinstance(held, AssetEntity) and held.columns != merged_columns(key, filter(None, processes))
+        if isinstance(held, AssetEntity) and held.columns != merged_schema(key, filter(None, processes)).columns
     ]
 
 

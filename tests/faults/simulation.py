@@ -18,7 +18,6 @@ from typing import Any
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import Retry
 from shared.events.archiver import ArchiveOptions
-from shared.ingest.receiver import receive
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
@@ -32,6 +31,7 @@ from tests.faults.delivery import DeliveryEnvironment, Flaws, Name, delivery
 from tests.faults.fault_injection import Faults, Faulty, Rates
 from tests.faults.scheduler import Killed, Scheduler
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
 """When each history begins: later than any time of the real clock."""

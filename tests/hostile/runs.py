@@ -12,8 +12,7 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.rate_limiter import RateLimiter
 from shared.catalog.transport import CredentialToken, RetryPolicy, SteadyAtlasClient
-from shared.publishing.planning.asset_resolution import ResolutionOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.options import PublishOptions, ResolutionOptions
 from shared.publishing.planning.planner import recorded
 from shared.publishing.writing.catalog_write import Published
 from shared.records.publish_queue import queue_entries

@@ -10,7 +10,6 @@ import pytest
 
 from shared.catalog.memory import MemoryCatalog
 from shared.concurrency.parallel_map import ParallelMap
-from shared.ingest.receiver import receive
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
@@ -18,6 +17,7 @@ from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line
 from tests.support.events import event
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = {path.parent.name for path in ROOT.glob("*/function.json")}

@@ -11,7 +11,6 @@ import pytest
 
 from shared.announcing.local_channels import TelemetryChannel
 from shared.catalog.memory import MemoryCatalog
-from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planning.options import PublishOptions
@@ -23,6 +22,7 @@ from shared.telemetry.kinds import SWEEP
 from shared.watching.messages import messages
 from tests.support.events import event, write
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 from tests.support.states import state
 
 if TYPE_CHECKING:

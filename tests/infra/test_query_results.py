@@ -12,7 +12,6 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planning.options import PublishOptions
@@ -27,6 +26,7 @@ from shared.watching.messages import messages
 from tests.infra.kusto.evaluator import Row, run
 from tests.support.events import event, run_id, write
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 from tests.support.states import name_of, state
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from azure.data.tables import TableClient, TableServiceClient
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, ContainerClient
 
 from shared.errors import Refused
-from shared.ingest.receiver import note_refusal, receive
+from shared.ingest.receiver import note_refusal
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from shared.storage.memory import MemoryStorage
@@ -19,6 +19,7 @@ from shared.storage.port import Row
 from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMETRY
 from tests.infra.bicep import read
 from tests.support.events import event, write
+from tests.support.receiving import receive
 
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"

@@ -138,7 +138,7 @@ from shared.adapters import telemetry_to
 from shared.settings.reading import load
 from shared.telemetry.kinds import EVENT
 telemetry = telemetry_to(load(catalog=False).telemetry)
-telemetry.tell(EVENT, "r", state="kept")
+telemetry.report(EVENT, "r", state="kept")
 input()
 """
 

@@ -15,7 +15,7 @@ from shared.bootstrap import assemble
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.storage.port import Storage
-from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
+from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, stored_texts
 
 PATIENCE_SECONDS = 60
 HEADERS = {"Authorization": BEARER, "x-functions-key": SECRET, "Content-Type": "application/json"}
@@ -50,7 +50,7 @@ def test_no_secret_gets_out_of_the_running_world(tmp_path: Path) -> None:
             CliRunner().invoke(app, [*command, "--home", str(tmp_path)]).output
             for command in (["status"], ["status", "--json"], ["show", nodes[0].qualified_name, "--columns"])
         ]
-        held = list(told(parts.storage, raw=True))
+        held = list(stored_texts(parts.storage, raw=True))
     log = (tmp_path / "functions.log").read_text()
     assert "event run=" in log
     assert log.count("state=refused") == 6

@@ -129,9 +129,9 @@ def test_what_is_wrong_is_put_in_after_what_is_missing_is_taken_away(tmp_path: P
 
 def test_a_listener_without_masks_and_indirect_edges_is_not_asked_for_them(tmp_path: Path) -> None:
     truth = Truth.read(_write(tmp_path, told_wrongly=[{"edge": ROWS}]), capture=HERE)
-    (process,) = truth.as_told_by(ListenerVersion(indirect=False, masks=False)).processes
+    (process,) = truth.as_reported_by(ListenerVersion(indirect=False, masks=False)).processes
     assert process.edges == _edges(PLAIN, OTHER)
-    assert truth.as_told_by(ListenerVersion(indirect=True, masks=True)) == truth
+    assert truth.as_reported_by(ListenerVersion(indirect=True, masks=True)) == truth
 
 
 def test_the_first_pattern_that_fits_says_what_a_listener_tells(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_the_first_pattern_that_fits_says_what_a_listener_tells(tmp_path: Path) 
     )
     assert ListenerVersion.read(path, capture=HERE) == ListenerVersion(indirect=False, masks=False)
     assert ListenerVersion.read(path, capture=ELSEWHERE) == ListenerVersion(indirect=True, masks=True)
-    with pytest.raises(TruthError, match=r"does not say what is told in dbt-1\.54"):
+    with pytest.raises(TruthError, match=r"does not say what is reported in dbt-1\.54"):
         ListenerVersion.read(path, capture="dbt-1.54")
 
 

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator, ValidationError  # type: ignore[imp
 from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.spark.plan_jar import SOURCES, plan_jar
-from shared.ingest.receiver import Redact, receive
+from shared.ingest.receiver import Redact
 from shared.openlineage.decoding import decode
 from shared.openlineage.wire import RunEvent
 from shared.plans.reader import read_plan
@@ -25,7 +25,8 @@ from shared.processing.processor import RunProcessor
 from shared.redaction import redacted
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
-from tests.support.planted import told
+from tests.support.planted import stored_texts
+from tests.support.receiving import receive
 
 JOB = Path(__file__).parent / "job.py"
 SCHEMA = SOURCES.parent / "ThroughlinePlanRunFacet.json"
@@ -201,7 +202,7 @@ def test_no_planted_value_is_stored(ran: Ran, redact: Redact | None) -> None:
         receive(storage, event, most_bytes=10**8, redact=redact)
     for fact in storage.blobs("events"):
         RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
-    held = list(told(storage, raw=redact is not None))
+    held = list(stored_texts(storage, raw=redact is not None))
     assert any("secret_delta" in text for _, text in held)
     assert leaked(*(text for _, text in held)) == []
 
@@ -222,7 +223,7 @@ def test_a_deep_expression_is_whole(ran: Ran) -> None:
 
 @pytest.mark.parametrize(("folder", "frames"), [("clear", 1), ("unclear", 0)])
 def test_a_checkpoint_has_its_plan_unless_another_has_the_same_columns(ran: Ran, folder: str, frames: int) -> None:
-    """A filter gives no new columns, so the second one can't be told from the first."""
+    """A filter gives no new columns, so the second one can't be distinguished from the first."""
     (found,) = (json.loads(plan) for plan in map(_plan, ran.events) if f'/{folder}"' in plan)
     assert len(found["frames"]) == frames
 

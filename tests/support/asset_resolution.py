@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
-from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
+from tests.support.receiving import receive
 
 LAKE = "abfss://raw@acct.dfs.core.windows.net"
 

@@ -25,6 +25,7 @@ from shared.translation.aggregate import SupersessionPolicy
 from tests.support.building import asset, process
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle
+from tests.support.publishing import context_of
 
 PUBLISHING = PublishOptions(
     now=lambda: datetime.now(UTC) + timedelta(days=1), patience=SupersessionPolicy(quiet=timedelta(days=100_000))
@@ -56,7 +57,7 @@ def whole(storage: Storage, catalog: Catalog) -> VerifyContext:
     put_blob(storage, EVENTS, places[-1].blob, b"no gzip")
     for place in (*places[:-1], *post(storage, MENDED)):
         settle(storage, place)
-    publish_all(storage, catalog, PUBLISHING)
+    publish_all(context_of(storage, catalog, PUBLISHING))
     return VerifyContext(
         storage=storage, catalog=catalog, publishing=PUBLISHING, grace=timedelta(0), end_timeout=timedelta(0)
     )

@@ -1,6 +1,7 @@
 """Random histories of a few applications that write over one another, each the same for the same seed.
 
-Few names, many deeds: what an application's runs tell one another, and what becomes of data sets, meet in every order.
+Few names, many deeds: what an application's runs report for one another and what becomes of data sets meet in every
+order.
 """
 
 import random
@@ -19,18 +20,18 @@ Said = dict[str, Any]
 
 @dataclass(kw_only=True)
 class _Writer:
-    """Tells a history, event by event: `events` are what was told so far."""
+    """Writes a history, event by event: `events` are those so far."""
 
     draw: random.Random
     applications: int
     longest: int
     events: list[bytes] = field(default_factory=list)
-    told: list[tuple[str, Said]] = field(default_factory=list)
+    said: list[tuple[str, Said]] = field(default_factory=list)
     """Each run with what it said, for what comes late."""
     clock: float = 0.0
     runs: int = 0
 
-    def tell(self) -> list[bytes]:
+    def write_all(self) -> list[bytes]:
         deeds = (
             self.write,
             self.write,
@@ -76,10 +77,10 @@ class _Writer:
             self.say(name, "START", **said)
         if self.chance(0.9):
             self.say(name, "FAIL" if self.chance(0.1) else "COMPLETE", **said)
-        self.told.append((name, said))
+        self.said.append((name, said))
 
     def extras(self) -> Said:
-        """What any run may tell beside its data sets."""
+        """What any run may report beside its data sets."""
         more: Said = {}
         if self.chance(0.4):
             more["tables"] = TABLES
@@ -120,7 +121,7 @@ class _Writer:
             if self.chance(0.9):
                 kind = "FAIL" if self.chance(0.1) else "COMPLETE"
                 self.say(name, kind, inputs=inputs, application=application, streaming=True)
-            self.told.append((name, {"inputs": inputs, "application": application, "streaming": True}))
+            self.said.append((name, {"inputs": inputs, "application": application, "streaming": True}))
 
     def fate(self, application: str) -> None:
         path = self.path()
@@ -141,24 +142,24 @@ class _Writer:
         self.run(application, inputs=[f"/{source}"], outputs=[f"/{sink}"], tables=TABLES, sql=sql)
 
     def late(self, application: str) -> None:
-        """One more event of a run that was told of before: it adds something, or takes it all back. What a run tells of
+        """One more event of an earlier run: it adds something, or takes it all back. What a run reports of
         its application is the same in all its events, or missing.
         """
-        if not self.told:
+        if not self.said:
             self.write(application)
             return
-        name, said = self.draw.choice(self.told)
+        name, said = self.draw.choice(self.said)
         adds: Said = {
             "inputs": {"inputs": [*said.get("inputs", ()), self.path()]},
             "outputs": {"outputs": [*said.get("outputs", ()), self.path()]},
             "properties": {"properties": said.get("properties") or self.properties()},
         }
-        told = self.draw.choice((*adds, "FAIL", "COMPLETE"))
-        said |= adds.get(told, {})
-        self.say(name, told if told in {"FAIL", "COMPLETE"} else "RUNNING", **said)
+        kind = self.draw.choice((*adds, "FAIL", "COMPLETE"))
+        said |= adds.get(kind, {})
+        self.say(name, kind if kind in {"FAIL", "COMPLETE"} else "RUNNING", **said)
 
 
 def history(seed: int, *, applications: int = 3, longest: int = 9) -> list[bytes]:
     """The events of a random history, in the order of their times."""
     draw = random.Random(f"history {seed}")
-    return _Writer(draw=draw, applications=draw.randint(1, applications), longest=longest).tell()
+    return _Writer(draw=draw, applications=draw.randint(1, applications), longest=longest).write_all()

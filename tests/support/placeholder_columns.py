@@ -12,13 +12,13 @@ from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 Columns = tuple[tuple[str, str], ...]
 

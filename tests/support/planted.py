@@ -127,7 +127,7 @@ def shown(text: str) -> bool:
     return any(form.lower() in text.lower() for form in forms[:1]) or any(form in text for form in forms[1:])
 
 
-def told(storage: Storage, *, raw: bool) -> Iterator[tuple[str, str]]:
+def stored_texts(storage: Storage, *, raw: bool) -> Iterator[tuple[str, str]]:
     """All that storage holds, as place and text: rows, names of blobs, and contents (events as they were sent only with
     `raw`).
     """

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.records.run_state import ContributionRecord, RunState
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
 from tests.support.events import run_id
+from tests.support.receiving import receive
 
 P = ParamSpec("P")
 T = TypeVar("T")

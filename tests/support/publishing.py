@@ -8,6 +8,7 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.publishing.writing.catalog_write import Published
@@ -17,9 +18,14 @@ from shared.translation.aggregate import SupersessionPolicy
 from tests.support.processing import post, settle
 
 
+def context_of(storage: Storage, catalog: Catalog, options: PublishOptions | None = None) -> PublishContext:
+    """What publishing works with."""
+    return PublishContext(storage=storage, catalog=catalog, publishing=options or PublishOptions())
+
+
 def publish(storage: Storage, catalog: Catalog, options: PublishOptions) -> Published:
     """Publish what is due."""
-    return Publisher(storage=storage, catalog=catalog, options=options).publish()
+    return Publisher(context=context_of(storage, catalog, options)).publish()
 
 
 @dataclass

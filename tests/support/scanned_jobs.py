@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
+from tests.support.receiving import receive
 from tests.support.scanned import NAMES, WORKSPACE, Scanned
 
 

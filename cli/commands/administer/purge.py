@@ -47,7 +47,7 @@ def purge(
         processes = sorted(
             each.qualified_name for each in tracked(processes_to_purge(parts.storage), "reading processes")
         )
-        found = placeholders_to_purge(parts.storage, parts.catalog, parts.publishing)
+        found = placeholders_to_purge(parts)
         placeholders = list(tracked(found, "looking up placeholders"))
         if as_json:
             assets = [{"type": kind, "qualified_name": name} for kind, name in placeholders]
@@ -67,7 +67,7 @@ def _purge(parts: Worker, total: int) -> None:
     done = Purged()
     with stopping() as stop, progress_bar() as progress:
         task = progress.add_task("purging", total=total)
-        for step in maintenance_purge(parts.storage, parts.catalog, parts.publishing):
+        for step in maintenance_purge(parts):
             progress.advance(task, sum(astuple(step)))
             done += step
             if stop.is_set():

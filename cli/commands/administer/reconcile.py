@@ -32,7 +32,7 @@ def reconcile(
     quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(NOTHING_HALF_DONE):
-        placed = placed_assets(parts.storage, parts.catalog)
+        placed = placed_assets(parts)
         if plan:
             _show_plan(_look(parts, placed), most, as_json=as_json)
             return
@@ -47,7 +47,7 @@ def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     with progress_bar() as progress:
         task = progress.add_task("looking up placeholders", total=len(placed))
         for batch in batches(placed, parts.publishing.batch):
-            found += refreshed_matches(parts.catalog, parts.publishing, batch)
+            found += refreshed_matches(parts, batch)
             progress.advance(task, len(batch))
     return found
 
@@ -84,14 +84,14 @@ def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
         for batch in batches(placed, parts.publishing.batch):
             if stop.is_set():
                 break
-            done += move(parts.storage, parts.catalog, parts.publishing, batch, again=True)
+            done += move(parts, batch, again=True)
             progress.advance(task, len(batch))
     out.print(
         f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.unsure:,} ambiguous; "
         f"{counted(done.processes, 'process')} to move to the found assets"
     )
     published = publish_and_report(parts)
-    removed = remove_left(parts.storage, parts.catalog, parts.publishing, wait=True)
+    removed = remove_left(parts, wait=True)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
         note("stopped", "the next `throughline reconcile`, or the sweeper, goes on with what is left")

@@ -65,7 +65,7 @@ def _look(parts: Worker, span: timedelta) -> tuple[list[UnseenProcess], list[Ass
         task = progress.add_task("reading processes", total=None)
         found = unseen_processes(parts.storage, parts.publishing.now() - span, progress=lambda: progress.advance(task))
         leaving = sorted(found, key=lambda each: (each.last, each.qualified_name))
-    unused = unused_placeholders(parts.storage, parts.catalog, parts.publishing, leaving)
+    unused = unused_placeholders(parts, leaving)
     return leaving, list(tracked(unused, "looking up placeholders"))
 
 

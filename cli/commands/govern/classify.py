@@ -147,7 +147,7 @@ def explain(
     with reported():
         tags = catalog_tags(document, wanted, _catalog(parts), attached(parts.storage))
     propagations = propagate(document, wanted, today=_today(), catalog=tags)
-    found = explanations(document, wanted, propagations, number, today=_today())
+    found = explanations(wanted, propagations, number, today=_today())
     terms = terms_of(document, wanted, number)
     if as_json:
         print_json(

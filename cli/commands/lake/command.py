@@ -261,7 +261,7 @@ def publish(
 
         processes = (unpack_process(bytes(row[0])) for row in rows.toLocalIterator())
         try:
-            done = backfill(parts.storage, parts.catalog, parts.publishing, processes, note_done=advance)
+            done = backfill(parts, processes, note_done=advance)
         except (CatalogUnavailable, StorageUnavailable) as error:
             fail(f"{error}. What was written is on record: run the command again once it answers")
     out.print(

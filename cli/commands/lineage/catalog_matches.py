@@ -54,7 +54,7 @@ def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName
     try:
         keys = [each.key for step in candidates(*key, also) for each in step]
         search_matches = publishing_finds(parts.catalog, key) if parts.publishing.finding.search else ()
-        found = look_up_matches(parts.catalog, parts.publishing, {key: tuple(also)})[key]
+        found = look_up_matches(parts, {key: tuple(also)})[key]
         return CatalogMatch(
             held=parts.catalog.look_up(keys),
             found=found,

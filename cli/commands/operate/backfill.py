@@ -49,7 +49,7 @@ def _show_plan(parts: Worker, *, as_json: bool) -> None:
     missing = 0
     with progress_bar() as progress:
         task = progress.add_task("looking", total=todo.written)
-        for looked, gone in maintenance_missing(parts.storage, parts.catalog, parts.publishing):
+        for looked, gone in maintenance_missing(parts):
             missing += len(gone)
             progress.advance(task, looked)
     if as_json:
@@ -69,7 +69,7 @@ def _fill(parts: Worker, after: str) -> Filled:
             progress.update(task, description=now.waited[:60] or what, completed=completed, total=total)
 
         how = replace(parts.publishing, stopped=stop.is_set)
-        return fill(parts.storage, parts.catalog, how, after=after, tell=advance)
+        return fill(replace(parts, publishing=how), after=after, progress=advance)
 
 
 def _stage(now: Filled, todo: ToFill) -> tuple[str, int, int]:

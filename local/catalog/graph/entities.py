@@ -229,7 +229,7 @@ def _merged(body: Json, sent: Incoming, *, business: str) -> Json:
     if groups and business != "ignore":
         held = body.get("businessAttributes", {})
         kept = held if business == "merge" else {}
-        merged["businessAttributes"] = kept | {name: kept.get(name, {}) | told for name, told in groups.items()}
+        merged["businessAttributes"] = kept | {name: kept.get(name, {}) | given for name, given in groups.items()}
     return merged
 
 

@@ -113,8 +113,8 @@ def _trouble_routes(catalog: Catalog, token: str, guarded: Callable[[Endpoint], 
 
     async def have_troubles(request: Request) -> Response:
         try:
-            told = await _body(request)
-            catalog.troubles.become([Trouble.of(str(each)) for each in (told or {}).get("troubles", ())])
+            body = await _body(request)
+            catalog.troubles.become([Trouble.of(str(each)) for each in (body or {}).get("troubles", ())])
         except (CatalogError, TroubleError) as error:
             return JsonResponse({"error": str(error)}, status_code=400)
         return JsonResponse(catalog.troubles.to_json())
@@ -188,8 +188,8 @@ async def _struck(catalog: Catalog, verb: Verb, call: Call, trouble: Trouble) ->
     if trouble.kind == "expire":
         return _refused()
     headers = {"Retry-After": f"{trouble.after:g}"} if trouble.kind == "throttle" else {}
-    told = {"errorCode": f"ATLAS-{how.status}-00-001", "errorMessage": f"The trouble asked for: {trouble}"}
-    return JsonResponse(told, status_code=how.status, headers=headers)
+    answer = {"errorCode": f"ATLAS-{how.status}-00-001", "errorMessage": f"The trouble asked for: {trouble}"}
+    return JsonResponse(answer, status_code=how.status, headers=headers)
 
 
 class _Cut(Response):

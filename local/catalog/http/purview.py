@@ -98,8 +98,8 @@ def _classifications(entity: Entity) -> list[str]:
 
 def _value(entity: Entity) -> Json:
     attributes = entity.body["attributes"]
-    told = {key: attributes[key] for key in ("name", "qualifiedName", "description", "owner") if key in attributes}
-    return told | {
+    shown = {key: attributes[key] for key in ("name", "qualifiedName", "description", "owner") if key in attributes}
+    return shown | {
         "id": entity.guid,
         "entityType": entity.type_name,
         "collectionId": collection_of(entity),

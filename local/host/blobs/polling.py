@@ -65,7 +65,7 @@ class EmulatorStrategy(Strategy):
 
 
 class AccountStrategy(Strategy):
-    """Each ten seconds one page of blobs; what is new is told by the newest blob of the last whole pass."""
+    """Each ten seconds one page of blobs; what is newer than the newest blob of the last whole pass is new."""
 
     interval = 10.0
     page = 5000

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobTarget:
-    """A function that blobs are delivered to, and where they lie. `changed` is told the name of a blob that has another
+    """A function that blobs are delivered to, and where they lie. `changed` gets the name of a blob that has another
     version than the message says; None delivers the present one, as with Event Grid.
     """
 

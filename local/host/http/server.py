@@ -29,7 +29,7 @@ class TooLargeError(Exception):
 
 
 class Web:
-    """The ASGI application: `pages` are the host's own, by path; `put` takes what the webhook is told, if there is a
+    """The ASGI application: `pages` are the host's own, by path; `put` takes what the webhook gets, if there is a
     blob trigger; `problem` says why the host is in error, "" when it is not.
     """
 

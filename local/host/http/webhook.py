@@ -40,7 +40,7 @@ async def answer(event_type: str, function_id: str, body: bytes, put: Put) -> tu
 
 
 def _version(event: Any) -> tuple[str, str, str]:
-    """Container, name and ETag (in quotes) of the blob that an event tells of.
+    """Container, name and ETag (in quotes) of the blob that an event reports.
 
     The container is the first part of the path, behind the account's name where the address begins with that.
     """

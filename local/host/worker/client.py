@@ -148,7 +148,7 @@ class WorkerProcess:
         self, function: Function, value: Datum, metadata: Mapping[str, Datum], tried: str = "1/1"
     ) -> Outcome:
         """Call a function with its trigger's value, once there is a worker process; a failure is logged as one line and
-        told in the outcome.
+        reported in the outcome.
         """
         invocation = str(uuid.uuid4())
         self.running[function.trigger.type] += 1

@@ -6,13 +6,11 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
-from shared.catalog.port import Catalog
 from shared.errors import ContentLost, WriteConflict
 from shared.naming.names import BUILT_IN, Names
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.records.digest_set import DigestSet, combined_digest
 from shared.records.run_state import RunState
-from shared.storage.port import Storage
 
 Subject = TypeVar("Subject")
 Subject_contra = TypeVar("Subject_contra", contravariant=True)
@@ -52,16 +50,13 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyContext:
+class VerifyContext(PublishContext):
     """What is verified, and how.
 
     `grace`: how long work may be in progress; `end_timeout`: how long the end of a run is awaited; `progress` is called
     with the name of what is read and how many more were read.
     """
 
-    storage: Storage
-    catalog: Catalog
-    publishing: PublishOptions
     names: Names = BUILT_IN
     grace: timedelta = timedelta(minutes=10)
     end_timeout: timedelta = timedelta(hours=6)

@@ -13,7 +13,7 @@ from shared.errors import ContentLost
 from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
 from shared.maintenance.verify.repairs import delete_placeholder, publish_again
 from shared.publishing.placeholders.creation import with_resolved_names
-from shared.publishing.planning.planner import Plan, Reading, current, plan_for
+from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.records.asset_matches import read_matches
 from shared.records.digest_set import combined_digest, short
 from shared.records.ledger import LedgerEntry, ledger_entry
@@ -125,7 +125,7 @@ def orphan_processes(context: VerifyContext, node: Node) -> Found:
     with suppress(ContentLost):  # found among the contributions
         if (
             entry.state is not LedgerState.NOTHING
-            or current(storage, entry.process, context.publishing, Reading()).process
+            or Reading(storage=storage, options=context.publishing).current(entry.process).process
         ):
             return
         if name in context.catalog.read_processes([name]):
@@ -160,11 +160,11 @@ def _processes(context: VerifyContext) -> Iterator[PlannedProcess]:
 
 def _planned(context: VerifyContext, keys: Sequence[str]) -> list[PlannedProcess]:
     queue = {each.process: each for each in queue_entries(context.storage)[0]}
-    now, reading = datetime.now(UTC), Reading()
+    now, reading = datetime.now(UTC), Reading(storage=context.storage, options=context.publishing)
     planned = []
     for key in keys:
         with suppress(ContentLost):  # found among the contributions; until it is repaired there is no plan
-            plan = plan_for(context.storage, context.publishing, QueueEntry(process=key, due=now), reading)
+            plan = plan_for(reading, QueueEntry(process=key, due=now))
             matches = read_matches(context.storage, {(asset.type, asset.qualified_name): None for asset in plan.assets})
             plan = with_resolved_names(plan, matches, context.publishing)
             queued = queue.get(key)

@@ -88,7 +88,7 @@ def process_again(context: VerifyContext, run_id: str) -> str:
 
 
 def restored_state(storage: Storage, run_id: str, events: Iterable[StoredEvent]) -> RunState:
-    """A run's state as far as other rows tell: what it may have contributed, in its latest generation."""
+    """A run's state as far as other rows say: what it may have contributed, in its latest generation."""
     places = tuple(events)
     end: str | None = None
     for place in places:

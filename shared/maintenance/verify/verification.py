@@ -49,11 +49,11 @@ def verify(
     context = replace(context, survey=Survey())
     for stage in _STAGES:
         if fix and stage.after_publishing:
-            yield publish_all(context.storage, context.catalog, context.publishing)[0]
+            yield publish_all(context)[0]
         for found in stage.run(context, fix=fix):
             if found:
                 yield found
             elif stopped():
                 return
     if fix:
-        yield publish_all(context.storage, context.catalog, context.publishing)[0]
+        yield publish_all(context)[0]

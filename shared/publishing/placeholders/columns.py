@@ -15,31 +15,27 @@ all its sources, so that they do not depend on the order of publishing. This con
    the next process that uses such a row enqueues it.
 """
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 
 import msgspec
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
-from shared.errors import ContentLost
-from shared.model import NOTHING_DECLARED, Declared, Process
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import Plan, Reading, current
-from shared.records.application.process_index import RESOLVE_TOGETHER
+from shared.model import NOTHING_DECLARED, AssetSchema, Declared, Process
+from shared.publishing.planning.planner import Plan, Reading
 from shared.records.asset_matches import AssetMatch, match_by_key, match_key, queue_key, save_matches
 from shared.records.ledger import UNKNOWN_DIGEST, LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import enqueue
-from shared.records.run_state import ContributionRecord
 from shared.records.states import LedgerState
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, digest_of, process_key
-
-_LOG = logging.getLogger("throughline.schemas")
+from shared.storage_layout import digest_of
 
 Columns = tuple[tuple[str, str], ...]
 """Pairs of name and type."""
+_NO_SCHEMA = AssetSchema(qualified_name="", columns=())
 
 
 def schema_digest(process: Process | None) -> str:
@@ -49,45 +45,8 @@ def schema_digest(process: Process | None) -> str:
 
 def reported_assets(process: Process) -> set[AssetKey]:
     """The assets whose columns a process reports."""
-    told = {each.qualified_name for each in process.schemas}
-    assets = (*process.inputs, *process.outputs)
-    return {asset.key for asset in assets if asset.qualified_name in told}
-
-
-def merged_columns(key: AssetKey, processes: Iterable[Process]) -> Columns:
-    """The columns of an asset: all that its writers report, or, without any, all that its readers report. Of
-    contradicting types the one of the first process by name counts.
-    """
-    written: dict[str, str] = {}
-    read: dict[str, str] = {}
-    for process in sorted(processes, key=lambda each: each.qualified_name):
-        sinks = {asset.key for asset in process.outputs}
-        for schema in process.schemas:
-            if schema.qualified_name == key[1] and key in reported_assets(process):
-                columns = written if key in sinks else read
-                for name, kind in schema.columns:
-                    columns.setdefault(name, kind)
-    return tuple((written or read).items())
-
-
-def merged_declaration(key: AssetKey, processes: Iterable[Process]) -> Declared:
-    """The owner and description of an asset, as its columns are merged: those of its writers, or else its readers; of
-    the first process by name that has one.
-    """
-    written = read = NOTHING_DECLARED
-    for process in sorted(processes, key=lambda each: each.qualified_name):
-        for schema in process.schemas:
-            if schema.qualified_name == key[1] and key in reported_assets(process):
-                if key in {asset.key for asset in process.outputs}:
-                    written |= schema.declared
-                else:
-                    read |= schema.declared
-    return structs.replace(written | read, tags=())
-
-
-def in_short(declared: Declared) -> tuple[str, str]:
-    """The owner and the description, as `AssetMatch` has them."""
-    return declared.owner, declared.description
+    names = {each.qualified_name for each in process.schemas}
+    return {asset.key for asset in (*process.inputs, *process.outputs) if asset.qualified_name in names}
 
 
 def reported_keys(process: Process | None) -> frozenset[str]:
@@ -95,38 +54,60 @@ def reported_keys(process: Process | None) -> frozenset[str]:
     return frozenset(map(match_key, reported_assets(process))) if process else frozenset()
 
 
+def merged_schema(key: AssetKey, processes: Iterable[Process]) -> AssetSchema:
+    """The schema of an asset: all columns that its writers report, or, without any, all that its readers report; its
+    owner and description, of its writers, or else of its readers. Where processes contradict one another, the first one
+    by name counts.
+    """
+    written: list[AssetSchema] = []
+    read: list[AssetSchema] = []
+    for process in sorted(processes, key=lambda each: each.qualified_name):
+        if key in reported_assets(process):
+            schemas = written if key in {asset.key for asset in process.outputs} else read
+            schemas += (each for each in process.schemas if each.qualified_name == key[1])
+    declared = reduce(or_, (each.declared for each in (*written, *read)), NOTHING_DECLARED)
+    return AssetSchema(
+        qualified_name=key[1],
+        columns=_merged_columns(written) or _merged_columns(read),
+        declared=structs.replace(declared, tags=()),
+    )
+
+
+def _merged_columns(schemas: Iterable[AssetSchema]) -> Columns:
+    types: dict[str, str] = {}
+    for each in schemas:
+        for name, kind in each.columns:
+            types.setdefault(name, kind)
+    return tuple(types.items())
+
+
+def in_short(declared: Declared) -> tuple[str, str]:
+    """The owner and the description, as `AssetMatch` has them."""
+    return declared.owner, declared.description
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
-    """A data set by its key in `assetmatches`, its row there (`found`), and the `columns` that it should have and what
-    is `declared` of it.
+    """A data set by its key in `assetmatches`, its row there (`found`), and the `schema` that it should have.
 
     `sources`: the ledger entry and the current process of each column source.
     """
 
     key: str
     found: AssetMatch | None
-    columns: Columns = ()
-    declared: Declared = NOTHING_DECLARED
+    schema: AssetSchema = _NO_SCHEMA
     sources: Mapping[str, tuple[LedgerEntry, Process | None]] = field(default_factory=dict)
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it is a placeholder."""
-        return self.found is not None and self.found.is_placeholder
-
-    @property
-    def bare(self) -> bool:
-        """Whether all columns that it may have are to be removed."""
-        return self.found is not None and self.is_ours and not self.columns and self.found.columns != ()
 
     @property
     def current_sources(self) -> tuple[str, ...]:
         """Its sources without those that certainly do not report it any more."""
-        return tuple(key for key, (entry, process) in sorted(self.sources.items()) if self._may_tell(entry, process))
-
-    def _may_tell(self, entry: LedgerEntry, process: Process | None) -> bool:
-        unsettled = entry.state is LedgerState.WRITING or schema_digest(process) != entry.schemas
-        return unsettled or self.key in reported_keys(process)
+        return tuple(
+            source
+            for source, (entry, process) in sorted(self.sources.items())
+            if entry.state is LedgerState.WRITING
+            or schema_digest(process) != entry.schemas
+            or self.key in reported_keys(process)
+        )
 
     def forget_digests(self, storage: Storage) -> bool:
         """Invalidate the ledger's digests of sources whose current schemas are not published yet, so that publishing
@@ -134,24 +115,23 @@ class ColumnReport:
         """
         for entry, process in self.sources.values():
             if entry.etag and schema_digest(process) != entry.schemas:
-                invalidated = replace(entry.with_described(frozenset({self.key})), schemas=UNKNOWN_DIGEST)
+                invalidated = replace(entry, described=entry.described | {self.key}, schemas=UNKNOWN_DIGEST)
                 if invalidated != entry and not put_entry(storage, invalidated):
                     return False
         return True
 
 
-def column_report(storage: Storage, options: PublishOptions, key: str, reading: Reading) -> ColumnReport:
-    """The column report of a data set (by its key in `assetmatches`); without sources if it is no placeholder."""
-    found = match_by_key(storage, key)
+def column_report(reading: Reading, key: str) -> ColumnReport:
+    """The column report of a data set (by its key in `assetmatches`); without a schema if it is no placeholder."""
+    found = match_by_key(reading.storage, key)
     if found is None or not found.is_placeholder:
         return ColumnReport(key=key, found=found)
     sources: dict[str, tuple[LedgerEntry, Process | None]] = {}
-    for process in found.column_sources:
-        entry = ledger_entry(storage, process)  # before its contributions: later ones are published later
-        sources[process] = entry, current(storage, process, options, reading, after=entry.retired).process
-    processes = [process for _, process in sources.values() if process]
-    columns, declared = merged_columns(found.own, processes), merged_declaration(found.own, processes)
-    return ColumnReport(key=key, found=found, columns=columns, declared=declared, sources=sources)
+    for source in found.column_sources:
+        entry = ledger_entry(reading.storage, source)  # before its contributions: later ones are published later
+        sources[source] = entry, reading.current(source, after=entry.retired).process
+    schema = merged_schema(found.own, (process for _, process in sources.values() if process))
+    return ColumnReport(key=key, found=found, schema=schema, sources=sources)
 
 
 def update_column_sources(
@@ -162,110 +142,72 @@ def update_column_sources(
 ) -> None:
     """Enqueue the placeholders that lack columns that these plans report, and note the plans as their sources.
 
-    `found`: matches that were just read, else remembered ones; `placed`: placeholders just created for these plans,
-    whose sources are noted already.
+    `found`: matches that were just read, else remembered ones; `placed`: placeholders just created for these plans, for
+    which all that is done already.
     """
-    sources = {plan.dirty.process: _ReportedColumns.of(storage, plan) for plan in plans}
-    known = {match_key(own): each for own, each in (found or {}).items()}
+    reports = {plan.queue_entry.process: _Report.of(plan) for plan in plans}
+    known = {match_key(own): each for own, each in (found or {}).items() if own not in placed}
     # An interrupted write has most likely created the placeholder itself: the next process asks for its columns.
-    users = [plan for plan in plans if not sources[plan.dirty.process].cut_off]
+    users = (plan for plan in plans if not reports[plan.queue_entry.process].cut_off)
     used = {match_key(asset.key) for plan in users for asset in plan.assets}
-    named = frozenset[str]().union(*(reported.named for reported in sources.values()))
+    named = frozenset[str]().union(*(each.named for each in reports.values())) - set(map(match_key, placed))
     fresh: list[AssetMatch] = []
     marks: set[str] = set()
     for key in sorted(named | (used & known.keys())):
         each = known[key] if key in known else match_by_key(storage, key)
         if each is None or not each.is_placeholder or (key not in named and each.columns is not None):
             continue
-        spoken = {process: reported for process, reported in sources.items() if key in reported.named}
-        column_sources = {
-            *each.column_sources,
-            *(process for process, reported in spoken.items() if reported.may_tell(key)),
-        }
-        unknown = {
-            process for process, reported in spoken.items() if reported.cut_off and process not in each.column_sources
-        }
-        cut_off = bool(unknown) and each.own not in placed
-        news = any(reported.is_new for reported in spoken.values()) or column_sources != set(each.column_sources)
-        if each.columns and not news and not cut_off:
+        before = set(each.column_sources)
+        naming = {source: report for source, report in reports.items() if key in report.named}
+        reporting = {source for source, report in naming.items() if report.cut_off or key in report.reported}
+        sources = before | reporting
+        is_new = sources != before or any(report.is_new for report in naming.values())
+        if each.columns and not is_new:
             continue
-        told = any(key in reported.told for reported in spoken.values())
-        if cut_off or column_sources != set(each.column_sources) or (news and told and each.own not in placed):
-            columns = None if cut_off else each.columns
-            fresh.append(structs.replace(each, column_sources=tuple(sorted(column_sources)), columns=columns))
-        processes = [
-            reported.process for teller in column_sources if (reported := sources.get(teller)) and reported.process
-        ]
-        if (
-            cut_off
-            or not column_sources <= sources.keys()
-            or merged_columns(each.own, processes) != each.columns
-            or in_short(merged_declaration(each.own, processes)) != each.declared
-        ):
+        is_unknown = any(naming[source].cut_off for source in reporting - before)
+        if is_new and reporting:
+            columns = None if is_unknown else each.columns
+            fresh.append(structs.replace(each, column_sources=tuple(sorted(sources)), columns=columns))
+        merged = merged_schema(each.own, (p for source in sources & reports.keys() if (p := reports[source].process)))
+        is_held = (merged.columns, in_short(merged.declared)) == (each.columns, each.declared)
+        if is_unknown or not is_held or not sources <= reports.keys():
             marks.add(queue_key(key))
     save_matches(storage, fresh)
     enqueue(storage, marks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ReportedColumns:
-    """The columns that a plan reports: of the assets `told` (keys in `assetmatches`), `named` with those of earlier
+class _Report:
+    """The columns that a plan reports: of the assets `reported` (keys in `assetmatches`), `named` with those of earlier
     reports; whether that is new, and whether an earlier write was `cut_off` that may have reported others.
     """
 
     process: Process | None
-    told: frozenset[str]
+    reported: frozenset[str]
     named: frozenset[str]
     is_new: bool
     cut_off: bool
 
     @classmethod
-    def of(cls, storage: Storage, plan: Plan) -> "_ReportedColumns":
-        """From a plan; reads nothing where the schemas are unchanged."""
+    def of(cls, plan: Plan) -> "_Report":
         cut_off = plan.entry.state is LedgerState.WRITING
         is_new = cut_off or schema_digest(plan.process) != plan.entry.schemas
-        told = reported_keys(plan.process)
-        before = plan.entry.described if is_new else frozenset[str]()
-        named = told | (_ever_contributed(storage, plan.dirty.process) if before is None else before)
-        return cls(process=plan.process, told=told, named=named, is_new=is_new, cut_off=cut_off)
-
-    def may_tell(self, key: str) -> bool:
-        """Whether columns of an asset may come from this process."""
-        return key in self.told or self.cut_off
-
-
-def _ever_contributed(storage: Storage, process: str) -> frozenset[str]:
-    """The assets (keys in `assetmatches`) in all contributions to a process (by key)."""
-    found: set[str] = set()
-    for row in storage.partition(CONTRIBUTIONS, process):
-        if row.key.endswith(f"|{RESOLVE_TOGETHER}"):
-            continue
-        try:
-            content = ContributionRecord.of(row, storage).content
-        except ContentLost as error:  # superseded: planning reads all others
-            _LOG.warning("columns may be outdated process=%s error=%s", process, error)
-            continue
-        if content:
-            found |= {match_key(asset.key) for asset in (*content.inputs, *content.outputs)}
-    return frozenset(found)
+        reported = reported_keys(plan.process)
+        named = reported | plan.entry.described if is_new else reported
+        return cls(process=plan.process, reported=reported, named=named, is_new=is_new, cut_off=cut_off)
 
 
 def record_schemas(storage: Storage, plan: Plan) -> bool:
     """Update sources and ledger for a process whose lineage has not changed. False if another publisher wrote the
     ledger entry meanwhile.
     """
-    digest, told = schema_digest(plan.process), reported_keys(plan.process)
+    digest, reported = schema_digest(plan.process), reported_keys(plan.process)
     if digest == plan.entry.schemas:
         return True
     begun: LedgerEntry | None = plan.entry
-    if plan.entry.with_described(told) != plan.entry:
-        begun = put_entry(storage, plan.entry.with_described(told))
+    if not reported <= plan.entry.described:
+        begun = put_entry(storage, replace(plan.entry, described=plan.entry.described | reported))
     if begun is None:
         return False
     update_column_sources(storage, [plan])
-    return put_entry(storage, replace(begun, schemas=digest, described=told)) is not None
-
-
-def reporters_of(plans: Iterable[Plan], key: AssetKey) -> set[str]:
-    """The processes (by key) among these plans that report the columns of an asset."""
-    return {process_key(p.process.qualified_name) for p in plans if p.process and key in reported_assets(p.process)}
+    return put_entry(storage, replace(begun, schemas=digest, described=reported)) is not None

@@ -8,18 +8,19 @@ from datetime import datetime
 from msgspec import structs
 
 from shared.atlas.columns import weight
-from shared.atlas.entities import AssetEntity
+from shared.atlas.entities import AssetEntity, asset_entity
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused
-from shared.model import Asset
-from shared.publishing.placeholders.columns import Columns, in_short, merged_columns, merged_declaration, reporters_of
+from shared.model import Asset, AssetSchema
+from shared.publishing.placeholders.columns import in_short, merged_schema, reported_assets
 from shared.publishing.planning.asset_resolution import resolve
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.last_run import last_run
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Plan
 from shared.publishing.planning.resolved_process import resolved_entity
 from shared.publishing.planning.write_deadline import CALLS_TO_PLACE, is_in_time
-from shared.records.asset_lifecycle import placeholder, sentences
+from shared.records.asset_lifecycle import sentences
 from shared.records.asset_matches import AssetMatch, match_key, queue_key, save_matches
 from shared.records.publish_queue import enqueue
 from shared.secrets import text_without_secrets
@@ -28,14 +29,12 @@ from shared.storage.port import Storage
 _LOG = logging.getLogger("throughline.placeholders")
 
 
-def resolve_plans(
-    storage: Storage, catalog: Catalog, options: PublishOptions, plans: Sequence[Plan]
-) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
+def resolve_plans(context: PublishContext, plans: Sequence[Plan]) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
     """Resolve the assets of these plans: the matches, and the plans with resolved names and facts of the last run."""
-    found = resolve(storage, catalog, options, dict.fromkeys(asset for plan in plans for asset in plan.assets))
-    named = [with_resolved_names(plan, found, options) for plan in plans]
+    found = resolve(context, dict.fromkeys(asset for plan in plans for asset in plan.assets))
+    named = [with_resolved_names(plan, found, context.publishing) for plan in plans]
     return found, [
-        replace(plan, entity=replace(plan.entity, facts=last_run(storage, options, plan))) if plan.entity else plan
+        replace(plan, entity=replace(plan.entity, facts=last_run(context, plan))) if plan.entity else plan
         for plan in named
     ]
 
@@ -48,47 +47,43 @@ def with_resolved_names(plan: Plan, found: Mapping[AssetKey, AssetMatch], option
 
 
 def place(
-    storage: Storage,
-    catalog: Catalog,
-    options: PublishOptions,
-    plans: Sequence[Plan],
-    found: dict[AssetKey, AssetMatch],
-    *,
-    until: datetime,
+    context: PublishContext, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch], *, until: datetime
 ) -> dict[AssetKey, str]:
     """Create the assets of these plans that were not `found` (and add them there). Returns the guids of all assets.
 
     Those are missing that the catalog refused, or that could not be created before the deadline `until`. Lifecycle
     changes in the meantime enqueue the data set.
     """
+    storage, most = context.storage, context.publishing.batch
     guids = {each.key: each.guid for each in found.values() if each.guid}
     wanted = {asset.key: asset for plan in plans for asset in plan.assets}
     missing = [wanted[key] for key in sorted(wanted) if not found[key].guid]
     processes = [plan.process for plan in plans if plan.process]
-    columns = {each: merged_columns(each.key, processes) for each in missing}
-    declared = {each.key: merged_declaration(each.key, processes) for each in missing}
-    for batch in _batches(missing, columns, options.batch):
-        if not is_in_time(options, until, CALLS_TO_PLACE):
+    schemas = {each.key: merged_schema(each.key, processes) for each in missing}
+    for batch in _batches(missing, schemas, most):
+        states = sentences(storage, batch)  # before the time is checked: storage may be slow
+        if not is_in_time(context, until, CALLS_TO_PLACE):
             break
-        states = sentences(storage, batch)
-        entities = [placeholder(asset, states, columns[asset], declared[asset.key]) for asset in batch]
-        created, whole = _created(catalog, entities, options.batch)
+        entities = [_placeholder(asset, states, schemas[asset.key]) for asset in batch]
+        created, whole = _created(context.catalog, entities, most)
         marks: set[str] = set()
         for key, guid in created.items():
-            now_told, column_sources = reporters_of(plans, key), found[key].column_sources
-            held = columns[wanted[key]] if key in whole or not columns[wanted[key]] else None
-            if held != columns[wanted[key]] or not now_told >= set(column_sources):
+            before, schema = found[key], schemas[key]
+            sources = {
+                plan.queue_entry.process for plan in plans if plan.process and key in reported_assets(plan.process)
+            }
+            is_whole = key in whole or not schema.columns
+            if not is_whole or not sources >= set(before.column_sources):
                 marks.add(queue_key(match_key(key)))
-            column_sources = tuple(sorted(now_told.union(column_sources)))
             found[key] = structs.replace(
-                found[key],
+                before,
                 guid=guid,
-                column_sources=column_sources,
-                columns=held,
-                declared=in_short(declared[key]),
+                column_sources=tuple(sorted(sources.union(before.column_sources))),
+                columns=schema.columns if is_whole else None,
+                declared=in_short(schema.declared),
             )
         found |= {each.own: each for each in save_matches(storage, [found[key] for key in created])}
-        if not is_in_time(options, until, 0):  # another publisher may have gone on without these
+        if not is_in_time(context, until, 0):  # another publisher may have gone on without these
             marks |= {queue_key(match_key(key)) for key in created}
         now = sentences(storage, batch)
         enqueue(storage, {*marks, *(mark for mark in now if now[mark] != states[mark])})
@@ -96,12 +91,16 @@ def place(
     return guids
 
 
-def _batches(assets: Iterable[Asset], columns: Mapping[Asset, Columns], size: int) -> Iterator[list[Asset]]:
+def _placeholder(asset: Asset, states: Mapping[str, str], schema: AssetSchema) -> AssetEntity:
+    return asset_entity(asset, states[queue_key(match_key(asset.key))], schema.columns, schema.declared)
+
+
+def _batches(assets: Iterable[Asset], schemas: Mapping[AssetKey, AssetSchema], size: int) -> Iterator[list[Asset]]:
     """Split so that each batch is one call with its columns; an asset too wide for a call counts without them."""
     batch: list[Asset] = []
     held = 0
     for asset in assets:
-        heavy = weight(asset.type, columns[asset])
+        heavy = weight(asset.type, schemas[asset.key].columns)
         heavy = heavy if heavy <= size else 1
         if batch and held + heavy > size:
             yield batch

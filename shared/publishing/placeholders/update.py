@@ -15,7 +15,7 @@ from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
 from shared.publishing.placeholders.columns import ColumnReport, column_report, in_short
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Reading
 from shared.publishing.planning.write_deadline import (
     calls_to_describe,
@@ -25,7 +25,7 @@ from shared.publishing.planning.write_deadline import (
     last_effect_of_success,
 )
 from shared.records.asset_lifecycle import state_of
-from shared.records.asset_matches import replace_match, save_matches
+from shared.records.asset_matches import AssetMatch, replace_match, save_matches
 from shared.records.ledger import NOTHING_BEGUN
 from shared.records.publish_queue import QueueEntry
 from shared.storage.port import Storage
@@ -34,13 +34,13 @@ from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET
 _LOG = logging.getLogger("throughline.placeholders")
 
 
-def described(storage: Storage, dirty: QueueEntry, options: PublishOptions, reading: Reading) -> AssetEntity | None:
+def described(reading: Reading, queue_entry: QueueEntry) -> AssetEntity | None:
     """The data set of this queue entry as it should be; None if nothing is known of it."""
-    return _described(storage, column_report(storage, options, _key(dirty), reading))
+    return _described(reading.storage, column_report(reading, _key(queue_entry)))
 
 
-def _key(dirty: QueueEntry) -> str:
-    return dirty.process.removeprefix(QUEUED_ASSET)
+def _key(queue_entry: QueueEntry) -> str:
+    return queue_entry.process.removeprefix(QUEUED_ASSET)
 
 
 def _described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
@@ -48,61 +48,60 @@ def _described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
     if asset is None and report.found:
         type_, name = report.found.own
         asset = Asset(type=type_, qualified_name=name, namespace="", name="")
-    return asset_entity(asset, sentence, report.columns, report.declared) if asset else None
+    return asset_entity(asset, sentence, report.schema.columns, report.schema.declared) if asset else None
 
 
-def publish_asset(
-    storage: Storage, catalog: Catalog, options: PublishOptions, dirty: QueueEntry, reading: Reading
-) -> bool:
+def publish_asset(context: PublishContext, queue_entry: QueueEntry, reading: Reading) -> bool:
     """Update lifecycle state and columns of a data set, if it is a placeholder. Whether anything was written.
 
     Raises CatalogRefused where the columns are refused (the rest is written), CatalogUnavailable, and ContentLost.
     """
-    report = column_report(storage, options, _key(dirty), reading)
-    if report.found and options.now() < report.found.until:
-        storage.replace(PUBLISH_QUEUE, replace(dirty, due=report.found.until).row())
+    storage, report = context.storage, column_report(reading, _key(queue_entry))
+    found = report.found
+    if found and context.publishing.now() < found.until:
+        storage.replace(PUBLISH_QUEUE, replace(queue_entry, due=found.until).row())
         return False
     wanted = _described(storage, report)
-    written = False
-    if wanted and report.is_ours:
-        done = _describe_ours(storage, catalog, options, report, wanted)
-        if done is None:
-            return False
-        written = done
+    written: bool | None = False
+    if wanted and found and found.is_placeholder:
+        written = _describe_ours(context, report, found, wanted)
     elif wanted:
-        written = catalog.describe_placeholder(wanted)
+        written = context.catalog.describe_placeholder(wanted)
+    if written is None:
+        return False
     if wanted and written:
         _LOG.info("asset described asset=%r", wanted.qualified_name)
-    storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, dirty.process, dirty.etag)
+    storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, queue_entry.process, queue_entry.etag)
     return written
 
 
 def _describe_ours(
-    storage: Storage, catalog: Catalog, options: PublishOptions, report: ColumnReport, wanted: AssetEntity
+    context: PublishContext, report: ColumnReport, found: AssetMatch, wanted: AssetEntity
 ) -> bool | None:
     """Update a placeholder: whether anything was written; None if another publisher was faster."""
-    if report.found is None or not report.forget_digests(storage):
+    storage = context.storage
+    if not report.forget_digests(storage):
         return None
-    calls = calls_to_describe(max(len(wanted.columns), len(report.found.columns or ())))
-    until = describe_until(options, calls)
-    begun = replace_match(storage, structs.replace(report.found, columns=None, until=until))
-    if begun is None or not is_in_time(options, until, calls):
+    calls = calls_to_describe(max(len(wanted.columns), len(found.columns or ())))
+    until = describe_until(context, calls)
+    begun = replace_match(storage, structs.replace(found, columns=None, until=until))
+    if begun is None or not is_in_time(context, until, calls):
         return None
     try:
-        written = _describe(catalog, wanted, bare=report.bare)
+        written = _describe(context.catalog, wanted, bare=not wanted.columns and found.columns != ())
     except CatalogRefused:
         save_matches(storage, [structs.replace(begun, until=NOTHING_BEGUN)])
         raise
     except CatalogUnavailable as error:
         save_matches(
-            storage, [structs.replace(begun, until=NOTHING_BEGUN if error.over else last_effect(options, until))]
+            storage, [structs.replace(begun, until=NOTHING_BEGUN if error.over else last_effect(context, until))]
         )
         raise
-    lands = last_effect_of_success(catalog, options, until)
+    lands = last_effect_of_success(context, until)
     done = structs.replace(
         begun,
         columns=wanted.columns,
-        declared=in_short(report.declared),
+        declared=in_short(report.schema.declared),
         column_sources=report.current_sources,
         until=lands,
     )

@@ -5,10 +5,8 @@ Matches are remembered in `assetmatches`, hits longer than misses, so that publi
 search is reported, never decided. Our own placeholders never match, whatever their names.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from msgspec import structs
 
@@ -17,9 +15,9 @@ from shared.catalog.port import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
 from shared.naming.matching import Candidate, Rank, candidates, rank, search_terms
+from shared.publishing.planning.context import PublishContext
 from shared.records.asset_matches import AssetMatch, read_matches, save_matches
 from shared.records.checkpoint import RECONCILE
-from shared.storage.port import Storage
 
 _MAX_RESULTS = 100
 """Results of a search that are ranked."""
@@ -31,37 +29,12 @@ _MAX_RIVALS = 5
 BY_SEARCH = "found by searching: the same but for patterns, partitions or capitals"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolutionOptions:
-    """How to resolve: whether to search too, and how long hits and misses are remembered."""
-
-    search: bool = True
-    hits: timedelta = timedelta(days=7)
-    misses: timedelta = timedelta(hours=6)
-
-    def believed(self, found: AssetMatch) -> timedelta:
-        """How long this match is remembered."""
-        return self.hits if found.scanned else self.misses
-
-
-class ResolutionContext(Protocol):
-    """What resolution needs of the publish options: how to resolve, the clock, and a heartbeat that holds the lease."""
-
-    @property
-    def finding(self) -> ResolutionOptions: ...  # noqa: D102 - see the docstring of the class
-    @property
-    def now(self) -> Callable[[], datetime]: ...  # noqa: D102 - see the docstring of the class
-    @property
-    def heartbeat(self) -> Callable[[], object]: ...  # noqa: D102 - see the docstring of the class
-
-
-def resolve(
-    storage: Storage, catalog: Catalog, options: ResolutionContext, assets: Iterable[Asset]
-) -> dict[AssetKey, AssetMatch]:
+def resolve(context: PublishContext, assets: Iterable[Asset]) -> dict[AssetKey, AssetMatch]:
     """The matches of these assets: remembered ones, else from the catalog. New hits are saved. Of a miss without a
     placeholder only the search is saved, also when an error interrupts this: else a catalog that throttles after a few
     calls would be asked the same for ever.
     """
+    storage, options = context.storage, context.publishing
     wanted = {asset.key: asset.also for asset in assets}
     known = read_matches(storage, sorted(wanted))
     now = options.now()
@@ -72,7 +45,7 @@ def resolve(
     asked: dict[AssetKey, AssetMatch] = {}
     try:
         if open_ones:
-            fresh = look_up_matches(catalog, options, open_ones, searched=searched)
+            fresh = look_up_matches(context, open_ones, searched=searched)
             asked = {key: merged_match(each, known.get(key)) for key, each in fresh.items()}
     except CatalogUnavailable as error:
         error.made_progress = len(searched) > len(before)
@@ -112,8 +85,7 @@ def merged_match(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
 
 
 def look_up_matches(
-    catalog: Catalog,
-    options: ResolutionContext,
+    context: PublishContext,
     wanted: Mapping[AssetKey, tuple[AssetKey, ...]],
     *,
     searched: dict[AssetKey, tuple[AssetKey, ...]] | None = None,
@@ -121,6 +93,7 @@ def look_up_matches(
     """The matches of these assets (each with its alternate names) from the catalog. `searched`: results of earlier
     searches, to which new ones are added. Raises as the catalog does.
     """
+    catalog, options = context.catalog, context.publishing
     placed: dict[AssetKey, str] = {}
     hits: dict[AssetKey, tuple[Candidate, str]] = {}
     for step in range(2):
@@ -135,7 +108,7 @@ def look_up_matches(
     rivals: dict[AssetKey, tuple[AssetKey, ...]] = {}
     if options.finding.search:
         given = {} if searched is None else searched
-        more, rivals = _search(catalog, options, [key for key in wanted if key not in hits], given)
+        more, rivals = _search(context, [key for key in wanted if key not in hits], given)
         hits |= more
     now = options.now()
     return {
@@ -154,10 +127,7 @@ def look_up_matches(
 
 
 def _search(
-    catalog: Catalog,
-    options: ResolutionContext,
-    wanted: Iterable[AssetKey],
-    searched: dict[AssetKey, tuple[AssetKey, ...]],
+    context: PublishContext, wanted: Iterable[AssetKey], searched: dict[AssetKey, tuple[AssetKey, ...]]
 ) -> tuple[dict[AssetKey, tuple[Candidate, str]], dict[AssetKey, tuple[AssetKey, ...]]]:
     """The best match of each asset, and the rivals where several are equally good. The search index lags, so that its
     results are read again by name.
@@ -165,11 +135,11 @@ def _search(
     best: dict[AssetKey, tuple[AssetKey, ...]] = {}
     words = {key: said for key in wanted if (said := search_terms(*key))}
     best |= {key: searched[key] for key in words if key in searched}
-    for nodes in _searched_for(catalog, options, sorted({said for key, said in words.items() if key not in best})):
+    for nodes in _searched_for(context, sorted({said for key, said in words.items() if key not in best})):
         for key in [key for key, said in words.items() if said in nodes]:
             best[key] = searched[key] = _best(key, nodes[words[key]])
-    options.heartbeat()
-    held = catalog.look_up(dict.fromkeys(each for names in best.values() for each in names))
+    context.publishing.heartbeat()
+    held = context.catalog.look_up(dict.fromkeys(each for names in best.values() for each in names))
     there = {key: [each for each in names if each in held and not held[each].placed] for key, names in best.items()}
     hits = {
         key: (Candidate(type=name[0], qualified_name=name[1], because=BY_SEARCH), held[name].guid)
@@ -179,28 +149,24 @@ def _search(
     return hits, {key: tuple(names[:_MAX_RIVALS]) for key, names in there.items() if len(names) > 1}
 
 
-def _searched_for(
-    catalog: Catalog, options: ResolutionContext, texts: Sequence[str]
-) -> Iterator[Mapping[str, Sequence[Node]]]:
+def _searched_for(context: PublishContext, texts: Sequence[str]) -> Iterator[Mapping[str, Sequence[Node]]]:
     """The results of a search for each text: many texts in a call, fewer where there are too many results for one."""
     for start in range(0, len(texts), _MAX_TEXTS):
-        yield from _halved(catalog, options, texts[start : start + _MAX_TEXTS])
+        yield from _halved(context, texts[start : start + _MAX_TEXTS])
 
 
-def _halved(
-    catalog: Catalog, options: ResolutionContext, texts: Sequence[str]
-) -> Iterator[Mapping[str, Sequence[Node]]]:
-    options.heartbeat()
+def _halved(context: PublishContext, texts: Sequence[str]) -> Iterator[Mapping[str, Sequence[Node]]]:
+    context.publishing.heartbeat()
     if len(texts) == 1:
-        yield {texts[0]: catalog.search(texts[0], _MAX_RESULTS)}
+        yield {texts[0]: context.catalog.search(texts[0], _MAX_RESULTS)}
         return
-    found = catalog.search_all(texts)
+    found = context.catalog.search_all(texts)
     if found is not None:
         yield found
         return
     middle = len(texts) // 2
     for half in (texts[:middle], texts[middle:]):
-        yield from _halved(catalog, options, half)
+        yield from _halved(context, half)
 
 
 def search_matches(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ...]:

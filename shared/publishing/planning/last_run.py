@@ -5,7 +5,7 @@ import logging
 from shared.events.archive_index import ArchiveMissing
 from shared.events.run_loader import gather
 from shared.openlineage.merging import merge
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
 from shared.records.run_state import RunState
 from shared.storage.port import Storage
@@ -16,16 +16,17 @@ from shared.translation.run.facts import describe_run
 _LOG = logging.getLogger("throughline.last_run")
 
 
-def last_run(storage: Storage, options: PublishOptions, plan: Plan) -> str:
+def last_run(context: PublishContext, plan: Plan) -> str:
     """The facts of the last supporting run in a few lines; empty where unknown. One point read, and the run's events
     where its SQL is shown.
     """
+    storage = context.storage
     found = storage.read(RUNS, plan.last_supporter, STATE) if plan.last_supporter and plan.process else None
     facts = RunState.of(found, storage).facts if found else None
     if facts is None or plan.process is None:
         return ""
     return describe_run(
-        facts, plan.process, statement_of(storage, plan.last_supporter) if options.with_statement else ""
+        facts, plan.process, statement_of(storage, plan.last_supporter) if context.publishing.with_statement else ""
     )
 
 

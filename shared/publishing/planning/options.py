@@ -8,13 +8,26 @@ from typing import Any
 
 from shared.concurrency.parallel_map import ParallelMap
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
-from shared.publishing.planning.asset_resolution import ResolutionOptions
+from shared.records.asset_matches import AssetMatch
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
 
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolutionOptions:
+    """How to resolve: whether to search too, and how long hits and misses are remembered."""
+
+    search: bool = True
+    hits: timedelta = timedelta(days=7)
+    misses: timedelta = timedelta(hours=6)
+
+    def believed(self, found: AssetMatch) -> timedelta:
+        """How long this match is remembered."""
+        return self.hits if found.scanned else self.misses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from shared.publishing.planning.application_times import application_times
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.resolved_process import resolve_names, resolved_entity
 from shared.records.application.entries import lifecycle_and_links
-from shared.records.application.process_index import RESOLVE_TOGETHER, contributions_of
+from shared.records.application.process_index import RESOLVE_TOGETHER
 from shared.records.asset_matches import read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import QueueEntry
@@ -52,7 +52,7 @@ class Plan:
     `began`: when planning began (nanoseconds of the clock).
     """
 
-    dirty: QueueEntry
+    queue_entry: QueueEntry
     entry: LedgerEntry
     entity: ProcessEntity | None
     process: Process | None = None
@@ -72,26 +72,6 @@ class Plan:
         return self.entry.state is LedgerState.WRITTEN and is_known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A cache of what was read for one batch: rows of contributions by process, staging results and times by
-    application run.
-
-    It may be older than the ledger, but not than the queue entries that it serves: a later contribution renews the
-    entry, so that the plan's claim of it fails.
-    """
-
-    rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
-    remains: dict[str, tuple[StagingResult, ...]] = field(default_factory=dict)
-    known: dict[str, ApplicationTimes] = field(default_factory=dict)
-
-    def contributions(self, storage: Storage, process: str) -> tuple[Row, ...]:
-        """All rows of contributions to a process (by key)."""
-        if process not in self.rows:
-            self.rows[process] = tuple(storage.partition(CONTRIBUTIONS, process))
-        return self.rows[process]
-
-
 class _StoredContributions(msgspec.Struct, frozen=True, kw_only=True):
     """The contributions to a process: `rows` whose contents are not read yet, and, by application run, `eliminated`
     contributions: what staging elimination left of those that are resolved together.
@@ -109,89 +89,91 @@ class _StoredContributions(msgspec.Struct, frozen=True, kw_only=True):
             yield run, each.seen
 
 
-def _stored_contributions(
-    storage: Storage, process: str, reading: Reading, after: datetime | None
-) -> _StoredContributions:
-    """The contributions to a process (by key) that were last supported `after` a time, where one is given."""
-    rows: list[tuple[Row, ContributionRecord]] = []
-    resolved_together: set[str] = set()
-    for row in reading.contributions(storage, process):
-        application_run, _, digest = row.key.partition("|")
-        if digest == RESOLVE_TOGETHER:
-            resolved_together.add(application_run)
-        else:
-            rows.append((row, ContributionRecord.without_content(row)))
-    eliminated = [
-        (run, each) for run in sorted(resolved_together) for each in _remaining(storage, run, process, reading)
-    ]
-    return _StoredContributions(
-        rows=tuple(
-            (row, record)
-            for row, record in rows
-            if record.application_run not in resolved_together
-            and (after is None or (record.seen and record.seen.last > after))
-        ),
-        eliminated=tuple((run, each) for run, each in eliminated if after is None or each.seen.last > after),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Reads processes from the records in a `storage`, for one batch, and keeps what it read: rows of contributions by
+    process, staging results and times by application run.
 
-
-def last_supported(storage: Storage, process: str, reading: Reading) -> datetime | None:
-    """When a process (by key) was last supported; None if no contribution to it stands."""
-    return max((span.last for _, span in _stored_contributions(storage, process, reading, None).times()), default=None)
-
-
-def current(
-    storage: Storage, process: str, options: PublishOptions, reading: Reading, *, after: datetime | None = None
-) -> AggregatedProcess:
-    """Aggregate a process (by key) from its contributions; only those `after` its retirement, if it was retired."""
-    known = _stored_contributions(storage, process, reading, after)
-    spans: dict[str, Span] = {}
-    for run, seen in known.times():
-        spans[run] = spans[run] | seen if run in spans else seen
-    facts = application_times(storage, spans, options, reading.known)
-    contributions = [each for run, each in known.eliminated if run in facts]
-    contributions += [
-        each
-        for row, record in known.rows
-        if record.application_run in facts
-        for each in (ContributionRecord.of(row, storage).contribution,)
-        if each
-    ]
-    total = aggregate(contributions, facts, now=options.now(), patience=options.patience)
-    return structs.replace(total, process=filter_paths(total.process, options.paths))
-
-
-def _remaining(storage: Storage, application_run: str, process: str, reading: Reading) -> Iterator[Contribution]:
-    """What staging elimination leaves of an application run's contributions to a process (by key)."""
-    if application_run not in reading.remains:
-        reading.remains[application_run] = staging_results(storage, application_run, reading)
-    for each in reading.remains[application_run]:
-        if each.remains and process_key(each.remains.content.qualified_name) == process:
-            yield each.remains
-
-
-def staging_results(
-    storage: Storage, application_run: str, reading: Reading | None = None
-) -> tuple[StagingResult, ...]:
-    """The contributions of an application run, each with what staging elimination leaves of it."""
-    fates, links = lifecycle_and_links(storage, application_run)
-    contributions = (
-        ContributionRecord.of(row, storage).contribution
-        for link in links
-        for row in _contributions_by(storage, link.key.removeprefix(PROCESS_REF), application_run, reading)
-    )
-    return eliminate_staging([each for each in contributions if each], fates)
-
-
-def _contributions_by(storage: Storage, process: str, application_run: str, reading: Reading | None) -> Iterator[Row]:
-    """The rows of an application run's contributions to a process; for a batch all rows of the process are read, since
-    most are needed.
+    They may be older than the ledger, but not than the queue entries that they serve: a later contribution renews the
+    entry, so that the plan's claim of it fails.
     """
-    if reading is None:
-        return (row for row, _ in contributions_of(storage, process, application_run))
-    mine = f"{application_run}|"
-    rows = reading.contributions(storage, process)
-    return (row for row in rows if row.key.startswith(mine) and row.key != f"{mine}{RESOLVE_TOGETHER}")
+
+    storage: Storage
+    options: PublishOptions = field(default_factory=PublishOptions)
+    rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+    remains: dict[str, tuple[StagingResult, ...]] = field(default_factory=dict)
+    known: dict[str, ApplicationTimes] = field(default_factory=dict)
+
+    def contributions(self, process: str) -> tuple[Row, ...]:
+        """All rows of contributions to a process (by key)."""
+        if process not in self.rows:
+            self.rows[process] = tuple(self.storage.partition(CONTRIBUTIONS, process))
+        return self.rows[process]
+
+    def current(self, process: str, *, after: datetime | None = None) -> AggregatedProcess:
+        """Aggregate a process (by key) from its contributions; only those `after` its retirement, if it was retired."""
+        known = self._stored(process, after)
+        spans: dict[str, Span] = {}
+        for run, seen in known.times():
+            spans[run] = spans[run] | seen if run in spans else seen
+        facts = application_times(self.storage, spans, self.options, self.known)
+        contributions = [each for run, each in known.eliminated if run in facts]
+        contributions += [
+            each
+            for row, record in known.rows
+            if record.application_run in facts
+            for each in (ContributionRecord.of(row, self.storage).contribution,)
+            if each
+        ]
+        total = aggregate(contributions, facts, now=self.options.now(), patience=self.options.patience)
+        return structs.replace(total, process=filter_paths(total.process, self.options.paths))
+
+    def spans(self, process: str, *, after: datetime | None = None) -> list[Span]:
+        """When application runs contributed to a process (by key), as for `current`."""
+        return [span for _, span in self._stored(process, after).times()]
+
+    def _stored(self, process: str, after: datetime | None) -> _StoredContributions:
+        """The contributions to a process (by key) that were last supported `after` a time, where one is given."""
+        rows: list[tuple[Row, ContributionRecord]] = []
+        resolved_together: set[str] = set()
+        for row in self.contributions(process):
+            application_run, _, digest = row.key.partition("|")
+            if digest == RESOLVE_TOGETHER:
+                resolved_together.add(application_run)
+            else:
+                rows.append((row, ContributionRecord.without_content(row)))
+        eliminated = [(run, each) for run in sorted(resolved_together) for each in self._remaining(run, process)]
+        return _StoredContributions(
+            rows=tuple(
+                (row, record)
+                for row, record in rows
+                if record.application_run not in resolved_together
+                and (after is None or (record.seen and record.seen.last > after))
+            ),
+            eliminated=tuple((run, each) for run, each in eliminated if after is None or each.seen.last > after),
+        )
+
+    def _remaining(self, application_run: str, process: str) -> Iterator[Contribution]:
+        """What staging elimination leaves of an application run's contributions to a process (by key)."""
+        if application_run not in self.remains:
+            self.remains[application_run] = self._staging_results(application_run)
+        for each in self.remains[application_run]:
+            if each.remains and process_key(each.remains.content.qualified_name) == process:
+                yield each.remains
+
+    def _staging_results(self, application_run: str) -> tuple[StagingResult, ...]:
+        """The contributions of an application run, each with what staging elimination leaves of it. All rows of their
+        processes are read, since most are needed.
+        """
+        fates, links = lifecycle_and_links(self.storage, application_run)
+        mine, marker = f"{application_run}|", f"{application_run}|{RESOLVE_TOGETHER}"
+        contributions = (
+            ContributionRecord.of(row, self.storage).contribution
+            for link in links
+            for row in self.contributions(link.key.removeprefix(PROCESS_REF))
+            if row.key.startswith(mine) and row.key != marker
+        )
+        return eliminate_staging([each for each in contributions if each], fates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,13 +198,13 @@ def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[Re
     rows: dict[str, tuple[Row, ...]] = dict.fromkeys(keys, ())
     for partition, own in groupby(storage.scan(CONTRIBUTIONS), key=lambda row: row.partition):
         rows[partition] = tuple(own)
-    reading = Reading(rows=rows)
+    reading = Reading(storage=storage, options=options, rows=rows)
     for key in keys:
         after = retired.get(key)
-        process = current(storage, key, options, reading, after=after).process
+        process = reading.current(key, after=after).process
         if process is None:
             continue
-        spans = [span for _, span in _stored_contributions(storage, key, reading, after).times()]
+        spans = reading.spans(key, after=after)
         yield RecordedProcess(
             key=key,
             process=process,
@@ -270,18 +252,17 @@ def _last_runs(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run for _, run in nlargest(_MAX_RUNS, words)))
 
 
-def plan_for(storage: Storage, options: PublishOptions, dirty: QueueEntry, reading: Reading | None = None) -> Plan:
+def plan_for(reading: Reading, queue_entry: QueueEntry) -> Plan:
     """Plan a queued process. The ledger is read before its contributions, except for those that are cached."""
     began = time.time_ns()
-    entry = ledger_entry(storage, dirty.process)
-    reading = reading or Reading()
-    total = current(storage, dirty.process, options, reading, after=entry.retired)
-    told = options.telemetry is not SILENT
-    runs = _last_runs(reading.contributions(storage, dirty.process)) if told else ()
+    entry = ledger_entry(reading.storage, queue_entry.process)
+    total = reading.current(queue_entry.process, after=entry.retired)
+    is_reported = reading.options.telemetry is not SILENT
+    runs = _last_runs(reading.contributions(queue_entry.process)) if is_reported else ()
     process = total.process
-    entity = process_entity(process, with_indirect=options.with_indirect) if process else None
+    entity = process_entity(process, with_indirect=reading.options.with_indirect) if process else None
     plan = Plan(
-        dirty=dirty,
+        queue_entry=queue_entry,
         entry=entry,
         entity=entity,
         process=process,
@@ -293,4 +274,4 @@ def plan_for(storage: Storage, options: PublishOptions, dirty: QueueEntry, readi
     )
     if plan.unchanged or process is None:
         return plan
-    return replace(plan, last_supporter=_last_supporter(reading.contributions(storage, dirty.process)))
+    return replace(plan, last_supporter=_last_supporter(reading.contributions(queue_entry.process)))

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 def report_process(options: PublishOptions, plan: Plan, state: str, reason: str = "") -> None:
     """Report the outcome for a queued process: its state, and the reason of a refusal."""
-    entity, dirty = plan.entity, plan.dirty
+    entity, queued = plan.entity, plan.queue_entry
     facts: dict[str, Fact] = {
-        "process": entity.qualified_name if entity else plan.entry.qualified_name or dirty.process,
+        "process": entity.qualified_name if entity else plan.entry.qualified_name or queued.process,
         "state": state,
-        "attempts": dirty.attempts + 1,
+        "attempts": queued.attempts + 1,
     }
     if reason:
         facts["reason"] = reason
     if entity:
         facts |= {"inputs": len(entity.inputs), "outputs": len(entity.outputs)}
-    if state in {"written", "removed"} and dirty.since and not dirty.revisit:
-        facts["lag"] = round((options.now() - dirty.since).total_seconds(), 3)
-    options.telemetry.tell(PROCESS, *plan.runs, began=plan.began, **facts)
+    if state in {"written", "removed"} and queued.since and not queued.revisit:
+        facts["lag"] = round((options.now() - queued.since).total_seconds(), 3)
+    options.telemetry.report(PROCESS, *plan.runs, began=plan.began, **facts)

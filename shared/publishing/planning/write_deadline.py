@@ -8,17 +8,21 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.port import Catalog
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.records.ledger import NOTHING_BEGUN
 
 CALLS_TO_PLACE = 2
 """Calls to create data sets: with their columns, and without where these are refused."""
 
 
-def write_until(catalog: Catalog, options: PublishOptions, processes: Sequence[ProcessEntity]) -> datetime:
+def write_until(context: PublishContext, processes: Sequence[ProcessEntity]) -> datetime:
     """The deadline of a write of these processes that begins now, including the creation of data sets."""
-    return options.now() + (CALLS_TO_PLACE + catalog.calls_to_write(processes)) * options.call_bound
+    return _after(context, CALLS_TO_PLACE + context.catalog.calls_to_write(processes))
+
+
+def remove_until(context: PublishContext) -> datetime:
+    """The deadline of a removal that begins now: its call, and one more for what comes before it."""
+    return _after(context, 2)
 
 
 _CALLS_TO_DESCRIBE = 6
@@ -33,21 +37,26 @@ def calls_to_describe(columns: int) -> int:
     return _CALLS_TO_DESCRIBE + columns // _DESCRIBED_AT_ONCE
 
 
-def describe_until(options: PublishOptions, calls: int) -> datetime:
+def describe_until(context: PublishContext, calls: int) -> datetime:
     """The deadline of an update of so many calls that begins now; one call more for what comes before the first."""
-    return options.now() + (calls + 1) * options.call_bound
+    return _after(context, calls + 1)
 
 
-def is_in_time(options: PublishOptions, until: datetime, calls: int = 1) -> bool:
+def is_in_time(context: PublishContext, until: datetime, calls: int = 1) -> bool:
     """Whether so many calls in a row that begin now are over by the deadline."""
-    return options.now() + calls * options.call_bound <= until
+    return _after(context, calls) <= until
 
 
-def last_effect(options: PublishOptions, until: datetime) -> datetime:
+def last_effect(context: PublishContext, until: datetime) -> datetime:
     """The last time at which calls that have begun may take effect, if no further one follows."""
-    return min(until, options.now() + options.call_bound)
+    return min(until, _after(context, 1))
 
 
-def last_effect_of_success(catalog: Catalog, options: PublishOptions, until: datetime) -> datetime:
+def last_effect_of_success(context: PublishContext, until: datetime) -> datetime:
     """As `last_effect`, of calls that succeeded: only tries whose answers were lost may take effect later."""
-    return last_effect(options, until) if catalog.may_still_land() else NOTHING_BEGUN
+    return last_effect(context, until) if context.catalog.may_still_land() else NOTHING_BEGUN
+
+
+def _after(context: PublishContext, calls: int) -> datetime:
+    """When so many calls in a row that begin now are certainly over."""
+    return context.publishing.now() + calls * context.publishing.call_bound

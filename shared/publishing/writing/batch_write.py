@@ -47,33 +47,33 @@ class BatchWriter:
         return refusals
 
     def _resolve(self, plans: Sequence[Plan]) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
-        return resolve_plans(self.writer.storage, self.writer.catalog, self.writer.options, plans)
+        return resolve_plans(self.writer.context, plans)
 
     def _write_resolved(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         refused = self._call(plans, found)
         if any(_is_missing(each.error) for each in refused) and self._expire_stale(found):
             found, plans = self._resolve([each.plan for each in refused])
             refused = self._call(plans, found)
-        if refused and len(plans) == 1 and not plans[0].dirty.isolated:
+        if refused and len(plans) == 1 and not plans[0].queue_entry.isolated:
             _raise_if_unavailable([refused[0].error])
         errors: dict[str, CatalogRefused | CatalogUnavailable] = {}
         isolated: list[Refusal] = []
         bisection = Bisection(plans)
         call = bisection.next_call()
         while call:
-            errors |= {each.plan.dirty.process: each.error for each in refused}
+            errors |= {each.plan.queue_entry.process: each.error for each in refused}
             isolated += [each for each in refused if each.isolated]
             bisection.answered(
                 [each.plan for each in refused if not each.isolated],
                 final=[each.plan for each in refused if each.isolated],
             )
-            _raise_if_unavailable([errors[plan.dirty.process] for plan in bisection.choked])
+            _raise_if_unavailable([errors[plan.queue_entry.process] for plan in bisection.choked])
             call = bisection.next_call()
             refused = self._call(call, found) if call else []
         return isolated
 
     def _call(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
-        self.writer.options.heartbeat()
+        self.writer.context.publishing.heartbeat()
         return self.writer.write(plans, found)
 
     def _expire_stale(self, found: Mapping[AssetKey, AssetMatch]) -> bool:
@@ -81,9 +81,9 @@ class BatchWriter:
         Whether there were any.
         """
         known = [each for each in found.values() if each.guid]
-        held = self.writer.catalog.look_up([each.key for each in known])
+        held = self.writer.context.catalog.look_up([each.key for each in known])
         stale = [each for each in known if each.key not in held or held[each.key].guid != each.guid]
-        expire_matches(self.writer.storage, stale)
+        expire_matches(self.writer.context.storage, stale)
         return bool(stale)
 
 

@@ -8,19 +8,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.atlas.entities import PROCESS_TYPE, ProcessEntity
-from shared.catalog.port import AssetKey, Catalog
+from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.placeholders.columns import reported_keys, schema_digest, update_column_sources
 from shared.publishing.placeholders.creation import describe_again, place
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
 from shared.publishing.planning.process_telemetry import report_process
-from shared.publishing.planning.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
+from shared.publishing.planning.write_deadline import (
+    is_in_time,
+    last_effect,
+    last_effect_of_success,
+    remove_until,
+    write_until,
+)
 from shared.records.asset_matches import AssetMatch
 from shared.records.ledger import LedgerEntry, put_entry
 from shared.records.publish_queue import dequeue
 from shared.records.states import LedgerState
-from shared.storage.port import Storage
 from shared.storage_layout import PUBLISH_QUEUE
 
 _TAKEN = 200
@@ -70,14 +75,12 @@ class _Begun:
     entry: LedgerEntry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogWriter:
     """Writes and removes processes, and counts in `done`. Each step is conditional on the rows that the plan read."""
 
-    storage: Storage
-    catalog: Catalog
-    options: PublishOptions
-    done: Published
+    def __init__(self, context: PublishContext, done: Published) -> None:
+        self.context, self.done = context, done
+        self._storage, self._catalog, self._options = context.storage, context.catalog, context.publishing
 
     def write(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         """Write these plans in one call, under the names that were `found`; missing data sets are created first.
@@ -86,11 +89,11 @@ class CatalogWriter:
         another publisher's. Raises CatalogRefused without access, and CatalogUnavailable.
         """
         refused = [each for plan in plans if plan.entity is None for each in self._nothing_left(plan)]
-        until = write_until(self.catalog, self.options, [plan.entity for plan in plans if plan.entity])
+        until = write_until(self.context, [plan.entity for plan in plans if plan.entity])
         begun = self._begin(plans, until)
         if not begun:
             return refused
-        describe_again(self.storage, [each.plan for each in begun])
+        describe_again(self._storage, [each.plan for each in begun])
         try:
             return [*refused, *self._send(begun, found)]
         except (CatalogRefused, CatalogUnavailable) as error:
@@ -106,27 +109,30 @@ class CatalogWriter:
         """Call the catalog, and note its answer for each plan."""
         until = min(each.entry.until for each in begun)
         there = {key for key, each in found.items() if each.guid}
-        guids = place(self.storage, self.catalog, self.options, [each.plan for each in begun], found, until=until)
+        guids = place(self.context, [each.plan for each in begun], found, until=until)
         ready = [each for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
         entities = [each.entity for each in ready]
-        if not is_in_time(self.options, until, self.catalog.calls_to_write(entities)):
+        if not is_in_time(self.context, until, self._catalog.calls_to_write(entities)):
             return []  # the call might not be over by then: these are planned again after that
-        written = self.catalog.write_processes(entities, guids) if ready else {}
-        lands = last_effect_of_success(self.catalog, self.options, until)
+        written = self._catalog.write_processes(entities, guids) if ready else {}
+        lands = last_effect_of_success(self.context, until)
         taken = [each for each in ready if written.get(each.entity.qualified_name)]
-        update_column_sources(self.storage, [each.plan for each in taken], found, placed=found.keys() - there)
+        update_column_sources(self._storage, [each.plan for each in taken], found, placed=found.keys() - there)
 
         def finish(each: _Begun) -> None:
-            schemas, told = schema_digest(each.plan.process), reported_keys(each.plan.process)
-            guid = written[each.entity.qualified_name]
-            if put_entry(
-                self.storage,
-                replace(each.entry, state=LedgerState.WRITTEN, guid=guid, schemas=schemas, described=told, until=lands),
-            ):
-                dequeue(self.storage, each.plan.dirty, each.plan.revisit)
+            entry = replace(
+                each.entry,
+                state=LedgerState.WRITTEN,
+                guid=written[each.entity.qualified_name],
+                schemas=schema_digest(each.plan.process),
+                described=reported_keys(each.plan.process),
+                until=lands,
+            )
+            if put_entry(self._storage, entry):
+                dequeue(self._storage, each.plan.queue_entry, each.plan.revisit)
 
-        for each, _ in zip(taken, self.options.parallel.each(finish, taken), strict=True):
-            report_process(self.options, each.plan, "written")
+        for each, _ in zip(taken, self._options.parallel.each(finish, taken), strict=True):
+            report_process(self._options, each.plan, "written")
             self.done.written += 1
         left = [each for each in begun if each.entity.qualified_name not in written]
         error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
@@ -136,11 +142,11 @@ class CatalogWriter:
         """After a call without an answer: wait for that call only, since no further one of this write follows."""
 
         def shorten(each: _Begun) -> None:
-            until = last_effect(self.options, each.entry.until)
-            if put_entry(self.storage, replace(each.entry, until=until)):
-                self.storage.replace(PUBLISH_QUEUE, replace(each.plan.dirty, due=until).row())
+            until = last_effect(self.context, each.entry.until)
+            if put_entry(self._storage, replace(each.entry, until=until)):
+                self._storage.replace(PUBLISH_QUEUE, replace(each.plan.queue_entry, due=until).row())
 
-        self.options.parallel.all(shorten, begun)
+        self._options.parallel.all(shorten, begun)
 
     def _requeue(
         self, begun: Sequence[_Begun], error: CatalogRefused | CatalogUnavailable, *, sent: int
@@ -152,14 +158,14 @@ class CatalogWriter:
         no_access = isinstance(error, CatalogRefused) and error.no_access
         refusals = []
         for each in begun:
-            lands = max(last_effect_of_success(self.catalog, self.options, each.entry.until), self.options.now())
+            lands = max(last_effect_of_success(self.context, each.entry.until), self._options.now())
             nothing = no_access and each.plan.entry.state is LedgerState.NOTHING
             entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
-            noted = put_entry(self.storage, entry)
-            dirty = replace(each.plan.dirty, due=self.options.now())
-            etag = self.storage.replace(PUBLISH_QUEUE, dirty.row())
+            noted = put_entry(self._storage, entry)
+            queued = replace(each.plan.queue_entry, due=self._options.now())
+            etag = self._storage.replace(PUBLISH_QUEUE, queued.row())
             if noted and etag:
-                plan = replace(each.plan, entry=noted, dirty=replace(dirty, etag=etag))
+                plan = replace(each.plan, entry=noted, queue_entry=replace(queued, etag=etag))
                 refusals.append(Refusal(plan=plan, error=error, isolated=sent == 1))
         return refusals
 
@@ -170,15 +176,15 @@ class CatalogWriter:
             claimed = self._claim(plan, until)
             if not claimed or not claimed.entity:
                 return None
-            entry = put_entry(self.storage, _writing(claimed, claimed.entity, until))
+            entry = put_entry(self._storage, _writing(claimed, claimed.entity, until))
             return _Begun(plan=claimed, entity=claimed.entity, entry=entry) if entry else None
 
         wanted = [plan for plan in plans if plan.entity]
-        begun = [each for each in self.options.parallel.each(begin, wanted) if each]
-        claimed = {each.plan.dirty.process for each in begun}
+        begun = [each for each in self._options.parallel.each(begin, wanted) if each]
+        claimed = {each.plan.queue_entry.process for each in begun}
         for plan in wanted:
-            if plan.dirty.process not in claimed:
-                report_process(self.options, plan, "overtaken")
+            if plan.queue_entry.process not in claimed:
+                report_process(self._options, plan, "overtaken")
         return begun
 
     def _nothing_left(self, plan: Plan) -> list[Refusal]:
@@ -186,49 +192,50 @@ class CatalogWriter:
         if plan.entry.state is not LedgerState.NOTHING:
             return self.remove(plan)
         self.done.unchanged += 1
-        report_process(self.options, plan, "unchanged")
-        dequeue(self.storage, plan.dirty, plan.revisit)
+        report_process(self._options, plan, "unchanged")
+        dequeue(self._storage, plan.queue_entry, plan.revisit)
         return []
 
     def _claim(self, plan: Plan, until: datetime) -> Plan | None:
         """The plan with its queue entry claimed; None if the process was enqueued or published since."""
-        claimed = replace(plan.dirty, due=until, revisit=False)
-        etag = self.storage.replace(PUBLISH_QUEUE, claimed.row())
-        return replace(plan, dirty=replace(claimed, etag=etag)) if etag else None
+        claimed = replace(plan.queue_entry, due=until, revisit=False)
+        etag = self._storage.replace(PUBLISH_QUEUE, claimed.row())
+        return replace(plan, queue_entry=replace(claimed, etag=etag)) if etag else None
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
 
         Raises CatalogRefused without access, and CatalogUnavailable.
         """
-        until = self.options.now() + 2 * self.options.call_bound
+        until = remove_until(self.context)
         claimed = self._claim(plan, until)
         writing = replace(plan.entry, state=LedgerState.WRITING, until=until)
-        entry = put_entry(self.storage, writing) if claimed else None
-        if claimed is None or entry is None or not is_in_time(self.options, until):
-            report_process(self.options, plan, "overtaken")
+        entry = put_entry(self._storage, writing) if claimed else None
+        if claimed is None or entry is None or not is_in_time(self.context, until):
+            report_process(self._options, plan, "overtaken")
             return []
         try:
-            self.catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
+            self._catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
         except CatalogRefused as error:
             if error.no_access:
                 raise
             return [Refusal(plan=plan, error=error, isolated=True)]
-        lands = last_effect_of_success(self.catalog, self.options, until)
-        update_column_sources(self.storage, [replace(plan, process=None)])
+        lands = last_effect_of_success(self.context, until)
+        update_column_sources(self._storage, [replace(plan, process=None)])
         gone = replace(
             entry, state=LedgerState.NOTHING, fingerprint="", schemas="", described=frozenset(), guid="", until=lands
         )
-        if put_entry(self.storage, gone):
-            dequeue(self.storage, claimed.dirty, claimed.revisit)
-        report_process(self.options, plan, "removed")
+        if put_entry(self._storage, gone):
+            dequeue(self._storage, claimed.queue_entry, claimed.revisit)
+        report_process(self._options, plan, "removed")
         self.done.removed += 1
         return []
 
 
 def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> LedgerEntry:
     return replace(
-        plan.entry.with_described(reported_keys(plan.process)),
+        plan.entry,
+        described=plan.entry.described | reported_keys(plan.process),
         state=LedgerState.WRITING,
         because="",
         qualified_name=entity.qualified_name,

@@ -45,7 +45,7 @@ class Failures:
     def refuse(self, refusals: Iterable[Refusal]) -> None:
         """Retry what the catalog refused in a call of its own later, alone."""
         for each in refusals:
-            entry = each.plan.dirty
+            entry = each.plan.queue_entry
             found = self.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
             current = replace(QueueEntry.of(found), attempts=entry.attempts) if found else entry
             self.put_off(current, each.error, isolated=True)

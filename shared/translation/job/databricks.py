@@ -1,10 +1,10 @@
 """The notebook or job of a run, by Databricks' properties.
 
 The listener sends a fixed list of Spark's local properties (`DatabricksEnvironmentFacetBuilder`), in events caused by
-the start of a Spark job. None of them tells scheduled from submitted runs: `spark.databricks.job.type` is the kind of
-task (`notebook`, `python`), and a run submitted once (`runs/submit`, as by Data Factory and Airflow) has a job id that
-never recurs. The run's name does recur. A job cluster has it as its tag `RunName` in `clusterAllTags` (a JSON list of
-`{"key", "value"}`): the job's name, or for a submitted run the sender's name, often with a UUID
+the start of a Spark job. None of them says whether a run was scheduled or submitted: `spark.databricks.job.type` is the
+kind of task (`notebook`, `python`), and a run submitted once (`runs/submit`, as by Data Factory and Airflow) has a job
+id that never recurs. The run's name does recur. A job cluster has it as its tag `RunName` in `clusterAllTags` (a JSON
+list of `{"key", "value"}`): the job's name, or for a submitted run the sender's name, often with a UUID
 (`ADF_<factory>_<pipeline>_<activity>_<uuid>`). So the run's name goes before the job's id.
 """
 

@@ -1,4 +1,4 @@
-"""What one run tells beside its lineage: batches of streams, fates and states of data sets. Pure."""
+"""What one run reports beside its lineage: batches of streams, fates and states of data sets. Pure."""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet

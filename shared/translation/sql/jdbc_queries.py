@@ -15,7 +15,7 @@ from shared.translation.sql.tables import UnreadableError, tables_read
 _NO_DEFAULTS = ("", "")
 _NOT_EVALUATED = (exp.Pivot, exp.Lateral, exp.Unnest, exp.Connect, exp.MatchRecognize)
 _MASKS = (exp.Count, exp.MD5, exp.SHA, exp.SHA2)
-"""Functions that show a value only through a mask, which the origins of a column do not tell apart."""
+"""Functions that show a value only through a mask, which the origins of a column do not distinguish."""
 
 
 @lru_cache(maxsize=256)

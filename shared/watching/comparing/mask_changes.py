@@ -24,7 +24,7 @@ def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change
     columns that it reaches plain now, and reached only masked before, nearest first. A column from which the value came
     is named only for what it reaches by a way of its own.
     """
-    told: dict[ColumnKey, set[ColumnKey]] = {}
+    exposed_by: dict[ColumnKey, set[ColumnKey]] = {}
     for column in _masked_and_before(before):
         reached = set(before.downstream((column,), _is_value).columns)
         plain_before = set(before.downstream((column,), _is_plain).columns)
@@ -32,8 +32,8 @@ def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change
         now_called = renamed.get(column, column)
         now = after.downstream((now_called,), _is_plain).columns
         exposed = [each for each in now if each in hidden]
-        explained = set().union(*(told.get(each, set()) for each in now))
-        told[now_called] = set(exposed)
+        explained = set().union(*(exposed_by.get(each, set()) for each in now))
+        exposed_by[now_called] = set(exposed)
         if shown := tuple(each for each in exposed if each not in explained):
             yield Change(
                 topic=Topic.MASK,

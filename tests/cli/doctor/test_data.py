@@ -35,6 +35,7 @@ from shared.storage.port import BlobFact, Row
 from shared.storage_layout import EVENTS
 from tests.support.events import event
 from tests.support.processing import post, settle
+from tests.support.publishing import context_of
 from tests.support.scripted import Said, scripted
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -93,7 +94,7 @@ def refused_as_it_is() -> list[CheckResult]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)
-    publish_all(storage, Refusing(CatalogRefused(400, "ATLAS-400-00-014", "no type")), PublishOptions())
+    publish_all(context_of(storage, Refusing(CatalogRefused(400, "ATLAS-400-00-014", "no type"))))
     return counts_of(storage)
 
 
@@ -165,7 +166,7 @@ def with_events(storage: MemoryStorage) -> MemoryStorage:
     bodies = [event("r1", kind, f"{hour}:00:00", inputs=["/a"], outputs=["/o"]) for kind, hour in RUN]
     for place in post(storage, *bodies):
         settle(storage, place)
-    publish_all(storage, MemoryCatalog(), PublishOptions())
+    publish_all(context_of(storage, MemoryCatalog()))
     return storage
 
 
@@ -192,7 +193,7 @@ def refused_by_catalog() -> list[CheckResult]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)
-    publish_all(storage, Refusing(CatalogRefused(403, "x", "no")), PublishOptions())
+    publish_all(context_of(storage, Refusing(CatalogRefused(403, "x", "no"))))
     return counts_of(storage)
 
 

@@ -12,7 +12,6 @@ from shared.atlas.entities import asset_entity, process_entity
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
-from shared.ingest.receiver import receive
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 from shared.naming.rules.rule import bounded
 from shared.processing.processor import RunProcessor
@@ -21,6 +20,7 @@ from shared.storage_layout import stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.placeholder_columns import how
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 NAME, PROPERTY, ASSET = 4 * 1024, 32 * 1024, 2 * 1024 * 1024
 WIDE = "数据" * 700

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import ProcessEntity, process_entity
-from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
 from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
@@ -21,6 +20,7 @@ from tests.plugins.sample import Sample
 from tests.support.chaos import Outcome, live_through
 from tests.support.events import event, write
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "spark35-ol1.53"
 

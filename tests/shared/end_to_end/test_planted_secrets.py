@@ -13,7 +13,7 @@ from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
 from shared.events.dead_letters import dead_letters
 from shared.events.run_loader import add_dead_letter
-from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
+from shared.ingest.receiver import Redact, note_refusal
 from shared.ingest.responses import refused
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
@@ -23,8 +23,9 @@ from shared.secrets import text_without_secrets
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
-from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, told
+from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, stored_texts
 from tests.support.publishing import publish
+from tests.support.receiving import receive, receive_batch
 
 MOST = 10**6
 
@@ -73,7 +74,7 @@ def test_no_secret_gets_out(redact: Redact | None, caplog: pytest.LogCaptureFixt
     assert not catalog.moods
     found = status(storage)
     assert found.reconciles
-    assert [where for where, text in told(storage, raw=redact is not None) if shown(text)] == []
+    assert [where for where, text in stored_texts(storage, raw=redact is not None) if shown(text)] == []
     assert [text for text in caplog.messages if shown(text)] == []
     entities: list[AssetEntity | ProcessEntity] = [*catalog.assets.values(), *catalog.processes.values()]
     assert [repr(entity) for entity in entities if shown(repr(entity))] == []
@@ -85,7 +86,7 @@ def test_the_test_would_see_a_secret() -> None:
     """Events that are stored as they were sent hold them all."""
     storage = MemoryStorage()
     run_all(storage, MemoryCatalog())
-    seen = [where for where, text in told(storage, raw=True) if shown(text)]
+    seen = [where for where, text in stored_texts(storage, raw=True) if shown(text)]
     assert len(seen) >= 4
     assert all(where.startswith(("events/", "ignored/")) for where in seen)
 

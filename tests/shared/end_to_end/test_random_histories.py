@@ -17,7 +17,6 @@ import pytest
 
 from shared.atlas.entities import process_entity
 from shared.catalog.memory import MemoryCatalog
-from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
@@ -32,6 +31,7 @@ from tests.support.chaos import live_through
 from tests.support.events import event
 from tests.support.histories import HOST, MOUNTS, NOTEBOOK, history
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 DEATH = 0.004
 """At a call: some of these runs settle all others of their application, in a few hundred calls."""

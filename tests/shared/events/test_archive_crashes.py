@@ -14,7 +14,6 @@ from shared.catalog.memory import MemoryCatalog
 from shared.events.archive_index import archived_of
 from shared.events.archiver import archive
 from shared.events.stored_runs import RunFilter
-from shared.ingest.receiver import receive
 from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition, replay
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
@@ -29,6 +28,7 @@ from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.processing import Killed, standing
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 
 def a_world() -> tuple[MemoryStorage, list[bytes]]:

@@ -18,7 +18,6 @@ from shared.events.archive_index import archived_of, stored_packed
 from shared.events.archiver import archive
 from shared.events.dead_letters import dead_letters, discard
 from shared.events.stored_runs import RunFilter
-from shared.ingest.receiver import receive
 from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition, replay, replay_dead_letters
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, SweepResult, sweep
@@ -30,6 +29,7 @@ from tests.support.dead_letters import put
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle, standing, state_of
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 
 def test_settled_events_move_into_one_file_of_their_hour() -> None:

@@ -27,7 +27,7 @@ from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.dead_letters import MISWRITTEN, Stepped, put
 from tests.support.events import run_id, write
 from tests.support.processing import post, settle, standing, state_of
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
 
 START, END = write("a", "app", "10:00", "/a")
 
@@ -154,10 +154,10 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
         "both leave, though one was asked for"
     )
     assert list(dead_letters(storage)) == []
-    publish_all(storage, catalog, PublishOptions())
+    publish_all(context_of(storage, catalog))
     assert (status(storage).published, catalog.writes) == (2, 2)
     again = list(replay_dead_letters(storage, lambda _: True))
-    publish_all(storage, catalog, PublishOptions())
+    publish_all(context_of(storage, catalog))
     assert (again, catalog.writes) == ([], 2)
 
 
@@ -307,7 +307,7 @@ def test_a_dead_letter_comes_goes_and_converges_on_azurite(azurite: Azurite) -> 
     replayed = replay_dead_letters(storage, lambda letter: letter.digest == start.digest)
     assert [each.outcome for each in replayed] == [LetterOutcome.USED]
     assert mine() == []
-    done, _ = publish_all(storage, catalog, PublishOptions())
+    done, _ = publish_all(context_of(storage, catalog))
     assert done.error == ""
     inputs = [
         key[1]

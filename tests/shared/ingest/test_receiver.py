@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.errors import Refused, StorageUnavailable
-from shared.ingest.receiver import Redact, note_refusal, receive, receive_batch
+from shared.ingest.receiver import Redact, note_refusal
 from shared.openlineage.decoding import decode, run_id_of
 from shared.redaction import redacted
 from shared.reporting.status import status
@@ -15,6 +15,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
 from shared.storage_layout import EVENTS
 from tests.support.events import event, run_id, write
+from tests.support.receiving import receive, receive_batch
 
 START = event("a", "START", "10:00:00.5", inputs=["/a"], application="app")
 MOST = 100_000

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from shared.ingest.receiver import receive
 from shared.naming.query_strings import without_query
 from shared.openlineage.decoding import Event, decode
 from shared.redaction import redacted
@@ -22,6 +21,7 @@ from shared.translation.reference import translate_history
 from shared.translation.sql.statement_reader import redact
 from tests.support.building import body, dataset, lineage, packed, source
 from tests.support.planted import SAS, SECRET, events, shown
+from tests.support.receiving import receive
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in sorted(ROOT.glob("tests/golden/*/*/events.jsonl"))}
@@ -160,7 +160,7 @@ def test_a_statement_that_can_be_read_again(sql: str, expected: str) -> None:
 def test_sqlglot_is_imported_only_for_a_statement_that_is_redacted() -> None:
     code = """
 import sys
-from shared.ingest.receiver import receive
+from tests.support.receiving import receive
 from shared.redaction import redacted
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event

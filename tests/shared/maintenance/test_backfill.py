@@ -17,7 +17,7 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.backfill import another
 from tests.support.events import write
-from tests.support.publishing import Clock, how, publish, settled
+from tests.support.publishing import Clock, context_of, how, publish, settled
 
 PROCESSES = 25
 
@@ -37,14 +37,14 @@ def test_what_waits_is_written_and_what_is_told_adds_up() -> None:
     waiting(storage)
     clock = Clock()
     assert (to_fill(storage, small(clock)).waiting, to_fill(storage, small(clock)).written) == (PROCESSES, 0)
-    done = fill(storage, catalog, small(clock), tell=told.append)
+    done = fill(context_of(storage, catalog, small(clock)), progress=told.append)
     assert (done.done.written, done.looked, done.missing) == (PROCESSES, PROCESSES, 0)
     assert len(catalog.processes) == PROCESSES
     assert [each.done.written for each in told] == sorted(each.done.written for each in told)
     assert {10, 20, PROCESSES} <= {each.done.written for each in told}, "told after each call"
     assert last_fill(storage) is None
     writes = catalog.writes
-    assert fill(storage, catalog, small(clock)).done.progress == 0
+    assert fill(context_of(storage, catalog, small(clock))).done.progress == 0
     assert catalog.writes == writes
 
 
@@ -53,8 +53,8 @@ def test_a_catalog_that_was_lost_is_filled_with_all_that_it_held() -> None:
     waiting(storage)
     publish(storage, lost, how(clock))
     catalog = another()
-    assert sum(len(gone) for _, gone in missing(storage, catalog, small(clock))) == PROCESSES
-    done = fill(storage, catalog, small(clock))
+    assert sum(len(gone) for _, gone in missing(context_of(storage, catalog, small(clock)))) == PROCESSES
+    done = fill(context_of(storage, catalog, small(clock)))
     assert (done.looked, done.missing, done.done.written) == (PROCESSES, PROCESSES, PROCESSES)
     assert catalog.processes == lost.processes
     assert set(catalog.assets) == set(lost.assets)
@@ -68,7 +68,7 @@ def test_only_what_is_gone_is_written_again() -> None:
     before = dict(catalog.processes)
     for name in list(before)[::7]:
         del catalog.processes[name]
-    done = fill(storage, catalog, small(clock))
+    done = fill(context_of(storage, catalog, small(clock)))
     assert done.missing == done.done.written == len(list(before)[::7])
     assert catalog.processes == before
 
@@ -81,11 +81,11 @@ def test_stopped_anywhere_it_goes_on_there(stop_after: int) -> None:
     waiting(storage, 12, "new")
     catalog = another()
     stopping = replace(small(clock), stopped=lambda: len(told) >= stop_after)
-    first = fill(storage, catalog, stopping, tell=told.append)
+    first = fill(context_of(storage, catalog, stopping), progress=told.append)
     after = last_fill(storage)
     assert (after is None) == (len(told) < stop_after)
     publish(storage, catalog, small(clock))
-    second = fill(storage, catalog, small(clock), after=after or "")
+    second = fill(context_of(storage, catalog, small(clock)), after=after or "")
     assert len(catalog.processes) == PROCESSES + 12
     assert first.looked + second.looked <= PROCESSES + 12 + 10, "what was looked for is not looked for again"
     assert last_fill(storage) is None
@@ -127,7 +127,7 @@ def test_a_catalog_that_asks_to_wait_is_waited_for() -> None:
     def wait(seconds: float) -> None:
         clock.at += timedelta(seconds=seconds)
 
-    done = fill(storage, catalog, small(clock), tell=told.append, wait=wait)
+    done = fill(context_of(storage, catalog, small(clock)), progress=told.append, wait=wait)
     assert (done.done.written, done.looked) == (PROCESSES, PROCESSES)
     assert catalog.early == 0, "not called before its time"
     assert "429" in {each.waited for each in told}
@@ -145,12 +145,12 @@ def test_a_catalog_that_does_not_come_back_ends_it_and_nothing_is_lost() -> None
         clock.at += timedelta(seconds=seconds)
 
     with pytest.raises(CatalogUnavailable, match="no answer"):
-        fill(storage, Away(), small(clock), wait=wait)
+        fill(context_of(storage, Away(), small(clock)), wait=wait)
     assert last_fill(storage) == ""
     assert len(queue_entries(storage)[0]) == PROCESSES
     clock.at += timedelta(hours=7)
     catalog: Catalog = MemoryCatalog()
-    assert fill(storage, catalog, small(clock)).done.written == PROCESSES
+    assert fill(context_of(storage, catalog, small(clock))).done.written == PROCESSES
 
 
 def test_what_is_refused_holds_up_nothing() -> None:
@@ -162,7 +162,7 @@ def test_what_is_refused_holds_up_nothing() -> None:
 
     storage, clock = MemoryStorage(), Clock()
     waiting(storage)
-    done = fill(storage, Picky(), small(clock))
+    done = fill(context_of(storage, Picky(), small(clock)))
     assert (done.done.written, done.done.refused) == (PROCESSES - 1, 1)
 
 
@@ -178,5 +178,5 @@ def test_another_publisher_is_waited_for() -> None:
         if len(waits) == 3:
             lease.release()
 
-    assert fill(storage, catalog, small(clock), wait=wait).done.written == PROCESSES
+    assert fill(context_of(storage, catalog, small(clock)), wait=wait).done.written == PROCESSES
     assert len(waits) == 3

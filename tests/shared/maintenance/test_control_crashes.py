@@ -21,7 +21,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.crashes import Dying, Killed
 from tests.support.events import event, run_id, write
 from tests.support.processing import post
-from tests.support.publishing import Clock, how, publish
+from tests.support.publishing import Clock, context_of, how, publish
 
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
 
@@ -46,7 +46,7 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
 
 def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     leaving = list(unseen_processes(storage, BEFORE))
-    alone = list(unused_placeholders(storage, catalog, how(clock), leaving))
+    alone = list(unused_placeholders(context_of(storage, catalog, how(clock)), leaving))
     for each in leaving:
         retire(storage, each)
     publish(storage, catalog, how(clock))
@@ -55,7 +55,7 @@ def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
 
 
 def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
-    list(purge(storage, catalog, replace(how(clock), batch=2)))
+    list(purge(context_of(storage, catalog, replace(how(clock), batch=2))))
 
 
 def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:

@@ -18,7 +18,7 @@ from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
-from tests.support.publishing import Clock, how, publish, settled
+from tests.support.publishing import Clock, context_of, how, publish, settled
 
 SCANNED = AssetEntity(
     type="fs_path",
@@ -61,21 +61,21 @@ def total(steps: Sequence[Purged]) -> Purged:
 def test_all_that_is_ours_leaves_and_nothing_else(catalog: Catalog) -> None:
     storage = filled(catalog)
     assert len(list(processes_to_purge(storage))) == 5
-    assert list(placeholders_to_purge(storage, catalog, by_twos())) == [file(name) for name in NAMES[1:]]
-    steps = list(purge(storage, catalog, by_twos()))
+    assert list(placeholders_to_purge(context_of(storage, catalog, by_twos()))) == [file(name) for name in NAMES[1:]]
+    steps = list(purge(context_of(storage, catalog, by_twos())))
     assert total(steps) == Purged(processes=5, placeholders=5)
     assert max(step.processes + step.placeholders for step in steps) == 2
     assert list(catalog.find(file(name) for name in NAMES)) == [file("scanned")]
     found = status(storage)
     assert (found.processes, found.skipped_because, found.reconciles) == (0, {"its process was purged": 10}, True)
-    assert total(list(purge(storage, catalog, by_twos()))) == Purged()
+    assert total(list(purge(context_of(storage, catalog, by_twos())))) == Purged()
 
 
 def test_a_replay_creates_everything_again(catalog: Catalog) -> None:
     storage = filled(catalog)
-    list(purge(storage, catalog, by_twos()))
+    list(purge(context_of(storage, catalog, by_twos())))
     list(replay(storage, ReplayPosition(wanted=RunFilter())))
-    assert publish_all(storage, catalog, how(Clock()))[0].written == 5
+    assert publish_all(context_of(storage, catalog, how(Clock())))[0].written == 5
     assert sorted(catalog.find(file(name) for name in NAMES)) == sorted(file(name) for name in NAMES)
     assert (status(storage).published, status(storage).processes) == (10, 5)
 
@@ -108,10 +108,10 @@ def test_cut_off_anywhere_it_goes_on(lives: int, after: bool) -> None:
     storage = filled(catalog)
     catalog.lives, catalog.after = lives, after
     with pytest.raises(Cut):
-        list(purge(storage, catalog, by_twos(clock)))
+        list(purge(context_of(storage, catalog, by_twos(clock))))
     assert status(storage).reconciles
     clock.at += timedelta(hours=1)
-    left = total(list(purge(storage, catalog, by_twos(clock)))).left
+    left = total(list(purge(context_of(storage, catalog, by_twos(clock))))).left
     assert (left, catalog.processes, list(catalog.assets)) == (0, {}, [file("scanned")])
     assert publish(storage, catalog, how(clock)).written == 0
 
@@ -121,8 +121,8 @@ def test_what_may_still_land_is_left_and_told() -> None:
     storage = filled(catalog)
     catalog.lives = 1
     with pytest.raises(Cut):
-        list(purge(storage, catalog, by_twos(clock)))
-    assert total(list(purge(storage, catalog, by_twos(clock)))).left == 2
+        list(purge(context_of(storage, catalog, by_twos(clock))))
+    assert total(list(purge(context_of(storage, catalog, by_twos(clock))))).left == 2
 
 
 def test_the_passing_of_time_brings_nothing_back() -> None:
@@ -134,7 +134,7 @@ def test_the_passing_of_time_brings_nothing_back() -> None:
     settled(storage, *write("b", "app2", application_cache, "/b"))
     publish(storage, catalog, hourly)
     assert [row.values["revisit"] for row in storage.scan("publishqueue")] == [True]
-    list(purge(storage, catalog, hourly))
+    list(purge(context_of(storage, catalog, hourly)))
     clock.at += timedelta(hours=2)
     assert publish(storage, catalog, hourly).written == 0
     assert catalog.processes == {}
@@ -143,7 +143,7 @@ def test_the_passing_of_time_brings_nothing_back() -> None:
 def test_a_run_that_speaks_meanwhile_is_published() -> None:
     catalog = MemoryCatalog()
     storage = filled(catalog)
-    steps = purge(storage, catalog, by_twos())
+    steps = purge(context_of(storage, catalog, by_twos()))
     next(steps)
     settled(storage, *write("new", "app1", "12:00", "/scanned", sink="/o0"))
     list(steps)
@@ -156,5 +156,5 @@ def test_what_was_described_anew_is_not_ours_any_more(catalog: Catalog) -> None:
     described = (("name", "o3"), ("description", "The orders."), ("path", "/o3"))
     theirs = replace(SCANNED, qualified_name="file:///o3", attributes=described)
     catalog.create_assets([theirs])
-    assert total(list(purge(storage, catalog, by_twos()))) == Purged(processes=5, placeholders=4)
+    assert total(list(purge(context_of(storage, catalog, by_twos())))) == Purged(processes=5, placeholders=4)
     assert sorted(catalog.find(file(name) for name in NAMES)) == [file("o3"), file("scanned")]

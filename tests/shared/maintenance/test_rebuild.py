@@ -14,7 +14,6 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.events.archiver import archive
-from shared.ingest.receiver import receive
 from shared.maintenance.rebuild import Rebuild, RebuildStage, last_rebuild, plan_rebuild, rebuild
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.records.asset_lifecycle import states
@@ -28,6 +27,7 @@ from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.processing import Killed, post, settle, standing, state_of
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "spark35-ol1.53"
 CAPTURES = sorted(path.parent.name for path in GOLDEN.glob("*/events.jsonl"))

@@ -29,7 +29,6 @@ from shared.naming.names import BUILT_IN, Names
 from shared.naming.rules.rule import rule
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
-from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact
@@ -37,7 +36,7 @@ from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.dead_letters import Stepped, put
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle, standing, state_of
-from tests.support.publishing import Moody
+from tests.support.publishing import Moody, context_of
 
 ALL = ReplayPosition(wanted=RunFilter())
 MINE = Names(rules=(rule("mine", type="fs_path", namespace="file", path="(?P<path>.*)", to="mine:/{path}"),))
@@ -78,19 +77,19 @@ def catalogued(catalog: MemoryCatalog) -> dict[str, list[str]]:
 def test_a_replay_converges_on_what_the_names_are_now_and_twice_writes_nothing() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     three_days(storage)
-    publish_all(storage, catalog, PublishOptions())
+    publish_all(context_of(storage, catalog))
     list(replay(storage, ALL, names=MINE))
-    publish_all(storage, catalog, PublishOptions())
+    publish_all(context_of(storage, catalog))
     fresh, expected = MemoryStorage(), MemoryCatalog()
     for fact in storage.blobs(EVENTS):
         fresh.put_new(EVENTS, fact.name, storage.get(EVENTS, fact.name) or b"")
     list(replay(fresh, ALL, names=MINE))
-    publish_all(fresh, expected, PublishOptions())
+    publish_all(context_of(fresh, expected))
     assert catalogued(catalog) == catalogued(expected)
     assert all(name.startswith("mine:/") for inputs in catalogued(catalog).values() for name in inputs)
     writes = catalog.writes
     list(replay(storage, ALL, names=MINE))
-    done, left = publish_all(storage, catalog, PublishOptions())
+    done, left = publish_all(context_of(storage, catalog))
     assert (done.written, done.unchanged, left, catalog.writes) == (0, 3, 0, writes)
     assert status(storage).published == 6
 
@@ -315,10 +314,10 @@ def test_a_catalog_that_is_away_is_told_of_and_costs_nothing() -> None:
     storage, catalog = MemoryStorage(), Moody()
     settled(storage, *write("a", "app", "10:00", "/a"))
     catalog.away = True
-    done, left = publish_all(storage, catalog, PublishOptions())
+    done, left = publish_all(context_of(storage, catalog))
     assert (done.error, left) == ("no answer", 1)
     calls = catalog.calls
-    done, left = publish_all(storage, catalog, PublishOptions())
+    done, left = publish_all(context_of(storage, catalog))
     assert "publishing is paused until" in done.error
     assert "no answer" in done.error
     assert (catalog.calls, left) == (calls, 1)

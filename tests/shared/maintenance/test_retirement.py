@@ -22,7 +22,7 @@ from shared.records.states import LedgerState
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, run_id, write
-from tests.support.publishing import Clock, Moody, how, publish, settled
+from tests.support.publishing import Clock, Moody, context_of, how, publish, settled
 
 OLD, NEW = "2026-01-10T10:00", "2026-11-20T10:00"
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
@@ -55,7 +55,7 @@ def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) ->
     """How many were retired, and how many processes and placeholders were removed."""
     clock = Clock()
     leaving = list(unseen_processes(storage, BEFORE))
-    alone = list(unused_placeholders(storage, catalog, how(clock), leaving))
+    alone = list(unused_placeholders(context_of(storage, catalog, how(clock)), leaving))
     retired = sum(retire(storage, each) for each in leaving)
     removed = publish(storage, catalog, how(clock)).removed
     return retired, removed, sum(remove_placeholders(storage, catalog, keys)[0] for keys in batches(alone, 50))
@@ -87,7 +87,7 @@ def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
     (found,) = unseen_processes(storage, BEFORE, progress=lambda: looked.append(1))
     assert found.qualified_name.endswith("/gone")
     assert found.last == datetime(2026, 1, 10, 10, 0, 30, tzinfo=UTC)
-    assert list(unused_placeholders(storage, catalog, how(Clock()), [found])) == [file("gone")]
+    assert list(unused_placeholders(context_of(storage, catalog, how(Clock())), [found])) == [file("gone")]
     assert len(looked) == 2
     assert catalog.writes == writes
     assert {table: list(storage.scan(table)) for table in tables} == tables

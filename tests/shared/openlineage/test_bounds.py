@@ -10,7 +10,6 @@ import pytest
 
 from shared.errors import Refused, TooLarge, Unreadable
 from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
-from shared.ingest.receiver import receive, receive_batch
 from shared.openlineage.decoding import decode
 from shared.openlineage.shapes.bounds import BOUNDS, DATASETS, Bound
 from shared.processing.processor import RunProcessor
@@ -19,6 +18,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.reference import translate_history
 from tests.support.building import Json, body, dataset, lineage, packed, source
+from tests.support.receiving import receive, receive_batch
 
 ROOT = Path(__file__).parents[3]
 MOST = 64 * 1024 * 1024

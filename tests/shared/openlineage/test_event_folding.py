@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from shared.catalog.memory import MemoryCatalog
 from shared.events.archiver import ArchiveOptions, archive
 from shared.events.blob_cache import BlobCache
-from shared.ingest.receiver import receive
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold, merge
 from shared.processing.processor import RunProcessor
@@ -25,6 +24,7 @@ from shared.storage_layout import COMPACTED, EVENTS, RUNS, stored_from_blob
 from tests.support.events import event, run_id
 from tests.support.golden import FOLDERS, _events
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 RUNS_OF_ALL = sorted(
     {

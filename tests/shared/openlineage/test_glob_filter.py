@@ -8,7 +8,6 @@ import pytest
 from shared.bootstrap import assemble
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import Misconfigured
-from shared.ingest.receiver import receive
 from shared.model import Asset
 from shared.openlineage.decoding import decode
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
@@ -23,6 +22,7 @@ from shared.translation.path_filter import asset_names
 from tests.support.events import event, write
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 MEGABYTE = 1 << 20
 

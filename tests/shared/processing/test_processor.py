@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.ingest.receiver import receive
 from shared.openlineage.decoding import decode
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import ContextChanged, TimedOut
@@ -16,6 +15,7 @@ from shared.storage.port import Row
 from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
 from tests.support.events import event, run_id, write
 from tests.support.processing import Killed, Watched, contributions, post, settle, standing, state_of
+from tests.support.receiving import receive
 
 if TYPE_CHECKING:
     from shared.records.run_state import RunState

@@ -20,10 +20,11 @@ from shared.records.asset_matches import match_key, queue_key, read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue, queue_entries
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import CONTENTS, CONTRIBUTIONS, LEDGER, process_key
+from shared.storage.port import Row
+from shared.storage_layout import ASSET_LIFECYCLE, CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.support.building import body, dataset, packed
 from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
 
 SOURCE: AssetKey = ("fs_path", "file:///source")
 SINK: AssetKey = ("fs_path", "file:///sink")
@@ -119,7 +120,7 @@ def test_columns_of_a_run_that_fails_before_its_process_is_published_are_removed
     enqueue(storage, [MARK])
     settle(storage, [job("two", (X, Y), minute=5)])
     (mark,) = (each for each in queue_entries(storage)[0] if each.process == MARK)
-    publish_asset(storage, catalog, how(clock), mark, Reading())
+    publish_asset(context_of(storage, catalog, how(clock)), mark, Reading(storage=storage, options=how(clock)))
     assert columns(catalog) == (X, Y), "the process itself is still to be published"
     settle(storage, [job("two", (X, Y), kind="FAIL", minute=6)])
     publish(storage, catalog, how(clock))
@@ -150,7 +151,9 @@ def test_a_source_that_reports_again_during_its_removal_stays() -> None:
     def tell_again() -> None:
         settle(storage, [job("three", (X, Z), minute=9)])
         (mark,) = (each for each in queue_entries(storage)[0] if each.process == process(storage))
-        assert record_schemas(storage, plan_for(storage, how(clock), mark)), "what another publisher does"
+        assert record_schemas(storage, plan_for(Reading(storage=storage, options=how(clock)), mark)), (
+            "what another publisher does"
+        )
 
     catalog.meanwhile = tell_again
     settle(storage, [job("two", minute=5)])
@@ -234,6 +237,24 @@ def test_one_who_places_a_data_set_too_late_does_not_have_the_last_word() -> Non
     assert columns(catalog) == ()
 
 
+def test_no_data_set_is_created_after_the_deadline_though_storage_was_slow_before() -> None:
+    clock = Clock()
+
+    class Slow(MemoryStorage):
+        def read(self, table: str, partition: str, key: str) -> Row | None:
+            if table == ASSET_LIFECYCLE and clock.at.hour == 0:
+                clock.at += timedelta(hours=1)
+            return super().read(table, partition, key)
+
+    storage, catalog = Slow(clock=clock.seconds), MemoryCatalog()
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+    assert catalog.assets == {}
+    clock.at += timedelta(hours=1)
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X,)
+
+
 def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one", (X,)), job("other", app="other")])
@@ -288,25 +309,12 @@ def test_the_ledger_keeps_which_columns_were_reported(count: int) -> None:
     assert _kept(LedgerEntry(process="p", described=told)) == told
 
 
-def test_the_ledger_does_not_know_what_older_ones_told_nor_too_much() -> None:
-    assert _kept(LedgerEntry(process="p", described=None)) is None
-    assert (
-        _kept(LedgerEntry(process="p", described=frozenset(process_key(str(number)) for number in range(40_000))))
-        is None
-    )
-    storage, clock = world()
-    catalog = MemoryCatalog()
-    settle(storage, [job("one", (X,))])
-    publish(storage, catalog, how(clock))
-    entry = ledger_entry(storage, process(storage))
-    storage.replace(LEDGER, replace(entry, described=None).row())
-    settle(storage, [job("two", minute=5)])
-    publish(storage, catalog, how(clock))
-    assert columns(catalog) == (), "it is looked for in what was said"
-    assert ledger_entry(storage, process(storage)).described == frozenset()
+def test_the_ledger_keeps_as_many_described_assets_as_fit_into_a_row() -> None:
+    keys = frozenset(process_key(str(number)) for number in range(40_000))
+    assert _kept(LedgerEntry(process="p", described=keys)) == frozenset(sorted(keys)[:30_719])
 
 
-def _kept(entry: LedgerEntry) -> frozenset[str] | None:
+def _kept(entry: LedgerEntry) -> frozenset[str]:
     storage = MemoryStorage()
     storage.insert(LEDGER, entry.row())
     return ledger_entry(storage, entry.process).described

@@ -15,7 +15,7 @@ from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher_lease import batches
 from shared.publishing.reconciliation import move, placed_assets, remove_left
 from shared.storage.memory import MemoryStorage
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
 from tests.support.scanned import FORMS, Scanned, scanned
 from tests.support.scanned_jobs import jobs, settle_all
 
@@ -71,14 +71,14 @@ def test_after_a_late_scan_no_placeholder_is_left(catalog: Catalog) -> None:
     storage, data = MemoryStorage(), list(scanned(_DATA_SETS))
     settle_all(storage, [event for _, _, event in jobs(data)])
     assert publish(storage, catalog, how()).written == _DATA_SETS
-    placed = placed_assets(storage, catalog)
+    placed = placed_assets(context_of(storage, catalog))
     assert len(placed) == _DATA_SETS
     names = {each.qualified_name for each in processes(catalog)}
     scan(catalog, data)
-    for batch in batches(placed_assets(storage, catalog), 50):
-        move(storage, catalog, how(), batch)
+    for batch in batches(placed_assets(context_of(storage, catalog)), 50):
+        move(context_of(storage, catalog, how()), batch)
     publish(storage, catalog, how())
-    remove_left(storage, catalog, how(), wait=True)
+    remove_left(context_of(storage, catalog, how()), wait=True)
     assert_all_land(catalog, data)
     assert {each.qualified_name for each in processes(catalog)} == names, "no process has changed its name"
-    assert placed_assets(storage, catalog) == []
+    assert placed_assets(context_of(storage, catalog)) == []

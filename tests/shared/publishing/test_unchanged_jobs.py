@@ -7,13 +7,13 @@ from bench.replay import Replay, families
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 SCENARIOS = {"spark35-ol1.53/customer_merge", "spark35-ol1.53/customer_master"}
 

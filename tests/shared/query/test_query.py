@@ -10,7 +10,6 @@ import pytest
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.ingest.receiver import receive
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
 from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
@@ -20,6 +19,7 @@ from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 SIDEWAYS: Any = "sideways"
 HOW = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=1))

@@ -11,7 +11,6 @@ import pytest
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.events.dead_letters import dead_letters, discard
-from shared.ingest.receiver import receive
 from shared.maintenance.replay import replay_dead_letters
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
@@ -27,6 +26,7 @@ from tests.support.chaos import EPOCH, live_through
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 PAGE = Path(__file__).parents[3] / "docs/concepts/states.md"
 

@@ -25,6 +25,7 @@ from tests.support.archiving import archiving, settled
 from tests.support.damages import whole
 from tests.support.events import event, run_id, write
 from tests.support.processing import post
+from tests.support.publishing import context_of
 from tests.support.refusing_catalog import Picky, refusal
 from tests.support.sweeping import Later, cursed
 
@@ -114,7 +115,7 @@ def test_shadow_mode_and_the_queue_are_reasons() -> None:
     storage = MemoryStorage()
     settled(storage, *write("a", "app", "10:00", "/a"))
     assert [each.state for each in report(storage, "a").processes] == ["pending"]
-    publish_all(storage, MemoryCatalog(), PublishOptions(shadow=True))
+    publish_all(context_of(storage, MemoryCatalog(), PublishOptions(shadow=True)))
     assert [each.state for each in report(storage, "a").processes] == [HELD]
     assert {each.reason for each in report(storage, "a").events} == {"the end of shadow mode"}
 
@@ -123,7 +124,7 @@ def test_archived_events_are_found_with_their_content_and_job() -> None:
     storage = MemoryStorage()
     bodies = write("a", "app", "10:00", "/a")
     settled(storage, *bodies)
-    publish_all(storage, MemoryCatalog(), TOMORROW)
+    publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
     before = {record.place: record.raw for record in find_events(storage, RunFilter(), content=True)}
     archive(storage, archiving())
     after = [*find_events(storage, RunFilter(job="app.adaptive*"), content=True)]
@@ -139,7 +140,7 @@ def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> No
     """Its events were looked for with `zlib.error` as the answer before."""
     storage = MemoryStorage()
     settled(storage, *write("a", "app", "10:00", "/a"))
-    publish_all(storage, MemoryCatalog(), TOMORROW)
+    publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
     archive(storage, archiving())
     (name,) = {record.blob for record in find_events(storage, RunFilter())}
     file = storage.get(ARCHIVE, name) or b""
@@ -180,7 +181,7 @@ def test_the_queue_says_that_the_catalog_refused_a_process() -> None:
     before = queue_counts(storage)
     assert (before.pending, before.total, str(before)) == (2, 2, "2 processes in the publish queue: 2 pending")
     catalog.ends = ("/bad",)
-    publish_all(storage, catalog, TOMORROW)
+    publish_all(context_of(storage, catalog, TOMORROW))
     after = queue_counts(storage)
     assert (after.refused, after.total) == (1, 1)
     assert "1 refused by the catalog" in str(after)

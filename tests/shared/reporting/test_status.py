@@ -10,7 +10,6 @@ from shared.catalog.memory import MemoryCatalog
 from shared.events.dead_letters import dead_letters, discard
 from shared.maintenance.replay import publish_all
 from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planning.options import PublishOptions
 from shared.publishing.shadow import Shadow
 from shared.reporting.status import By, EventGroup, Status, status
 from shared.storage.memory import MemoryStorage
@@ -18,6 +17,7 @@ from shared.storage_layout import EVENTS
 from tests.support.damages import PLANTED, remove_blob, whole
 from tests.support.events import event, write
 from tests.support.processing import Watched, post, settle
+from tests.support.publishing import context_of
 
 WHOLE = "app.adaptive_spark_plan.out"
 
@@ -34,7 +34,7 @@ def storage() -> MemoryStorage:
     found = MemoryStorage()
     for place in post(found, *on(20, "app.one", "a", sink="/o"), *on(21, "app.one", "b", sink="/o")):
         settle(found, place)
-    publish_all(found, MemoryCatalog(), PublishOptions())
+    publish_all(context_of(found, MemoryCatalog()))
     post(found, next(on(21, "app.two", "open", sink="/p")))
     post(found, *on(21, "app.two", "new", sink="/p"))
     found.put_new("ignored", f"2026/11/21/11/not-needed/{'0' * 32}.json.gz", b"")
@@ -144,7 +144,7 @@ def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_table
             )
             for place in post(storage, *write(f"r{number}", name, "10:00", "/a", sink=f"/o{number}"), drop):
                 settle(storage, place)
-        publish_all(storage, MemoryCatalog(), PublishOptions())
+        publish_all(context_of(storage, MemoryCatalog()))
         watched = Watched(storage)
         assert status(watched, by=(By.DAY, By.JOB)).reconciles
         costs.append(Counter(watched.calls))

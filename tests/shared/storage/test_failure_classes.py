@@ -30,7 +30,7 @@ from shared.errors import (
     retry_after,
 )
 from shared.events.dead_letters import dead_letters
-from shared.ingest.receiver import Receipt, receive
+from shared.ingest.receiver import Receipt
 from shared.ingest.responses import come_again, kept, refused
 from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import queue_entries
@@ -42,6 +42,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
 from tests.support.events import event, write
 from tests.support.publishing import Clock, Moody, publish, settled
+from tests.support.receiving import receive
 from tests.support.scripted import Said, scripted
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -67,12 +67,12 @@ def test_the_receiver_goes_on_without_telemetry_where_that_is_wrong(settings: di
     assert "THROUGHLINE_TELEMETRY" in worker.stderr
 
 
-TELL = "from shared.telemetry.kinds import EVENT; worker().telemetry.tell(EVENT, 'r', state='kept');"
+REPORT = "from shared.telemetry.kinds import EVENT; worker().telemetry.report(EVENT, 'r', state='kept');"
 
 
 def test_what_is_left_is_sent_when_the_process_ends(azurite: Azurite) -> None:
     there = {"AzureWebJobsStorage": azurite.connection_string}
-    ended = python(PARTS["worker"] + TELL, THROUGHLINE_TELEMETRY="console", **there)
+    ended = python(PARTS["worker"] + REPORT, THROUGHLINE_TELEMETRY="console", **there)
     assert '"name": "receive"' in ended.stderr
     assert '"name": "throughline.events"' in ended.stderr
 
@@ -80,7 +80,7 @@ def test_what_is_left_is_sent_when_the_process_ends(azurite: Azurite) -> None:
 def test_a_collector_is_sent_spans_and_metrics(collector: Collected, azurite: Azurite) -> None:
     url, sent = collector.url, collector.bodies
     settings = {"THROUGHLINE_TELEMETRY": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
-    ended = python(PARTS["worker"] + TELL, AzureWebJobsStorage=azurite.connection_string, **settings)
+    ended = python(PARTS["worker"] + REPORT, AzureWebJobsStorage=azurite.connection_string, **settings)
     assert ended.returncode == 0, ended.stderr
     assert trace_of("r").to_bytes(16) in sent["/v1/traces"]
     assert b"throughline.events" in sent["/v1/metrics"]
@@ -96,7 +96,7 @@ def test_application_insights_is_sent_requests_and_metrics(collector: Collected,
         "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED": "true",
         "OTEL_BSP_SCHEDULE_DELAY": "100",
     }
-    command = [sys.executable, "-c", PARTS["worker"] + TELL + "input()"]
+    command = [sys.executable, "-c", PARTS["worker"] + REPORT + "input()"]
     pipe, there = subprocess.PIPE, surroundings(**settings, AzureWebJobsStorage=azurite.connection_string)
     with subprocess.Popen(
         command,

@@ -21,7 +21,6 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
-from shared.ingest.receiver import receive, receive_batch
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep
 from shared.publishing.planning.options import PublishOptions
@@ -37,7 +36,8 @@ from shared.telemetry.lines import line_of, write_line
 from shared.telemetry.otel import ActListener, Exports, trace_of
 from shared.telemetry.port import SILENT, Act, Telemetry
 from tests.support.events import event, run_id, write
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
+from tests.support.receiving import receive, receive_batch
 
 ROOT = Path(__file__).parents[3]
 
@@ -267,7 +267,7 @@ def test_calls_of_a_sweep_beside_the_publisher_lie_in_the_sweep(told: Told, fres
 
     def tick() -> None:
         with telemetry.act(SWEEP):
-            reconcile_due(storage, AtlasCatalog(client), PublishOptions(telemetry=telemetry))
+            reconcile_due(context_of(storage, AtlasCatalog(client), PublishOptions(telemetry=telemetry)))
 
     class SweptMeanwhile(AtlasCatalog):
         def create_assets(self, assets: Any) -> Any:
@@ -388,7 +388,7 @@ def test_lines_are_as_loud_as_they_matter(caplog: pytest.LogCaptureFixture) -> N
     acts = Acts(write_line)
     with caplog.at_level(logging.DEBUG):
         for state in ("kept", "refused", "unavailable"):
-            acts.tell(EVENT, state=state)
+            acts.report(EVENT, state=state)
         with pytest.raises(KeyError), acts.act(EVENT):
             raise KeyError("x")
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING", "ERROR", "WARNING"]

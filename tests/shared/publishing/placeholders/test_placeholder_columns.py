@@ -33,7 +33,7 @@ from tests.support.placeholder_columns import (
     schema,
     settle,
 )
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
 
 
 def test_placeholders_have_the_columns_that_runs_saw(fresh_catalog: CatalogServer) -> None:
@@ -210,7 +210,7 @@ def test_a_placeholder_goes_with_its_schema_and_columns_and_comes_again_with_the
     storage, catalog = MemoryStorage(), over(fresh_catalog)
     wide = tuple((f"c{number:03}", "int") for number in range(60))
     run(storage, catalog, copy("one", (X, *wide), (X, Y)))
-    list(purge(storage, catalog, how()))
+    list(purge(context_of(storage, catalog, how())))
     found = get(fresh_catalog, "search/basic", typeName="Referenceable", excludeDeletedEntities="true")
     assert found.get("entities", []) == [], "nothing of ours is left"
     run(storage, catalog, copy("two", (X, *wide), (X, Y), minute=5))

@@ -12,12 +12,12 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogRefused
-from shared.publishing.planning.asset_resolution import ResolutionOptions, look_up_matches
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.planning.asset_resolution import look_up_matches
+from shared.publishing.planning.options import PublishOptions, ResolutionOptions
 from shared.publishing.reconciliation import move, placed_assets, reconcile_due, remove_left
 from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import OUT, PATH, ROOT, SET, A, B, Counting, write
-from tests.support.publishing import publish
+from tests.support.publishing import context_of, publish
 
 
 @dataclass
@@ -93,10 +93,12 @@ def test_what_was_missed_is_looked_for_again_sooner_and_all_that_used_the_placeh
     write(storage, "third", "a", "c")
     publish(storage, catalog, how)
     assert ((twin,), ((PATH, f"{ROOT}/c"),)) in sides(catalog)
-    assert reconcile_due(storage, catalog, how).processes == 2, "those that were written before it was found"
+    assert reconcile_due(context_of(storage, catalog, how)).processes == 2, (
+        "those that were written before it was found"
+    )
     publish(storage, catalog, how)
     assert {inputs for inputs, _ in sides(catalog)} == {(twin,)}
-    assert reconcile_due(storage, catalog, how).removed == 1
+    assert reconcile_due(context_of(storage, catalog, how)).removed == 1
     assert A not in catalog.assets
 
 
@@ -136,8 +138,9 @@ def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
     (held,) = catalog.processes.values()
     description = dict(held.attributes)["description"]
     assert all(name in description for _, name in rivals)
-    assert [each.rivals for each in placed_assets(storage, catalog) if each.own == A] == [tuple(sorted(rivals))]
-    assert move(storage, catalog, PublishOptions(now=clock), placed_assets(storage, catalog)).unsure == 1
+    context = context_of(storage, catalog, PublishOptions(now=clock))
+    assert [each.rivals for each in placed_assets(context) if each.own == A] == [tuple(sorted(rivals))]
+    assert move(context, placed_assets(context)).unsure == 1
 
 
 def test_what_reads_and_writes_the_same_scanned_asset_is_no_lineage() -> None:
@@ -159,7 +162,7 @@ def test_without_searching_only_names_are_asked_for() -> None:
     scan(catalog, twin)
     for search, found in ((True, twin), (False, None)):
         how = PublishOptions(finding=ResolutionOptions(search=search))
-        assert look_up_matches(catalog, how, {A: ()})[A].scanned == found
+        assert look_up_matches(context_of(MemoryStorage(), catalog, how), {A: ()})[A].scanned == found
     assert catalog.searches == 1
 
 
@@ -180,7 +183,7 @@ def many(number: int) -> dict[AssetKey, tuple[AssetKey, ...]]:
 def test_many_are_searched_for_in_few_calls() -> None:
     catalog = Grouping()
     scan(catalog, (PATH, f"{ROOT}/TABLE7"))
-    found = look_up_matches(catalog, PublishOptions(), many(40))
+    found = look_up_matches(context_of(MemoryStorage(), catalog), many(40))
     assert [key for key, each in found.items() if each.scanned] == [(PATH, f"{ROOT}/Table7")]
     assert catalog.searches == 3
 
@@ -190,7 +193,7 @@ def test_what_finds_too_much_at_a_time_is_searched_for_in_smaller_groups(most: i
     catalog = Grouping()
     catalog.most = most
     scan(catalog, (PATH, f"{ROOT}/TABLE7"), (PATH, f"{ROOT}/TABLE39"))
-    found = look_up_matches(catalog, PublishOptions(), many(40))
+    found = look_up_matches(context_of(MemoryStorage(), catalog), many(40))
     assert [each.scanned for each in found.values() if each.scanned] == [
         (PATH, f"{ROOT}/TABLE7"),
         (PATH, f"{ROOT}/TABLE39"),
@@ -202,7 +205,7 @@ def test_equal_words_are_searched_for_once() -> None:
     catalog = Grouping()
     twin = (PATH, f"{ROOT}/y/DATA")
     scan(catalog, twin)
-    found = look_up_matches(catalog, PublishOptions(), {(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"})
+    found = look_up_matches(context_of(MemoryStorage(), catalog), {(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"})
     assert [each.scanned for each in found.values()] == [None, twin, None]
     assert catalog.searches == 1
 
@@ -211,7 +214,7 @@ def test_our_own_placeholder_is_never_found() -> None:
     storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     write(storage, "job", "a", "out")
     publish(storage, catalog, how)
-    again = look_up_matches(catalog, how, {A: (), (PATH, f"{ROOT}/A"): ()})
+    again = look_up_matches(context_of(MemoryStorage(), catalog, how), {A: (), (PATH, f"{ROOT}/A"): ()})
     assert [(each.scanned, bool(each.guid)) for each in again.values()] == [(None, True), (None, False)]
 
 
@@ -219,9 +222,9 @@ def test_names_that_only_the_run_told_are_looked_for_after_its_own() -> None:
     catalog = Counting()
     table = ("databricks_table", "databricks://id/catalogs/c/schemas/s/tables/t")
     scan(catalog, table)
-    assert look_up_matches(catalog, PublishOptions(), {A: (table,)})[A].scanned == table
+    assert look_up_matches(context_of(MemoryStorage(), catalog), {A: (table,)})[A].scanned == table
     scan(catalog, A)
-    assert look_up_matches(catalog, PublishOptions(), {A: (table,)})[A].scanned == A
+    assert look_up_matches(context_of(MemoryStorage(), catalog), {A: (table,)})[A].scanned == A
 
 
 def test_reconciling_that_is_cut_off_anywhere_is_done_again() -> None:
@@ -237,13 +240,13 @@ def test_reconciling_that_is_cut_off_anywhere_is_done_again() -> None:
         catalog.dies_at = fatal
         for _ in range(2):
             with suppress(_Died):
-                move(storage, catalog, how, placed_assets(storage, catalog), again=True)
+                move(context_of(storage, catalog, how), placed_assets(context_of(storage, catalog)), again=True)
                 publish(storage, catalog, how)
-                remove_left(storage, catalog, how, wait=True)
+                remove_left(context_of(storage, catalog, how), wait=True)
             clock.at += timedelta(minutes=10)  # what was being written is over
         died += catalog.dies_at < 0
         assert {key[1][-1] for each in catalog.processes.values() for key in (*each.inputs, *each.outputs)} == {"/"}
-        assert placed_assets(storage, catalog) == []
+        assert placed_assets(context_of(storage, catalog)) == []
         assert len(catalog.processes) == 2
     assert died > 5
 
@@ -288,7 +291,7 @@ def test_two_that_publish_and_one_that_reconciles_at_once_end_on_what_was_scanne
         write(storage, f"job{number}", f"in{(number + 1) % 4}", f"out{number}", run="2", minute=9)
 
     def reconcile() -> None:
-        move(storage, catalog, how, placed_assets(storage, catalog))
+        move(context_of(storage, catalog, how), placed_assets(context_of(storage, catalog)))
 
     acts = [lambda: publish(storage, catalog, how), reconcile, lambda: publish(storage, catalog, how)]
     threads = [threading.Thread(target=act) for act in acts]
@@ -296,10 +299,10 @@ def test_two_that_publish_and_one_that_reconciles_at_once_end_on_what_was_scanne
         thread.start()
     for thread in threads:
         thread.join()
-    move(storage, catalog, how, placed_assets(storage, catalog), again=True)
+    move(context_of(storage, catalog, how), placed_assets(context_of(storage, catalog)), again=True)
     clock.at += timedelta(minutes=10)  # what was cut off by another may be taken up again
     publish(storage, catalog, how)
-    remove_left(storage, catalog, how, wait=True)
+    remove_left(context_of(storage, catalog, how), wait=True)
     assert {kind for inputs, _ in sides(catalog) for kind, _ in inputs} == {SET}
     assert not [key for key in catalog.assets if key[0] == PATH and "/in" in key[1]]
 
@@ -311,11 +314,11 @@ def test_the_sweeper_looks_for_a_batch_at_a_time_and_then_rests() -> None:
     publish(storage, catalog, PublishOptions(now=clock))
     how = PublishOptions(now=clock, batch=4)
     asked = catalog.asked
-    assert reconcile_due(storage, catalog, how).looked == 0, "all were looked for just now"
-    assert reconcile_due(storage, catalog, how).looked == 0
+    assert reconcile_due(context_of(storage, catalog, how)).looked == 0, "all were looked for just now"
+    assert reconcile_due(context_of(storage, catalog, how)).looked == 0
     assert catalog.asked == asked
     clock.at += timedelta(hours=6)
-    assert [reconcile_due(storage, catalog, how).looked for _ in range(4)] == [4, 4, 3, 0]
+    assert [reconcile_due(context_of(storage, catalog, how)).looked for _ in range(4)] == [4, 4, 3, 0]
 
 
 def test_a_catalog_that_refuses_to_be_asked_only_puts_reconciling_off(caplog: pytest.LogCaptureFixture) -> None:
@@ -324,10 +327,10 @@ def test_a_catalog_that_refuses_to_be_asked_only_puts_reconciling_off(caplog: py
     publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(hours=6)
     catalog.refuses = True
-    assert reconcile_due(storage, catalog, PublishOptions(now=clock)).looked == 0
+    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock))).looked == 0
     assert "put off" in caplog.text
     catalog.refuses = False
-    assert reconcile_due(storage, catalog, PublishOptions(now=clock)).looked == 2
+    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock))).looked == 2
 
 
 class Refusing(Counting):
@@ -347,5 +350,5 @@ def test_in_shadow_mode_nothing_is_reconciled() -> None:
     publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(days=1)
     asked = catalog.asked
-    assert reconcile_due(storage, catalog, PublishOptions(now=clock, shadow=True)).looked == 0
+    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock, shadow=True))).looked == 0
     assert catalog.asked == asked

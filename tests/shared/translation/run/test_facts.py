@@ -9,7 +9,6 @@ from shared.atlas.entities import LAST_RUN
 from shared.catalog.atlas import AtlasCatalog
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.ingest.receiver import receive
 from shared.maintenance.verify.checks import VerifyContext
 from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import decode
@@ -22,6 +21,7 @@ from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.run.facts import describe_run, facts_of
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
 from tests.support.publishing import publish
+from tests.support.receiving import receive
 
 HOST = "adb-123.4.azuredatabricks.net"
 PROPERTIES = {
