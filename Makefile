@@ -5,8 +5,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py tests/e2e/test_demo.py \
   tests/e2e/test_platforms.py
-# One more than cores: many tests wait for worlds and timers.
-WORKERS ?= 3
+# Two more than cores: many tests wait for worlds and timers.
+WORKERS ?= 4
 # Hundreds of test processes start: all but the first read compiled modules, also where the machine forbids to keep them.
 export PYTHONDONTWRITEBYTECODE :=
 CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
