@@ -30,7 +30,7 @@ atlas: $(READY) ## Run a real Apache Atlas (DELETES=hard: what is deleted goes),
 	@$(BIN)/python -m local.atlas $(if $(DELETES),--deletes $(DELETES)) $(ARGS)
 
 atlas-contract: $(READY) ## Hold the catalog's contract to a real Apache Atlas, with soft and with hard deletes
-	$(BIN)/pytest --atlas -m contract -k atlas- $(ARGS)
+	$(BIN)/pytest --atlas --timeout 3600 -m contract -k atlas- $(ARGS)
 
 check: $(READY) ## Lint, types and the tests of the pure core, in a minute
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types core
@@ -80,7 +80,7 @@ faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, 
 	  $(BIN)/python -m tests.faults --seeds 0 5000 --delivery $$way $(ARGS) || failed=1; done; exit $$failed
 
 proofs: $(READY) plan-truth ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --proofs $(PROOFS) $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --proofs --timeout 3600 $(PROOFS) $(ARGS)
 
 plan-truth: $(READY) ## Hold the plan reader to sqlglot on the queries of TPC-DS (Spark 3.5, 4.1), and to cells that carry their origin
 	$(BIN)/python -m tests.plan_truth.tpcds

@@ -14,6 +14,7 @@ from local.azurite import Azurite, AzuriteError, install
 from local.toolchain.node import NodeTools, find_node, missing_requirement
 from local.toolchain.stamp import install_once
 from tests.local.hosting import PROJECT, wait_for
+from tests.support.started import started
 
 pytestmark = pytest.mark.azurite
 
@@ -66,7 +67,7 @@ def test_it_ends_with_a_killed_parent() -> None:
         "import time; from local.azurite import Azurite; running = Azurite().__enter__(); "
         "print(running.ports['blob'], flush=True); time.sleep(60)"
     )
-    with subprocess.Popen([sys.executable, "-c", script], cwd=PROJECT, stdout=subprocess.PIPE, text=True) as parent:
+    with started([sys.executable, "-c", script], cwd=PROJECT) as parent:
         assert parent.stdout is not None
         port = int(parent.stdout.readline())
         assert listens(port)
@@ -78,7 +79,7 @@ def test_it_ends_with_a_killed_parent() -> None:
 def test_the_command_runs_one_until_a_signal(number: signal.Signals) -> None:
     """It prints the connection string first."""
     command = [sys.executable, "-m", "local.azurite", "--free-ports"]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as running:
+    with started(command, cwd=PROJECT) as running:
         assert running.stdout is not None
         words = running.stdout.readline()
         assert words.startswith("DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;")

@@ -16,6 +16,7 @@ import requests
 
 from local.catalog import CatalogServer, CatalogStartError
 from tests.support.catalog_server import ROOT, TABLE, Json, get, post, run, table
+from tests.support.started import started
 
 
 def job(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Json:
@@ -178,7 +179,7 @@ def test_it_starts_fast_and_ends_gracefully(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_it_without_an_error(number: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "local.catalog", "--port", "0", "--data", str(tmp_path / "c.sqlite")]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    with started(command, cwd=ROOT, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         url = child.stdout.readline().split()[2].rstrip(",")
         root = url.removesuffix("/v2")
@@ -201,7 +202,7 @@ def test_it_ends_with_its_parent_process() -> None:
         "    print(server.port, flush=True)\n"
         "    time.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as starter:
+    with started([sys.executable, "-c", script], cwd=ROOT) as starter:
         assert starter.stdout is not None
         port = int(starter.stdout.readline())
         assert not falls_silent(port, seconds=0.2)

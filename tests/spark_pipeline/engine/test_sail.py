@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.command_process import ProcessOfCommands
+from tests.support.started import started
 
 HERE = Path(__file__).parents[1]
 
@@ -62,7 +63,7 @@ def test_ctrl_c_ends_a_run_at_once_and_the_next_one_goes_on(tmp_path: Path) -> N
     _run("cli", "synth", "--events", "3000", "--out", tmp_path / "archive")
     words = ("lake", "run", tmp_path / "archive", "--lake", tmp_path / "lake", "--as-of", "never", "--engine", "sail")
     command = [sys.executable, "-c", _FROM_A_TERMINAL, *map(str, words)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as begun:
+    with started(command, stderr=subprocess.STDOUT) as begun:
         deadline = time.monotonic() + 60
         while not (tmp_path / "lake" / "_aside" / "lines_read").exists():
             assert begun.poll() is None
