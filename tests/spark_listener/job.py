@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # ships no types
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
@@ -89,6 +90,16 @@ ADDRESSES = (
 )
 """Addresses with passwords, and queries with values, as databases spell them."""
 
+
+def wait_for_senders() -> None:
+    """Wait until no listener has a plan left to send, at most half a minute."""
+    threads = SparkContext._jvm.java.lang.Thread  # type: ignore[union-attr]  # it is there once a session was
+    for _ in range(300):
+        if not any(each.getName() == "throughline-plan" for each in threads.getAllStackTraces().keySet()):
+            return
+        time.sleep(0.1)
+
+
 DELTA: dict[str, bool | float | int | str | None] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -99,8 +110,13 @@ for name, url in json.loads(sys.argv[1]).items():
         spark = builder.config(map=DELTA).getOrCreate()
         planted(spark, sys.argv[2])
     else:
+        if name == "outlived":  # its listener still has plans when its context has ended
+            builder = builder.config("spark.throughline.plan.flushMillis", "100")
+            builder = builder.config("spark.throughline.plan.transport.timeoutInMillis", "1000")
         spark = builder.getOrCreate()
         run(spark, sys.argv[2], whole=name == "good")
     began = time.monotonic()
     spark.stop()
     print(json.dumps({"name": name, "stop": time.monotonic() - began}))  # noqa: T201 - read by the test
+    if name == "outlived":
+        wait_for_senders()

@@ -72,7 +72,7 @@ def document(facet: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """One JVM with an application for each receiver: a good one, one that refuses, one that is silent, and none."""
+    """One JVM with an application for each receiver: a good one, one that refuses, two that are silent, and none."""
     folder = tmp_path_factory.mktemp("plans")
     requests: list[tuple[str, dict[str, str], bytes]] = []
     planted: list[bytes] = []
@@ -106,6 +106,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         receivers = {
             "good": good,
             "refusing": f"{good}/refusing",
+            "outlived": f"http://127.0.0.1:{silent.getsockname()[1]}",
             "silent": f"http://127.0.0.1:{silent.getsockname()[1]}",
             "dead": f"http://127.0.0.1:{closed.getsockname()[1]}",
             "planted": f"{good}/planted",
@@ -244,12 +245,17 @@ def test_a_receiver_does_not_hold_up_the_end(ran: Ran, receiver: str) -> None:
     assert ran.stops[receiver] < MAX_STOP_SECONDS
 
 
+def test_a_listener_that_outlives_its_application_starts_no_other(ran: Ran) -> None:
+    """It still has plans when the context has ended: a context of its own would break the next one of the job."""
+    assert ran.log.count("SparkContext: Running Spark version") == len(ran.stops)
+
+
 def test_a_receiver_that_takes_nothing_costs_one_line_of_the_log(ran: Ran) -> None:
     lines = [line for line in ran.log.splitlines() if "was not sent to Throughline" in line]
     assert len([line for line in lines if "403" in line]) == 1
     assert len([line for line in lines if "ConnectException" in line]) == 1
     assert len([line for line in lines if "MalformedURLException" in line]) == 1
-    assert len(lines) <= 4
+    assert len(lines) <= 5
     assert not [line for line in lines if "a-key" in line or "a code" in line or "planted" in line]
 
 

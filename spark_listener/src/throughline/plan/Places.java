@@ -7,9 +7,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.SparkContext;
 
 /** What Spark, Delta, Iceberg and JDBC know of where data lies: objects that are no part of the tree of a plan. */
 final class Places {
@@ -44,14 +44,14 @@ final class Places {
   private Places() {}
 
   /** A path with the scheme of the file system that Spark takes for it; other options as they are. */
-  static String qualified(String option, String value) {
+  static String qualified(Configuration hadoop, String option, String value) {
     boolean bare = option.equals("location") && value.startsWith("/"); // Iceberg keeps it as it was given
     if (!option.equals("path") && !option.equals("basepath") && !bare) {
       return value;
     }
     try {
       Path path = new Path(value);
-      FileSystem files = path.getFileSystem(SparkContext.getOrCreate().hadoopConfiguration());
+      FileSystem files = path.getFileSystem(hadoop);
       return path.makeQualified(files.getUri(), files.getWorkingDirectory()).toString();
     } catch (IOException | RuntimeException unknown) {
       return value;

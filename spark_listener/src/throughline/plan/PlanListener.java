@@ -58,6 +58,8 @@ public final class PlanListener extends SparkListener {
   private final Map<Long, Long> commands = new ConcurrentHashMap<>();
   private final BlockingQueue<Runnable> queue;
   private final AtomicInteger waiting = new AtomicInteger();
+  /** The application's own. SparkContext.getOrCreate() would start a new one for plans that are left when it has ended. */
+  private SparkContext context;
   private volatile boolean warned;
   private volatile boolean closed;
 
@@ -119,13 +121,12 @@ public final class PlanListener extends SparkListener {
 
   private void started(SparkListenerSQLExecutionStart event) {
     long id = event.executionId();
-    SparkContext context = SparkContext.getOrCreate();
-    note(context, id);
+    Object execution = SQLExecution.getQueryExecution(id);
+    note(execution, id);
     Object root = Reflection.call(event, "rootExecutionId");
     if (root instanceof Option && ((Option<?>) root).isDefined() && !((Option<?>) root).get().equals(id)) {
       roots.put(id, (Long) ((Option<?>) root).get());
     }
-    Object execution = SQLExecution.getQueryExecution(id);
     LogicalPlan plan = execution == null ? null : (LogicalPlan) Reflection.call(execution, "analyzed");
     if (plan != null && sent(plan)) {
       if (PlanWriter.kind(plan).startsWith("WriteTo")) {
@@ -133,25 +134,27 @@ public final class PlanListener extends SparkListener {
       } else {
         commands.put(id, roots.getOrDefault(id, id));
       }
-      Head head = new Head(context, id, joined.get(id), event.time(), plan, null);
+      Head head = new Head(id, joined.get(id), event.time(), plan, null);
       if (head.joined || !runs.isThere(context)) { // a START under an id that the end does not have would stay open
         offer(() -> send("START", head, null, null));
       }
     }
   }
 
-  private void note(SparkContext context, long execution) {
-    String run = runs.run(context, execution);
+  private void note(Object execution, long id) {
+    if (context == null && execution != null) {
+      context = (SparkContext) Reflection.call(Reflection.call(execution, "sparkSession"), "sparkContext");
+    }
+    String run = context == null ? null : runs.run(context, id);
     if (run != null) {
-      joined.put(execution, run);
+      joined.put(id, run);
     }
   }
 
   private void ended(SparkListenerSQLExecutionEnd event) {
     long id = event.executionId();
-    SparkContext context = SparkContext.getOrCreate();
-    note(context, id);
     Object execution = Reflection.call(event, "qe");
+    note(execution, id);
     LogicalPlan plan = execution == null ? null : (LogicalPlan) Reflection.call(execution, "analyzed");
     commands.remove(id);
     if (plan == null) {
@@ -170,7 +173,7 @@ public final class PlanListener extends SparkListener {
     Object failure = Reflection.call(event, "executionFailure");
     Object cause = failure instanceof Option && ((Option<?>) failure).isDefined() ? ((Option<?>) failure).get() : null;
     String failed = cause == null ? null : cause.getClass().getName();
-    Head head = new Head(context, id, joined.get(id), event.time(), plan, failed);
+    Head head = new Head(id, joined.get(id), event.time(), plan, failed);
     Object session = Reflection.call(execution, "sparkSession");
     Long root = roots.get(id);
     boolean taken = offer(() -> {
@@ -215,7 +218,7 @@ public final class PlanListener extends SparkListener {
     String document = null;
     String problem = null;
     try {
-      document = packed(new PlanWriter(maxBytes, System.nanoTime() + maxNanos, new CreatedTables(session)).write(plan, leaf -> frames.of(leaf, root)));
+      document = packed(writer(session).write(plan, leaf -> frames.of(leaf, root)));
     } catch (PlanWriter.TooMuch bound) {
       problem = bound.getMessage();
     } catch (StackOverflowError deep) {
@@ -224,6 +227,10 @@ public final class PlanListener extends SparkListener {
       problem = other.getClass().getName();
     }
     send(head.failed == null ? "COMPLETE" : "FAIL", head, document, problem);
+  }
+
+  private PlanWriter writer(Object session) {
+    return new PlanWriter(maxBytes, System.nanoTime() + maxNanos, new CreatedTables(session), context.hadoopConfiguration());
   }
 
   private static String packed(String document) throws IOException {
@@ -318,7 +325,7 @@ public final class PlanListener extends SparkListener {
     final String operation;
     final String failed;
 
-    Head(SparkContext context, long execution, String run, long time, LogicalPlan plan, String failed) {
+    Head(long execution, String run, long time, LogicalPlan plan, String failed) {
       this.execution = execution;
       this.time = time;
       this.failed = failed;

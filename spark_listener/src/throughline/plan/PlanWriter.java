@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -59,15 +60,17 @@ final class PlanWriter {
   private final int maxBytes;
   private final long deadline;
   private final CreatedTables created;
+  private final Configuration hadoop;
   private final AutoNames auto = new AutoNames();
   private Object root;
   private String database = "";
   private int depth;
 
-  PlanWriter(int maxBytes, long deadline, CreatedTables created) {
+  PlanWriter(int maxBytes, long deadline, CreatedTables created, Configuration hadoop) {
     this.maxBytes = maxBytes;
     this.deadline = deadline;
     this.created = created;
+    this.hadoop = hadoop;
   }
 
   /** A plan that can't be written within the bounds; the message is one of a few words. */
@@ -174,7 +177,7 @@ final class PlanWriter {
     } else if (value instanceof Number) {
       return NUMBERS.contains(field) && raw(value.toString());
     } else if (value instanceof CharSequence || value instanceof URI || value instanceof UUID || Places.isPath(value)) {
-      return TEXTS.contains(field) && text(Redaction.text(field, Places.qualified(field, value.toString()), database));
+      return TEXTS.contains(field) && text(Redaction.text(field, Places.qualified(hadoop, field, value.toString()), database));
     } else if (value instanceof scala.collection.Map) {
       Map<Object, Object> entries = Reflection.map((scala.collection.Map<?, ?>) value);
       return MAPS.contains(field) ? map(entries) : expressions(field, entries);
@@ -318,7 +321,7 @@ final class PlanWriter {
         out.append(comma);
         text(name);
         out.append(':');
-        text(Redaction.text(name, Places.qualified(name, (String) entry.getValue()), url));
+        text(Redaction.text(name, Places.qualified(hadoop, name, (String) entry.getValue()), url));
         comma = ",";
       }
     }
