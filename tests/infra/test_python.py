@@ -1,4 +1,4 @@
-"""The package, the template and the tools are for one version of Python: `local.package.PYTHON`."""
+"""The package, the template and the tools are for one version of Python, that of `.python-version`."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ from local.package import PYTHON
 ROOT = Path(__file__).parents[2]
 VERSION = ".".join(map(str, PYTHON))
 PLACES = {"infra/main.bicep": r"^var pythonVersion = '([\d.]+)'$", "Makefile": r"--python-version ([\d.]+) "}
-"""Where the version stands in a file that can't ask local/package.py, and how."""
+"""Where the version stands in a file that can't read `.python-version`, and how."""
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -39,4 +39,4 @@ def test_the_template_offers_no_other() -> None:
 
 def test_the_page_names_every_place() -> None:
     page = (ROOT / "docs/operate/deploy.md").read_text().partition("**The next Python.**")[2].partition("\n\n")[0]
-    assert [place for place in ("local/package.py", *PLACES, "pyproject.toml") if f"`{place}`" not in page] == []
+    assert [place for place in (".python-version", *PLACES, "pyproject.toml") if f"`{place}`" not in page] == []
