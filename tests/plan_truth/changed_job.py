@@ -1,9 +1,11 @@
 """A job that runs queries on tables in which one column at a time is changed: `changed_job.py FOLDER`.
 
-`worlds.json` has the worlds of `cells`, `queries.json` by name a text, the sources that may change something, and the
-places of the columns that the plan's conditions connect with each of them; `merge.json` as for `traced_job.py`.
+`worlds.json` has the worlds of `cells`, `queries.json` by name a text, the sources that may change something, the
+places of the columns that the plan's conditions connect with each of them, and the sources of each column's values by
+the plan; `merge.json` as for `traced_job.py`.
 
-Each source is changed in both ways. What was to change something and did not is changed again in further worlds.
+Each source is changed in both ways. What was to change something and did not is changed again in further worlds, and
+what was to be in a column's cells and was not is looked for there.
 `seen.json` gets by name the origins that were in the cells of each column; and for each source the places of the
 columns whose cells changed at all (`any`), and of those where more changed than the source's own numbers in them
 (`numbers`: when only its numbers were others; `cells`: when all was drawn again).
@@ -73,7 +75,9 @@ def without(source: str, cells: list[Cell]) -> Counter[Cell]:
     )
 
 
-def observe(text: str, sources: list[str], expected: Mapping[str, list[int]]) -> dict[str, Any]:
+def observe(
+    text: str, sources: list[str], expected: Mapping[str, list[int]], values: list[list[str]]
+) -> dict[str, Any]:
     """What one text shows."""
     seen: dict[str, dict[str, set[int]]] = {each: {"any": set(), "numbers": set(), "cells": set()} for each in sources}
     origins: list[set[str]] = []
@@ -84,7 +88,8 @@ def observe(text: str, sources: list[str], expected: Mapping[str, list[int]]) ->
             each for each in sources if set(expected.get(each, ())) - seen[each]["numbers"] - seen[each]["cells"]
         ]
         changed = sources if number in {0, 2} else missing
-        if not changed:
+        unmet = not origins or any(set(wanted) - met for wanted, met in zip(values, origins, strict=True))
+        if not changed and not unmet:
             continue
         before = run(text, number)
         origins = origins or [set() for _ in before]
@@ -104,9 +109,9 @@ def observe(text: str, sources: list[str], expected: Mapping[str, list[int]]) ->
 
 
 results, refused = {}, {}
-for name, (text, sources, expected) in json.loads((folder / "queries.json").read_text()).items():
+for name, (text, sources, expected, values) in json.loads((folder / "queries.json").read_text()).items():
     try:
-        results[name] = observe(text, sources, expected)
+        results[name] = observe(text, sources, expected, values)
     except PySparkException as error:
         refused[name] = " ".join(str(error).split())
 (folder / "seen.json").write_text(json.dumps(results))
