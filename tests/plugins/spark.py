@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from xdist.remote import Producer  # type: ignore[import-untyped]  # ships no types
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # ships no types
 
 from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.versions import SPARK_3
@@ -17,6 +19,23 @@ _QUICK = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.ena
 """With rows by the hundred Spark spends its time on plans and compiled expressions: without both the tests take a
 quarter less. `--proofs` runs them with Spark's defaults.
 """
+
+
+_LAKE = "tests/spark_pipeline/"
+
+
+class LakeOnOneWorker(LoadFileScheduling):  # type: ignore[misc]  # untyped, as above
+    """Each file of tests runs on one worker, and all of the lake on the same: they share a session that is warm."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope: str = _LAKE if nodeid.startswith(_LAKE) else super()._split_scope(nodeid)
+        return scope
+
+
+@pytest.hookimpl(optionalhook=True)  # some tests run without xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Replace xdist's own scheduler for `--dist loadfile`."""
+    return LakeOnOneWorker(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
