@@ -191,4 +191,4 @@ def _version(text: str) -> tuple[int, int]:
         major, minor, *_ = text.split(".")
         return int(major), int(minor)
     except ValueError as error:
-        raise PlatformError(f"A listener's version is like {LISTENER_VERSION}, not {text!r}") from error
+        raise PlatformError(f"A listener's version looks like {LISTENER_VERSION}, not {text!r}") from error

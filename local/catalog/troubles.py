@@ -77,7 +77,7 @@ class Trouble:
         """Read a trouble's text. Raises TroubleError."""
         kind, _, rest = text.partition(":")
         if kind not in KINDS:
-            raise TroubleError(f"{kind!r} is no trouble: one of {', '.join(KINDS)}")
+            raise TroubleError(f"{kind!r} is not a trouble: choose one of {', '.join(KINDS)}")
         types = {each.name: each.type for each in fields(cls) if each.name != "kind"}
         given: dict[str, Any] = {}
         for option in filter(None, rest.split(",")):

@@ -14,12 +14,12 @@ from shared.atlas.columns import SCHEMA_TYPE, column_rule, schema_name
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
 from shared.atlas.managed import MANAGED
 from shared.catalog.answers import description_of, is_placed, links_of, node_of, process_of
+from shared.catalog.batches import batches
 from shared.catalog.by_name import ByName, in_queries
 from shared.catalog.column_lineage_steps import Writes, calls_for_columns, write_columns
 from shared.catalog.columns import (
     NO_CHANGE,
     HeldColumn,
-    batches,
     columns_alone,
     held_columns,
     related_ends,

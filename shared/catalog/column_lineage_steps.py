@@ -16,6 +16,7 @@ from shared.atlas.column_lineage import (
     column_lineage,
 )
 from shared.atlas.entities import ProcessEntity
+from shared.catalog.batches import batches
 from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogUnavailable
@@ -56,7 +57,7 @@ def write_columns(
     )
     held = catalog.by_names((each.key for each in processes), related=True)
     gone = [guid for entity in held.values() for guid in _steps_of(entity) if guid not in steps.values()]
-    for some in islice(_batches(gone), _REMOVALS):
+    for some in islice(batches(gone, _MOST), _REMOVALS):
         catalog.remove(some)
     if len(gone) > _REMOVALS * _MOST:
         raise CatalogUnavailable("More columns are to go than one write takes away: it goes on", after=0, blames=False)
@@ -73,7 +74,7 @@ def calls_for_columns(processes: Sequence[ProcessEntity]) -> int:
 def _sent(catalog: Writes, entities: Mapping[str, AtlasEntity]) -> dict[str, str]:
     """The guids of these entities, by the names that they came under."""
     guids: dict[str, str] = {}
-    for names in _batches(list(entities)):
+    for names in batches(entities, _MOST):
         numbered = {str(-number): name for number, name in enumerate(names, start=1)}
         for guid, name in numbered.items():
             entities[name].guid = guid
@@ -82,10 +83,6 @@ def _sent(catalog: Writes, entities: Mapping[str, AtlasEntity]) -> dict[str, str
             raise CatalogUnavailable("Not all columns were taken", after=0)
         guids |= {name: taken[guid] for guid, name in numbered.items()}
     return guids
-
-
-def _batches(values: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (values[start : start + _MOST] for start in range(0, len(values), _MOST))
 
 
 def _column(column: OwnColumn, assets: Mapping[AssetKey, str]) -> AtlasEntity:

@@ -5,8 +5,8 @@ A column names what holds it; the list of columns is never sent, since an array 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any
 
 from pyapacheatlas.core import AtlasEntity
 
@@ -14,7 +14,6 @@ from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_entities, col
 from shared.atlas.entities import AssetEntity
 
 _ACTIVE = "ACTIVE"
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +136,3 @@ def schema_change(asset: AssetEntity, held: Mapping[str, HeldColumn]) -> SchemaC
 def _is_held(attributes: Mapping[str, str], type_in: str, held: Mapping[str, HeldColumn]) -> bool:
     there = held.get(attributes["name"])
     return there is not None and there.type == attributes[type_in]
-
-
-def batches(things: Iterable[_T], size: int) -> Iterator[Sequence[_T]]:
-    """So many at a time."""
-    each = iter(things)
-    while batch := tuple(islice(each, size)):
-        yield batch

@@ -10,8 +10,9 @@ from typing import Any
 
 from shared.atlas.columns import column_rule
 from shared.catalog.answers import is_placed
+from shared.catalog.batches import batches
 from shared.catalog.by_name import ByName
-from shared.catalog.columns import batches, related_ends, schema_of
+from shared.catalog.columns import related_ends, schema_of
 from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey
 from shared.catalog.transport import SteadyAtlasClient

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from shared.catalog.batches import batches
 from shared.catalog.port import Catalog
 from shared.errors import CatalogUnavailable
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
-from shared.publishing.publisher_lease import batches
 from shared.publishing.shadow import leave_shadow_mode
 from shared.publishing.writing.catalog_write import Published
 from shared.records.checkpoint import Checkpoint

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity, process_entity
+from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
@@ -17,7 +18,7 @@ from shared.publishing.placeholders.creation import place, resolve_plans
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
 from shared.publishing.planning.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
-from shared.publishing.publisher_lease import batches, turn
+from shared.publishing.publisher_lease import turn
 from shared.publishing.writing.catalog_write import Published
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shared.atlas.entities import PROCESS_TYPE
+from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.write_deadline import is_in_time, last_effect_of_success, remove_until
-from shared.publishing.publisher_lease import assets_on_record, batches, placeholders, remove_placeholders, turn
+from shared.publishing.publisher_lease import assets_on_record, placeholders, remove_placeholders, turn
 from shared.records.ledger import NOTHING_BEGUN, PURGED, LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry, dequeue
 from shared.records.states import LedgerState

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
-from typing import TypeVar
 
+from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
 from shared.records.application.process_index import RESOLVE_TOGETHER, process_ref_of, process_refs_of
@@ -61,16 +60,6 @@ def assets_on_record(storage: Storage) -> set[AssetKey]:
         sinks = (process_ref_of(row, storage).sink for row in process_refs_of(storage, run))
         found |= {sink.key for sink in sinks}
     return found
-
-
-_T = TypeVar("_T")
-
-
-def batches(things: Iterable[_T], size: int) -> Iterator[Sequence[_T]]:
-    """Split into batches of this size."""
-    each = iter(things)
-    while batch := tuple(islice(each, size)):
-        yield batch
 
 
 def placeholders(catalog: Catalog, keys: Iterable[AssetKey], size: int) -> Iterator[dict[AssetKey, Placeholder]]:

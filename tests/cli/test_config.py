@@ -108,7 +108,7 @@ def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> 
     [
         ("databricks-uc", {"listener": "1.37.0"}, "use 1.51 or later"),
         ("synapse", {"listener": "1.9.0"}, "older than any that was tried"),
-        ("synapse", {"listener": "latest"}, "a listener's version is like"),
+        ("synapse", {"listener": "latest"}, "a listener's version looks like"),
         ("synapse", {"transport": "file"}, "only fabric can write files"),
         ("synapse", {"runtime": "3.3"}, "synapse has no runtime '3.3' that is known here: choose one of 3.5, 3.4"),
         ("databricks-uc", {"runtime": "12.2"}, "choose one of 18, 17.3, 16.4-scala2.13, 16.4, 15.4, 14.3, 13.3"),

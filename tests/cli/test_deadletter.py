@@ -180,8 +180,8 @@ def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["deadletter", "show", "zzzz"], "is no id"),
-        (["deadletter", "show", "abc"], "is no id"),
+        (["deadletter", "show", "zzzz"], "is not an id"),
+        (["deadletter", "show", "abc"], "is not an id"),
         (["deadletter", "show", "0" * 32], "no dead letter has an id"),
         (["deadletter", "discard", "0000", "--yes"], "not unique"),
         (["deadletter", "replay"], "name the dead letters"),

@@ -293,7 +293,7 @@ def test_another_type_of_that_name_is_left_alone(server: CatalogServer) -> None:
 
 def test_a_plain_atlas_needs_no_group(fresh_catalog: CatalogServer) -> None:
     said = run(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""), "purview", "attributes")
-    assert (said.exit_code, "no Purview account" in said.output) == (2, True)
+    assert (said.exit_code, "only Purview has managed attributes" in said.output) == (2, True)
 
 
 def test_an_account_is_named_without_any_setting(server: CatalogServer) -> None:

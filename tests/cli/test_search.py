@@ -1,4 +1,4 @@
-"""`throughline search`: the best first, filters, and the nearest name where nothing fits."""
+"""`throughline search`: the best first, filters, and the nearest name where nothing matches."""
 
 import json
 

@@ -129,5 +129,5 @@ def test_a_body_without_a_type_will_do(troubled: CatalogServer) -> None:
 def test_arguments_have_troubles_too() -> None:
     done = run("--trouble", "storm")
     assert done.returncode == 2
-    assert "'storm' is no trouble: one of throttle" in done.stderr
+    assert "'storm' is not a trouble: choose one of throttle" in done.stderr
     assert "throttle: 429" in run("--help").stdout

@@ -56,13 +56,13 @@ def grant(
         throughline purview grant --collection NAME --principal ID --clicks
     """
     if role not in ROLES:
-        fail(f"{role} is no role; the roles are {', '.join(ROLES)}", code=2)
+        fail(f"{role} is not a role; the roles are {', '.join(ROLES)}", code=2)
     if clicks:
         _print_clicks(collection, collection, principal, role)
         return
     purview = account_at(endpoint_of(account, cloud), scope=scope) if account else parts_of(context, home).account
     if purview is None:
-        fail("this catalog is no Purview account, so it has no collections. Name one by --account", code=2)
+        fail("this catalog is not a Purview account, so it has no collections. Name an account by --account", code=2)
     with reported(NOTHING_HALF_DONE):
         found = _chosen(purview.collections(), collection)
         try:
@@ -99,7 +99,10 @@ def attributes(
     """
     parts = parts_of(context, home)
     if parts.account is None or parts.types is None:
-        fail("this catalog is no Purview account: processes carry the same as a user's properties there", code=2)
+        fail(
+            "only Purview has managed attributes: in this catalog, processes have custom attributes in their place",
+            code=2,
+        )
     with reported(NOTHING_HALF_DONE):
         held = [each for each in parts.types.held() if each["name"] == MANAGED]
         if any(each["category"] != "BUSINESS_METADATA" for each in held):

@@ -11,7 +11,7 @@ from cli.ui.options import AsJson, Most, Plan
 from cli.ui.published import publish_and_report
 from cli.ui.removal import NOTHING_HALF_DONE
 from shared.bootstrap import Worker
-from shared.publishing.publisher_lease import batches
+from shared.catalog.batches import batches
 from shared.publishing.reconciliation import Reconciled, move, placed_assets, refreshed_matches, remove_left
 from shared.records.asset_matches import AssetMatch
 

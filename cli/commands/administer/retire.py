@@ -13,10 +13,11 @@ from cli.ui.options import AsJson, Most, Plan, Yes
 from cli.ui.published import publish_and_report
 from cli.ui.removal import NOTHING_HALF_DONE, confirm
 from shared.bootstrap import Worker
+from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey
 from shared.maintenance.retirement import UnseenProcess, unseen_processes, unused_placeholders
 from shared.maintenance.retirement import retire as maintenance_retire
-from shared.publishing.publisher_lease import batches, remove_placeholders
+from shared.publishing.publisher_lease import remove_placeholders
 
 
 def retire(

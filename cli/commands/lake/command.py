@@ -98,7 +98,7 @@ def _moment(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"--as-of {text} is no time: write it as 2026-11-21T13:00Z, `now` or `never`", code=2)
+        fail(f"--as-of {text} is not a time: write it as 2026-11-21T13:00Z, `now` or `never`", code=2)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

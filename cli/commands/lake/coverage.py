@@ -53,7 +53,7 @@ def coverage(
         throughline lake coverage --catalog
     """
     if level not in _LEVELS:
-        fail(f"--level {level} is none: {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
+        fail(f"--level {level} does not exist: choose one of {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
     if rules and not catalog:
         fail("--rules is for a measurement: add --catalog", code=2)
     if catalog:

@@ -106,7 +106,7 @@ def search(
         return
     if not every:
         names = (*(each.name for each in document.datasets), *(each.name for each in document.columns if each.name))
-        fail(f"nothing fits {text!r}{_with(tag, owner, store, orphan, untraced)}.{suggestion(text, names)}")
+        fail(f"nothing matches {text!r}{_with(tag, owner, store, orphan, untraced)}.{suggestion(text, names)}")
     columns = (text_column("data set"), text_column("column"), text_column("tags"), text_column("written by"))
     print_table(columns, list(_rows(facts, shown)), wide=wide)
     if len(shown) < len(every):

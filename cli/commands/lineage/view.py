@@ -148,7 +148,7 @@ def _moment(option: str, text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"{option} {text} is no time: write it as 2026-11-21 or 2026-11-21T13:00Z", code=2)
+        fail(f"{option} {text} is not a time: write it as 2026-11-21 or 2026-11-21T13:00Z", code=2)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
@@ -221,7 +221,7 @@ def _serve(shown: _View, port: int, *, browser: bool) -> None:
     try:
         server = PageServer(lambda: content, port)
     except OSError as error:
-        fail(f"port {port} cannot be used: {error.strerror}. Leave --port away to take a free one", code=2)
+        fail(f"port {port} cannot be used: {error.strerror}. Leave out --port to take a free one", code=2)
     with server:
         out.print(f"The page is at {server.address}", soft_wrap=True, highlight=False)
         out.print("This address works once, on this machine. Ctrl-C ends the server.")

@@ -72,7 +72,7 @@ def _receiver(url: str, home: Path) -> str:
     if not url:
         world = running_world(home)
         if not world:
-            fail("no receiver: give --url, or start a world with `make up`", code=2)
+            fail("the receiver is not known: give --url, or start a world with `make up`", code=2)
         url = world.receiver_url
     if not url.startswith(("http://", "https://")):
         fail(f"--url must start with http:// or https://, not {url!r}", code=2)
@@ -104,7 +104,7 @@ def _count(sender: "_Sender | None", answer: _Answer, answers: Counter[str], rea
     if sender and answer.status == 0:
         fail(f"nothing answers at {sender.url}: {answer.reason}", code=2)
     if sender and answer.status in {401, 403, 404}:
-        fail(f"{sender.url} is no receiver, or --key is not its key: it answers {answer.status}", code=2)
+        fail(f"{sender.url} is not a receiver, or --key is not its key: it answers {answer.status}", code=2)
     answers[answer.kind] += 1
     if answer.kind == "refused":
         reasons[f"{answer.place}: {answer.reason}" if answer.status == 400 else answer.reason] += 1  # noqa: PLR2004

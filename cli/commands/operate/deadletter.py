@@ -170,7 +170,7 @@ def _found(storage: Storage, start: str) -> DeadLetter:
     """The one dead letter whose id starts so; ends the command when there is none, or more than one."""
     start = start.lower()
     if len(start) < _MIN_DIGITS or not set(start) <= _HEXADECIMAL:
-        fail(f"{start!r} is no id: give {_MIN_DIGITS} or more of its hexadecimal digits", code=2)
+        fail(f"{start!r} is not an id: give {_MIN_DIGITS} or more of its hexadecimal digits", code=2)
     found = heapq.nsmallest(_MAX_CANDIDATES, dead_letters(storage, start), key=lambda each: each.digest)
     if not found:
         known = (each.digest[: max(len(start), _MIN_DIGITS)] for each in dead_letters(storage))

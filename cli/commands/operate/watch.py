@@ -172,7 +172,7 @@ def _show(found: Sequence[Message], *, as_json: bool) -> None:
 def _report(done: Watched | None, *, as_json: bool) -> None:
     """Print what a round did; the exit code is 1 where a channel did not take a message."""
     if done is None:
-        fail("another watch is at work, most likely the sweeper: try again in a minute")
+        fail("another watch is running, most likely the sweeper's: try again in a minute")
     _print(done, as_json=as_json)
     if done.failed or done.refused:
         raise typer.Exit(1)

@@ -82,7 +82,7 @@ def _boolean(value: Any) -> bool:
 def _integer(bits: int | None) -> Callable[[Any], int]:
     def convert(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise UnfitValueError(f"{value!r} is no number")
+            raise UnfitValueError(f"{value!r} is not a number")
         try:
             number = int(value)
         except (ValueError, OverflowError) as error:
@@ -96,11 +96,11 @@ def _integer(bits: int | None) -> Callable[[Any], int]:
 
 def _decimal(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise UnfitValueError(f"{value!r} is no number")
+        raise UnfitValueError(f"{value!r} is not a number")
     try:
         return float(value)
     except ValueError as error:
-        raise UnfitValueError(f"{value!r} is no number") from error
+        raise UnfitValueError(f"{value!r} is not a number") from error
 
 
 def _date(value: Any) -> int:
@@ -113,9 +113,9 @@ def _date(value: Any) -> int:
         try:
             moment = datetime.fromisoformat(value)
         except ValueError as error:
-            raise UnfitValueError(f"{value!r} is no date; write 2024-01-31T12:00:00.000Z") from error
+            raise UnfitValueError(f"{value!r} is not a date; write 2024-01-31T12:00:00.000Z") from error
         return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
-    raise UnfitValueError(f"{value!r} is no date; write milliseconds since 1970")
+    raise UnfitValueError(f"{value!r} is not a date; write milliseconds since 1970")
 
 
 _PRIMITIVES: Mapping[str, Callable[[Any], Any]] = {

@@ -50,7 +50,7 @@ _MAX_TAGS = 100_000
 
 def notebook(properties: Mapping[str, Any]) -> str:
     """The notebook's path without commit or deployment; empty if there is none."""
-    path = _text(properties, _PATH)
+    path = text_property(properties, _PATH)
     if path.startswith(_WORKSPACE):
         path = path[len(_WORKSPACE) - 1 :]
     return _DEPLOYMENT.sub("", _CHECKOUT.sub("", path))
@@ -61,10 +61,10 @@ def job(properties: Mapping[str, Any]) -> str:
     name = _run_name(properties)
     if name is not None:
         return "" if is_generic(name) else name
-    found = _text(properties, _JOB_ID)
+    found = text_property(properties, _JOB_ID)
     if found:
         return found
-    cluster = _JOB_CLUSTER.match(_text(properties, _CLUSTER))
+    cluster = _JOB_CLUSTER.match(text_property(properties, _CLUSTER))
     return cluster[1] if cluster else ""
 
 
@@ -89,11 +89,11 @@ _DOTTED_HOST = re.compile(
 
 def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     """The properties that identify notebook and job; of the tags only the run's name."""
-    kept = {key: text for key in (_PATH, _JOB_ID) if (text := _text(properties, key))}
+    kept = {key: text for key in (_PATH, _JOB_ID) if (text := text_property(properties, key))}
     name = _written_run_name(properties)
     if name:
         kept[_TAGS] = json.dumps([{"key": _RUN_NAME, "value": name}])
-    cluster = _JOB_CLUSTER.match(_text(properties, _CLUSTER))
+    cluster = _JOB_CLUSTER.match(text_property(properties, _CLUSTER))
     return kept | ({_CLUSTER: cluster[0]} if cluster else {})
 
 
@@ -104,7 +104,7 @@ def _run_name(properties: Mapping[str, Any]) -> str | None:
 
 
 def _written_run_name(properties: Mapping[str, Any]) -> str | None:
-    text = _text(properties, _TAGS)
+    text = text_property(properties, _TAGS)
     if not text or len(text) > _MAX_TAGS:
         return None
     try:
@@ -117,6 +117,7 @@ def _written_run_name(properties: Mapping[str, Any]) -> str | None:
     return next((name for name in names if isinstance(name, str) and name), None)
 
 
-def _text(properties: Mapping[str, Any], key: str) -> str:
+def text_property(properties: Mapping[str, Any], key: str) -> str:
+    """The value of a property; empty where it is missing or not a text."""
     value = properties.get(key)
     return value if isinstance(value, str) else ""

@@ -17,7 +17,7 @@ from shared.model import Process
 from shared.openlineage.decoding import Event
 from shared.openlineage.run import MergedRun
 from shared.secrets import text_without_secrets, without_secrets
-from shared.translation.job.databricks import workspace
+from shared.translation.job.databricks import text_property, workspace
 from shared.translation.sql.statement_reader import redact
 
 _MAX_STATEMENT = 2_000
@@ -90,9 +90,9 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         job=_clean(application.name),
         namespace=_clean(application.namespace),
         platform=_platform(run, host),
-        workspace=_clean(host or _text(run.properties, _ORG)),
+        workspace=_clean(host or text_property(run.properties, _ORG)),
         link=_link(run.properties, host),
-        user=_user(_text(run.properties, _USER)),
+        user=_user(text_property(run.properties, _USER)),
         engine=_clean(engine),
         listener=_clean(listener),
         written=tuple(written[key] for key in sorted(written)),
@@ -104,11 +104,6 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
 
 def _clean(text: str) -> str:
     return text_without_secrets(text)[:_MAX_TEXT]
-
-
-def _text(properties: Mapping[str, Any], key: str) -> str:
-    value = properties.get(key)
-    return value if isinstance(value, str) else ""
 
 
 _ACCOUNT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -131,7 +126,7 @@ def _link(properties: Mapping[str, Any], host: str) -> str:
     """A link into a workspace with a known host: to the job's run, else the job, else the notebook."""
     if not host:
         return ""
-    job, job_run, notebook = (_text(properties, key) for key in (_JOB, _RUN, _NOTEBOOK))
+    job, job_run, notebook = (text_property(properties, key) for key in (_JOB, _RUN, _NOTEBOOK))
     if job:
         return f"https://{host}/#job/{quote(job)}" + (f"/run/{quote(job_run)}" if job_run else "")
     return f"https://{host}/#workspace{quote(notebook)}" if notebook else ""

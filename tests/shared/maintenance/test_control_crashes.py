@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from shared.catalog.batches import batches
 from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.purge import purge
 from shared.maintenance.retirement import retire, unseen_processes, unused_placeholders
 from shared.naming.names import BUILT_IN
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import EventArrived, Replayed
-from shared.publishing.publisher_lease import batches, remove_placeholders
+from shared.publishing.publisher_lease import remove_placeholders
 from shared.publishing.shadow import leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage

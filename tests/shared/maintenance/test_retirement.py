@@ -7,6 +7,7 @@ import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.batches import batches
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.catalog.transport import StaticToken, SteadyAtlasClient
@@ -15,7 +16,7 @@ from shared.maintenance.retirement import is_unseen, retire, unseen_processes, u
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
 from shared.publishing.planning.planner import recorded
-from shared.publishing.publisher_lease import batches, remove_placeholders, turn
+from shared.publishing.publisher_lease import remove_placeholders, turn
 from shared.publishing.shadow import held_back
 from shared.records.ledger import LedgerEntry
 from shared.records.states import LedgerState
