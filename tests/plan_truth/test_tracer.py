@@ -9,7 +9,7 @@ from shared.plans.reader import PlanLineage, read_plan
 from tests.plan_truth.cells import COLUMNS, ROWS, TABLES, rows, world
 from tests.plan_truth.expected import expected
 from tests.plan_truth.grammar import query
-from tests.plan_truth.tracer import Changed, Given, Seen, compare, given_of, idle_conditions, unmet_values
+from tests.plan_truth.tracer import Changed, Given, Seen, compare, given_of, idle_conditions
 from tests.support.plans import PlanBuilder, alias, call, column, facet
 
 SCHEMA = {table: dict.fromkeys(columns, "string") for table, columns in TABLES.items()}
@@ -63,6 +63,7 @@ NOTHING = Changed(any=[], numbers=[], cells=[])
     [
         (["s0.a"], {"s0.b": Changed(any=[0], numbers=[0], cells=[])}, []),
         (["s0.a"], {"s0.b": Changed(any=[0], numbers=[], cells=[0])}, []),
+        ([], {"s0.b": Changed(any=[0], numbers=[0], cells=[])}, ["q c0: met by no cell: s0.a"]),
         (["s0.a", "s1.c"], {"s0.b": Changed(any=[0], numbers=[0], cells=[])}, ["q c0: not in the plan: s1.c"]),
         (["s0.a"], {"s0.b": NOTHING}, []),
         (
@@ -93,12 +94,6 @@ def test_each_wrong_edge_is_seen(origins: list[str], changed: dict[str, Changed]
 def test_a_condition_that_changes_nothing_is_idle(changed: Changed, idle: list[str]) -> None:
     given = [Given(frozenset({"s0.a"}), frozenset({"s0.b"}))]
     assert idle_conditions(given, Seen(origins=[["s0.a"]], changed={"s0.b": changed}, runs=2)) == idle
-
-
-@pytest.mark.parametrize(("origins", "unmet"), [(["s0.a"], []), (["s0.b"], ["c0: s0.a"]), ([], ["c0: s0.a"])])
-def test_a_value_that_is_in_no_cell_is_unmet(origins: list[str], unmet: list[str]) -> None:
-    given = [Given(frozenset({"s0.a"}), frozenset())]
-    assert unmet_values(given, Seen(origins=[origins], changed={}, runs=2)) == unmet
 
 
 def test_a_plan_gives_values_and_conditions_of_a_column_and_of_the_rows() -> None:
