@@ -53,7 +53,7 @@ lint: $(READY) ## Only the linter and the formatter
 types: $(READY) ## Only the types
 	$(BIN)/mypy
 
-# Or each worker compiles all tests for itself.
+# One process compiles all tests while types are checked; without it, each worker compiles them for itself.
 compiled: $(READY)
 	@$(BIN)/pytest --collect-only --quiet --quiet > build/collected.log || { cat build/collected.log; exit 1; }
 
