@@ -13,9 +13,10 @@ from tests.capture.scenario import GOLDEN, WITH_PLANS, Scenario
 
 _PLAN = b'"throughline_plan"'
 _HEAD = """\
-Each job ran once with both listeners. *Alone* are its events without those of the plan, *with* all of them. Here the
-truth is whole: what is listed below as a gap counts as missing or wrong. A fact is an input of a write, or an edge:
-a column or a condition of an output. Scenarios called `plan_…` were written to aim at what only a plan shows.
+Each job ran once with both listeners. *Alone* counts only the events of OpenLineage's listener, *with* counts all
+events. Here every difference from the truth counts as missing or wrong, also the gaps that are listed below. A fact is
+an input of a write, or an edge: a column or a condition of an output. The scenarios called `plan_…` test facts that
+only a plan shows.
 """
 _COLUMNS = (
     "scenario",

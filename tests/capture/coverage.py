@@ -21,18 +21,20 @@ PAGE = PROJECT / "docs/reference/coverage.md"
 _HEAD = """\
 # Coverage
 
-For people who ask which lineage a listener reports for which job. Real jobs were run with real listeners, and the
-result is compared with the lineage that the job's author wrote down: every table, every column edge, nothing more.
-The events are in [tests/golden](../../tests/golden/README.md). `make coverage` writes this page, and a test compares
-it with the events.
+For people who ask which lineage a listener reports for which job. Real jobs ran with real listeners on development
+machines, not on Synapse, Databricks or Fabric. The author of each job, called a scenario here, wrote down its true
+lineage: every table and every column edge. The tables compare Throughline's result with that truth. The events are in
+[tests/golden](../../tests/golden/README.md). `make coverage` writes this page, and a test compares it with the events.
 
-- *full*: exactly the truth.
-- *gaps*: exactly what the events report. What they do not report, or report wrongly, is counted here and listed below
-  with its reason.
-- *differs*: not what the events report, so a bug of Throughline.
-- *not run*: the job is not possible there; the reason is below.
+- *full*: the result is exactly the truth.
+- *gaps*: the result is exactly what the events report, but the events lack some facts (*not reported*) or have false
+  ones (*wrong*). The cell counts them; [the gaps](#the-gaps) lists each with its reason.
+- *differs*: the result is not what the events report. This is a bug of Throughline.
+- *not run*: the scenario was not run with this version; the reason is below.
 - *no events*: not captured yet.
-- *-plan*: with `throughline-plan.jar` beside the listener ([exact lineage](../concepts/exact-lineage.md)).
+
+A column's name gives the versions of Spark and of the listener. *-plan* means that `throughline-plan.jar` ran beside
+the listener ([exact lineage](../concepts/exact-lineage.md)).
 """
 
 
