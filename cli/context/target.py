@@ -21,7 +21,9 @@ __all__ = ["HOME", "Home", "functions_settings", "parts_if_any", "parts_of", "re
 Home = Annotated[
     Path,
     typer.Option(
-        metavar="FOLDER", help="The local world's folder, where none is named by settings", show_default="build/world"
+        metavar="FOLDER",
+        help="The local world's folder, used if the environment names no Throughline",
+        show_default="build/world",
     ),
 ]
 
@@ -66,7 +68,9 @@ def target(home: Path = HOME, *, writes: bool = False) -> Worker:
     except Misconfigured as problem:
         fail(str(problem), code=2)
     return fail(
-        "no Throughline is named in the environment, and none runs on this machine: start one with `make up`", code=2
+        "the environment names no Throughline, and none runs on this machine: set the functions' settings"
+        " (docs/reference/settings.md), or start a local world with `make up`",
+        code=2,
     )
 
 

@@ -13,9 +13,11 @@ from shared.openlineage.decoding import run_id_of
 from shared.reporting.status import By, status
 from shared.storage.port import Storage
 
-Since = Annotated[str, typer.Option("--from", metavar="TIME", help="Events from this time on, as 2026-11-21")]
-Before = Annotated[str, typer.Option("--to", metavar="TIME", help="Events before this time, as 2026-11-21T13:00Z")]
-JobGlob = Annotated[str, typer.Option("--job", metavar="GLOB", help="Only runs of jobs called so, as 'nightly*'")]
+Since = Annotated[str, typer.Option("--from", metavar="TIME", help="Events from this time on, such as 2026-11-21")]
+Before = Annotated[str, typer.Option("--to", metavar="TIME", help="Events before this time, such as 2026-11-21T13:00Z")]
+JobGlob = Annotated[
+    str, typer.Option("--job", metavar="GLOB", help="Only runs of jobs whose name matches, such as 'nightly*'")
+]
 
 _ALIKE = 4
 """First digits that a run's id must share with one that does not exist, to be suggested in its place."""
@@ -28,7 +30,7 @@ def moment(text: str, option: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"{option} must be a time as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)
+        fail(f"{option} must be a time such as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
 
 

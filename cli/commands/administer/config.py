@@ -26,13 +26,17 @@ _DEFAULTS = Installation(url="")
 def config(
     platform: Annotated[str, typer.Argument(help=", ".join(PLATFORMS))],
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="The receiver, as https://NAME.azurewebsites.net")] = "",
-    namespace: Annotated[str, typer.Option(metavar="NAME", help="The jobs' namespace: a workspace, say")] = "default",
+    url: Annotated[str, typer.Option(metavar="URL", help="The receiver, such as https://NAME.azurewebsites.net")] = "",
+    namespace: Annotated[
+        str, typer.Option(metavar="NAME", help="The jobs' namespace, such as the workspace's name")
+    ] = "default",
     listener: Annotated[str, typer.Option(metavar="VERSION", help="openlineage-spark's version")] = LISTENER_VERSION,
-    runtime: Annotated[str, typer.Option(metavar="VERSION", help="The platform's version, as 15.4 or 2.0")] = "",
-    transport: Annotated[str, typer.Option(metavar="http|file", help="http, or on Fabric also file")] = "http",
+    runtime: Annotated[str, typer.Option(metavar="VERSION", help="The platform's version, such as 15.4 or 2.0")] = "",
+    transport: Annotated[str, typer.Option(metavar="http|file", help="http; on Fabric also file")] = "http",
     vault: Annotated[str, typer.Option(metavar="NAME", help="The Key Vault with the function key")] = _DEFAULTS.vault,
-    secret: Annotated[str, typer.Option(metavar="NAME", help="The key's name there")] = _DEFAULTS.secret,
+    secret: Annotated[
+        str, typer.Option(metavar="NAME", help="The name of the key's secret in that vault")
+    ] = _DEFAULTS.secret,
     scope: Annotated[
         str, typer.Option(metavar="NAME", help="Databricks: the secret scope over that vault")
     ] = _DEFAULTS.scope,
@@ -41,7 +45,7 @@ def config(
     ] = "",
     key: Key = "",
     plan: Annotated[
-        bool, typer.Option("--plan/--no-plan", help="With throughline-plan.jar, which sends Spark's plans")
+        bool, typer.Option("--plan/--no-plan", help="Add throughline-plan.jar, which sends Spark's plans")
     ] = True,
     output: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the files into this folder")] = None,
     as_json: AsJson = False,
@@ -49,8 +53,8 @@ def config(
 ) -> None:
     """Print what to set on Synapse, Databricks, Fabric or this machine, so that jobs report to a receiver.
 
-    These are Spark properties, steps, and properties that must not be set. No key is printed: where a platform can look
-    it up it gets the key's name, elsewhere a step adds it from Key Vault.
+    The output has Spark properties, steps, and properties that must not be set. It contains no key: if the platform can
+    look a key up, a property names it; otherwise a step adds it from Key Vault.
 
     OpenLineage's listener comes first, then the listener of Spark's plans, whose jar is written beside the properties;
     --no-plan leaves that one out.

@@ -34,7 +34,7 @@ def purge(
         throughline purge --yes
     """
     if as_json and not plan:
-        fail("--json is for --plan", code=2)
+        fail("--json prints a plan: add --plan, or leave out --json", code=2)
     quiet()
     parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:

@@ -28,9 +28,13 @@ app = TeachingApp(help="Set up a Purview account: grant roles, create managed at
 def grant(
     context: typer.Context,
     *,
-    collection: Annotated[str, typer.Option(metavar="NAME", help="The collection, by short or shown name")],
+    collection: Annotated[
+        str, typer.Option(metavar="NAME", help="The collection: its short name, or the name that the portal shows")
+    ],
     principal: Annotated[str, typer.Option(metavar="ID", help="The identity's object id")],
-    account: Annotated[str, typer.Option(metavar="NAME", help="The Purview account; else the one that is set")] = "",
+    account: Annotated[
+        str, typer.Option(metavar="NAME", help="The Purview account; default: that of THROUGHLINE_CATALOG_ENDPOINT")
+    ] = "",
     cloud: Annotated[
         str, typer.Option(metavar="CLOUD", help=f"The account's cloud: {', '.join(each.name for each in CLOUDS)}")
     ] = CLOUDS[0].name,
@@ -49,7 +53,7 @@ def grant(
 
     You must be administrator of the collection, and signed in (az login). Repeating it changes nothing.
 
-    Exit code with --plan: 0 where there is nothing to do, 3 where the role is missing.
+    Exit code with --plan: 0 if the identity has the role, 3 if it lacks it.
 
         throughline purview grant --collection NAME --principal ID --plan
         throughline purview grant --account NAME --collection NAME --principal ID

@@ -28,7 +28,7 @@ def reconcile(
         throughline reconcile
     """
     if as_json and not plan:
-        fail("--json is for --plan", code=2)
+        fail("--json prints a plan: add --plan, or leave out --json", code=2)
     quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(NOTHING_HALF_DONE):

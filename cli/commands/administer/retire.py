@@ -34,14 +34,14 @@ def retire(
 ) -> None:
     """Take processes that no run has written for a long time out of the catalog; a new run brings one back.
 
-    Placeholders that nothing uses afterwards are removed too, assets that a scan found never. A replay of old runs
-    brings nothing back.
+    It also removes placeholders that nothing uses any more, but no asset that a scan found. A replay of old runs does
+    not bring a process back.
 
         throughline retire --plan
         throughline retire --unseen-days 365 --yes
     """
     if as_json and not plan:
-        fail("--json is for --plan", code=2)
+        fail("--json prints a plan: add --plan, or leave out --json", code=2)
     quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(NOTHING_HALF_DONE):

@@ -25,7 +25,7 @@ app = TeachingApp(help="Compare the catalog's types with those that lineage need
 def plan(context: typer.Context, *, as_json: AsJson = False, home: Home = HOME) -> None:
     """Show what the catalog lacks of the types that lineage needs, and change nothing.
 
-    Exit code 0 where it lacks nothing, 3 where something is to be created or updated, 1 where a type differs.
+    Exit code 0 if it lacks nothing, 3 if types are to be created or updated, 1 if a type of others differs.
     """
     with reported(NOTHING_HALF_DONE):
         parts = parts_of(context, home)
@@ -55,14 +55,16 @@ def apply(context: typer.Context, *, home: Home = HOME) -> None:
         out.print(f"{counted(again, 'process')} that the catalog refused: the sweeper publishes them within a minute")
     if not done.is_whole:
         took, lacks = counted(len(done.changes), "change"), counted(len(done.left), "type")
-        fail(f"the catalog accepted {took}, but still lacks {lacks}: run `throughline types plan`")
+        fail(f"the catalog accepted {took}, but still lacks {lacks}: `throughline types plan` shows which")
     if done.left:
         note("left", "types of others differ from what lineage needs: the catalog drops what they cannot hold")
         raise typer.Exit(1)
 
 
 def _types(parts: Worker) -> Types:
-    return parts.types or fail("this catalog has no types to plan for", code=2)
+    return parts.types or fail(
+        "this catalog has no types to compare: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
+    )
 
 
 _SIGNS = {TypeAction.CREATE: "[green]+[/]", TypeAction.UPDATE: "[yellow]~[/]", TypeAction.DIFFERS: "[bold red]![/]"}

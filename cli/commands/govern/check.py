@@ -33,20 +33,21 @@ def check(
     context: typer.Context,
     policy: Annotated[str, typer.Argument(metavar="POLICY", help="The rules file, with the policies")],
     *,
-    dataset: Annotated[str, typer.Option(metavar="NAME", help="Only what is demanded of this data set")] = "",
+    dataset: Annotated[str, typer.Option(metavar="NAME", help="Only the policies about this data set")] = "",
     lake: Annotated[str, typer.Option(metavar="FOLDER", help="Check the lake instead of the record")] = "",
-    junit: Annotated[str, typer.Option(metavar="FILE", help="Write JUnit XML; -: instead of text")] = "",
-    sarif: Annotated[str, typer.Option(metavar="FILE", help="Write SARIF 2.1.0; -: instead of text")] = "",
-    json: Annotated[str, typer.Option("--json", metavar="FILE", help="Write JSON; -: instead of text")] = "",
+    junit: Annotated[str, typer.Option(metavar="FILE", help="Write JUnit XML; - prints it instead of text")] = "",
+    sarif: Annotated[str, typer.Option(metavar="FILE", help="Write SARIF 2.1.0; - prints it instead of text")] = "",
+    json: Annotated[str, typer.Option("--json", metavar="FILE", help="Write JSON; - prints it instead of text")] = "",
     annotations: Annotated[
-        Annotations | None, typer.Option(help="Also print lines that this pipeline shows at the rules file")
+        Annotations | None, typer.Option(help="Also print annotations, which this pipeline shows beside the rules file")
     ] = None,
     home: Home = HOME,
 ) -> None:
     """Check lineage against the policies of a rules file: a gate for pipelines and training jobs.
 
-    What breaks a policy is named with the shortest way, column by column. Exit code 0 if all hold, 3 if one is broken,
-    4 if one is not known: unknown = "warn" in the file lets that pass. 1 and 2 are failures of the check itself.
+    For each broken policy the output shows the shortest path to its cause, column by column. Exit code 0 if all
+    policies hold, 3 if one is broken, 4 if the result of one is not known (unknown = "warn" in the file lets that
+    pass). 1 and 2 are failures of the check itself.
 
         throughline check policy.toml
         throughline check policy.toml --dataset gold/customers

@@ -66,7 +66,7 @@ def plan(
 ) -> None:
     """Show which classifications and glossary terms an apply would attach and take away, and change nothing.
 
-    Exit code 0 where nothing is to be changed, 3 where something is, 2 for a wrong rules file or an unknown glossary.
+    Exit code 0 if nothing is to be changed, 3 if something is, 2 for a wrong rules file or an unknown glossary.
 
         throughline classify plan --rules rules.toml
         throughline classify plan --rules rules.toml --lake build/lake --json
@@ -194,11 +194,15 @@ def _document(parts: Worker, lake: str) -> LineageDocument:
 
 
 def _catalog(parts: Worker) -> Classifications:
-    return parts.classifications or fail("this catalog has no classifications", code=2)
+    return parts.classifications or fail(
+        "this catalog has no classifications: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
+    )
 
 
 def _terms(parts: Worker) -> Terms:
-    return parts.terms or fail("this catalog has no glossary", code=2)
+    return parts.terms or fail(
+        "this catalog has no glossary: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
+    )
 
 
 def _lacking_terms(parts: Worker, rules: Rules) -> tuple[str, ...]:

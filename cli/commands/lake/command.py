@@ -44,15 +44,15 @@ def run(
     cores: Cores = 2,
     memory: Memory = "2g",
     engine: EngineOption = EngineName.auto,
-    report: Annotated[str, typer.Option(metavar="URL", help="A receiver for the lineage of this run itself")] = "",
+    report: Annotated[str, typer.Option(metavar="URL", help="Report this run's own lineage to this receiver")] = "",
     key: Key = "",
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
     """Update all tables from the sources; what was read before is not read again.
 
-    After an interruption the next run completes it. Where nothing is new, nothing is written. The functions' settings
-    are used where the environment names a Throughline, or one runs on this machine; else the defaults.
+    After an interruption the next run completes it. If nothing is new, nothing is written. The functions' settings
+    are used if the environment names a Throughline, or one runs on this machine; otherwise the defaults.
 
         throughline lake run build/estate --lake build/lake
         throughline lake run archive/ events/ --tags personal.csv
@@ -104,7 +104,7 @@ def _moment(text: str) -> datetime | None:
 
 def impact(
     asset: Annotated[str, typer.Argument(help="The qualified name of a data set, or the end of it")],
-    column: Annotated[str, typer.Argument(help="Its column")],
+    column: Annotated[str, typer.Argument(help="A column of that data set")],
     *,
     root: Root = str(ROOT),
     engine: EngineOption = EngineName.auto,
@@ -146,7 +146,8 @@ def _one_asset(wanted: str, known: Sequence[str]) -> str:
     if len(fits) > 1:
         names = "\n".join(f"  {each}" for each in fits)
         fail(
-            f"{len(fits)} data sets with lineage are called so; name one by its whole qualified name:\n{names}", code=2
+            f"{len(fits)} data sets with lineage have such a name: name one by its whole qualified name:\n{names}",
+            code=2,
         )
     if not fits:
         fail(f"no data set with lineage is called {wanted!r}.{suggestion(wanted, known)}", code=2)
@@ -163,7 +164,7 @@ def _refuse_unknown_column(asset: str, column: str, known: Iterable[str]) -> Non
 
 def changes(
     *,
-    asset: Annotated[str, typer.Option(metavar="NAME", help="Only data sets whose qualified name ends so")] = "",
+    asset: Annotated[str, typer.Option(metavar="NAME", help="Only data sets whose qualified name ends in this")] = "",
     root: Root = str(ROOT),
     engine: EngineOption = EngineName.auto,
     wide: Wide = False,

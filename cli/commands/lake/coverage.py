@@ -30,11 +30,12 @@ def coverage(
     *,
     level: Annotated[str, typer.Option(metavar="LEVEL", help="asset, store, owner, job or all")] = "store",
     completeness: Annotated[
-        bool, typer.Option("--completeness", help="Show the score of the documentation, as last measured")
+        bool, typer.Option("--completeness", help="Show the last measured score of the documentation")
     ] = False,
     catalog: Annotated[bool, typer.Option("--catalog", help="Measure it first: read the catalog in bulk")] = False,
     rules: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --catalog: a TOML file of weights, see docs")
+        Path | None,
+        typer.Option(metavar="FILE", help="With --catalog: a TOML file of weights (docs/reference/lake.md)"),
     ] = None,
     root: Root = str(ROOT),
     engine: EngineOption = EngineName.auto,
@@ -42,11 +43,11 @@ def coverage(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Show how much of what runs has lineage, worst first, and failed quality tests; or how completely the catalog
-    documents it.
+    """Show how much of each store, owner, job or data set has lineage, worst first, and failed quality tests; or how
+    completely the catalog documents the data sets.
 
-    By job and owner: how many runs of Spark are exact by plan, and how many have the listener's columns alone, because
-    their job runs without throughline-plan.jar.
+    --level job and --level owner also count the Spark runs that are exact by plan, and those that have only the
+    listener's columns, because their job runs without throughline-plan.jar.
 
         throughline lake coverage --level store
         throughline lake coverage --level job

@@ -24,9 +24,9 @@ def details(
 ) -> None:
     """Show all that is on record of processes, including what the catalog cannot hold.
 
-    That is: how each column is made, and whether the listener or Spark's plan gave it; which are masked or have no
-    source, the conditions of joins and filters, and inputs that only a SQL statement names. Below it: the data sets
-    that were dropped, renamed or emptied.
+    The output shows how each column is made, whether the listener or Spark's plan reported it, and which columns are
+    masked or have no source; then the conditions of joins and filters, inputs that only a SQL statement names, and data
+    sets that were dropped, renamed or emptied.
 
         throughline details customer_master
         throughline details --json | jq '.processes[].sourceless'

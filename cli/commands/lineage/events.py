@@ -31,7 +31,7 @@ def events(
         bool, typer.Option("--ignored", help="The events that the receiver ignored, and why; reads each of them")
     ] = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save them as JSON lines, gzipped where the name ends in .gz")
+        Path | None, typer.Option(metavar="FILE", help="Save them as JSON lines, gzipped if the name ends in .gz")
     ] = None,
     most: Most = 50,
     wide: Wide = False,

@@ -35,9 +35,9 @@ def explain_command(
 ) -> None:
     """Show which rule gives a data set its type and qualified name, and why.
 
-    Below them are the names under which a scan may have found it, in the order of their look-up. No server is called,
-    except the catalog with --look: which names it has, and which one wins. Exit code 1 for what is no data set of a
-    user (a log, a checkpoint), 2 for arguments that cannot be read.
+    The output then lists the names under which a scan may have found the data set, in the order of their look-up. Only
+    --look calls a server: it asks the catalog which of these names it has, and shows which one wins. Exit code 1 if
+    this is no data set of a user (a log, a checkpoint), 2 for arguments that cannot be read.
 
         throughline explain file /data/orders/day=1
         throughline explain 'sqlserver://srv.database.windows.net:1433;database=db' dbo.orders

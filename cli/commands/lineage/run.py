@@ -22,7 +22,7 @@ from shared.translation.run.facts import BY_PLAN
 
 def run(
     context: typer.Context,
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, as its events have it")],
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, as in its events")],
     *,
     wide: Wide = False,
     as_json: AsJson = False,

@@ -69,10 +69,12 @@ def search(
     text: Annotated[str, typer.Argument(help="Parts of names; `table.column` for columns of tables")],
     *,
     tag: Annotated[str, typer.Option(metavar="TAG", help="Only what has this tag")] = "",
-    owner: Annotated[str, typer.Option(metavar="NAME", help="Only data sets whose owner has this in the name")] = "",
-    store: Annotated[str, typer.Option(metavar="NAME", help="Only in stores with this in the name")] = "",
+    owner: Annotated[str, typer.Option(metavar="NAME", help="Only data sets with this text in an owner's name")] = "",
+    store: Annotated[str, typer.Option(metavar="NAME", help="Only stores with this text in their name")] = "",
     orphan: Annotated[bool, typer.Option("--orphan", help="Only data sets without lineage")] = False,
-    untraced: Annotated[bool, typer.Option("--untraced", help="Only where no source is known for a column")] = False,
+    untraced: Annotated[
+        bool, typer.Option("--untraced", help="Only columns without a known source, and data sets with such columns")
+    ] = False,
     lake: Annotated[str, typer.Option(metavar="FOLDER", help="Search the lake instead of the record")] = "",
     most: Most = _MOST,
     wide: Wide = False,

@@ -75,27 +75,30 @@ def view(
     *,
     column: Annotated[str, typer.Option(metavar="NAME", help="Follow this column only, to all its ends")] = "",
     depth: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Steps away; 0: all. By default 1, with --column all")
+        int | None, typer.Option(min=0, metavar="N", help="Steps to show; 0: all. Default: 1, with --column all")
     ] = None,
     conditions: Annotated[bool, typer.Option("--conditions", help="Show filters, joins and groups too")] = False,
-    as_of: Annotated[str, typer.Option(metavar="TIME", help="As it was then; needs --lake")] = "",
-    compare: Annotated[str, typer.Option(metavar="TIME", help="Mark what changed between then and now")] = "",
-    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Read the lake, which has history, not the record")] = "",
+    as_of: Annotated[str, typer.Option(metavar="TIME", help="Lineage as it was at this time; needs --lake")] = "",
+    compare: Annotated[
+        str, typer.Option(metavar="TIME", help="Mark the changes between this time and --as-of (or now); needs --lake")
+    ] = "",
+    lake: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Read the lake, which has history, instead of the record")
+    ] = "",
     html: Annotated[_File, typer.Option(metavar="FILE", help="Write the page, which works offline")] = None,
     svg: Annotated[_File, typer.Option(metavar="FILE", help="Write a picture")] = None,
     mermaid: Annotated[_File, typer.Option(metavar="FILE", help="Write a Mermaid diagram")] = None,
     dot: Annotated[_File, typer.Option(metavar="FILE", help="Write a Graphviz diagram")] = None,
     csv: Annotated[_File, typer.Option(metavar="FILE", help="Write a row for each edge")] = None,
     sql: Annotated[bool, typer.Option("--sql", help="Add the SQL of last runs, without literals")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Serve on this port; 0: a free one")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Serve on this port; 0: any free port")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser")] = True,
     home: Home = HOME,
 ) -> None:
     """Show lineage as a page: search, follow a column, see what changes, what is masked and what is not known.
 
-    The page is served on this machine only, until Ctrl-C. With --html it is one file that needs no server, and with
-    --svg, --mermaid, --dot or --csv what it would show is written without a browser. - instead of a file is the
-    standard output.
+    The page is served on this machine only, until Ctrl-C. --html writes it into one file that needs no server. --svg,
+    --mermaid, --dot and --csv write the same lineage without a browser. FILE may be - for standard output.
 
         throughline view
         throughline view delta/customer_master --column full_name

@@ -28,7 +28,7 @@ _MAX_REASONS = 10
 def send(
     files: EventFiles,
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; else that of the local world")] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: that of the local world")] = "",
     key: Key = "",
     at_once: Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Requests at the same time")] = 4,
     home: Home = HOME,
@@ -102,7 +102,7 @@ class _Answer:
 def _count(sender: "_Sender | None", answer: _Answer, answers: Counter[str], reasons: Counter[str]) -> None:
     """Count an answer. `sender` is given with the first one: where no receiver answers, the command ends."""
     if sender and answer.status == 0:
-        fail(f"nothing answers at {sender.url}: {answer.reason}", code=2)
+        fail(f"nothing answers at {sender.url}: {answer.reason}. Check --url, or start a world with `make up`", code=2)
     if sender and answer.status in {401, 403, 404}:
         fail(f"{sender.url} is not a receiver, or --key is not its key: it answers {answer.status}", code=2)
     answers[answer.kind] += 1

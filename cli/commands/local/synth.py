@@ -17,13 +17,13 @@ TEMPLATES = Path("tests/golden/spark35-ol1.53")
 
 def synth(
     *,
-    events: Annotated[int, typer.Option("--events", "-n", min=0, metavar="N", help="A history of so many events")] = 0,
+    events: Annotated[int, typer.Option("--events", "-n", min=0, metavar="N", help="Write a history of N events")] = 0,
     datasets: Annotated[
         int,
-        typer.Option("--datasets", min=0, metavar="N", help="Instead: so many data sets, each written once"),
+        typer.Option("--datasets", min=0, metavar="N", help="Instead of --events: write N data sets, each once"),
     ] = 0,
     folder: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="The folder to write: new or empty")],
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same bytes")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed: the same one gives the same bytes")] = 1,
     templates: Annotated[Path, typer.Option(metavar="FOLDER", help="The captured events to vary")] = TEMPLATES,
     as_json: AsJson = False,
 ) -> None:

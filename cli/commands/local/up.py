@@ -39,7 +39,7 @@ from shared.storage.port import Storage
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 
-WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, where that is installed")]
+WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, if that is installed")]
 FreePorts = Annotated[bool, typer.Option("--free-ports", help="Use free ports instead of the usual ones")]
 
 
@@ -81,7 +81,7 @@ def started_world(
             yield world
     except _PROBLEMS as problem:
         busy = isinstance(problem.__cause__, OSError | PortError)
-        fail(f"{problem} (make … ARGS=--free-ports takes others)" if busy else str(problem), code=2)
+        fail(f"{problem}. --free-ports takes other ports (make … ARGS=--free-ports)" if busy else str(problem), code=2)
 
 
 def _check_layout(storage: Storage, home: Path) -> None:

@@ -20,9 +20,9 @@ def backfill(
 ) -> None:
     """Write to the catalog all lineage on record that it lacks: for a catalog that is new, or that was lost.
 
-    First the publish queue, which shadow mode or a rebuild leaves full; then processes that were written once and are
-    missing now. At most THROUGHLINE_MAX_CATALOG_RATE calls a second are made. The functions may run meanwhile. Ctrl-C
-    stops after the current call; --resume goes on. Repeating it writes nothing.
+    It first publishes the publish queue, which shadow mode or a rebuild leaves full. Then it writes processes that were
+    written before and are missing now. It makes at most THROUGHLINE_MAX_CATALOG_RATE calls a second. The functions may
+    run meanwhile. Ctrl-C stops after the current call; --resume goes on. Repeating it writes nothing.
 
         throughline backfill --plan
         throughline backfill

@@ -28,7 +28,7 @@ _MAX_CANDIDATES = 5
 _HEXADECIMAL = frozenset("0123456789abcdef")
 
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Only those with this text in their reason or error")]
-Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids from `list`, or as much as is unique")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids from `list`, or the first digits of each")]
 
 
 def list_letters(
@@ -71,7 +71,7 @@ def list_letters(
 
 def show(
     context: typer.Context,
-    letter_id: Annotated[str, typer.Argument(metavar="ID", help="Its id, or as much of it as is unique")],
+    letter_id: Annotated[str, typer.Argument(metavar="ID", help="Its id from `list`, or the first digits of it")],
     *,
     home: Home = HOME,
 ) -> None:
@@ -143,7 +143,7 @@ def discard(
 ) -> None:
     """Discard dead letters: their events count as skipped (discarded), and their blobs stay.
 
-    `throughline deadletter replay ID` takes one back, where its event can be used by then.
+    `throughline deadletter replay ID` restores one if its event can be used then.
 
         throughline deadletter discard 3f2a 77c0
         throughline deadletter discard 3f2a 77c0 --yes
@@ -176,7 +176,7 @@ def _found(storage: Storage, start: str) -> DeadLetter:
         known = (each.digest[: max(len(start), _MIN_DIGITS)] for each in dead_letters(storage))
         fail(f"no dead letter has an id that starts with {start}.{suggestion(start, known)}", code=2)
     if len(found) > 1:
-        fail(f"{start} is not unique: {', '.join(each.digest for each in found)}", code=2)
+        fail(f"{start} is not unique: give more digits of one of {', '.join(each.digest for each in found)}", code=2)
     return found[0]
 
 

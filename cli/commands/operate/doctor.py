@@ -32,11 +32,13 @@ def doctor(
     context: typer.Context,
     *,
     group: Annotated[str, typer.Option(metavar="GROUP", help="Check the deployment in this resource group")] = "",
-    subscription: Annotated[str, typer.Option(metavar="NAME", help="Its subscription; else the one of `az`")] = "",
+    subscription: Annotated[
+        str, typer.Option(metavar="NAME", help="The group's subscription; default: that of `az`")
+    ] = "",
     deployment: Annotated[str, typer.Option(metavar="NAME", help="The deployment's name")] = "throughline",
     catalog: Annotated[bool, typer.Option("--catalog", help="Check catalog access, with a trial write")] = False,
     listener: Annotated[bool, typer.Option("--listener", help="Post two events and follow them")] = False,
-    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; else the deployment's")] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: that of the deployment")] = "",
     key: Key = "",
     patience: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds to wait for the catalog")] = 120,
     as_json: AsJson = False,
