@@ -48,8 +48,9 @@ def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
 
 
 def settings_of_functions(over: Mapping[str, str]) -> Settings | None:
-    """The settings by which the functions publish; None where none are on record, or they cannot be read. Raises
-    Misconfigured.
+    """The settings by which the functions publish, read from the storage that the environment with `over` names.
+
+    None if none are on record, or storage does not answer. Raises Misconfigured, also if another version wrote them.
     """
     found = _on_record(_storage(over), writes=False)
     return load(catalog=True, environment=_ANY_STORAGE, record=found.texts) if found else None

@@ -123,7 +123,9 @@ def file_of(folder: str, batch: str, *, ignored: bool) -> str:
 
 
 def partition_of(folder: str, *, ignored: bool) -> str:
-    """The partition of `runs` for what lay in a folder: the run, or the hour and the reason why it was ignored."""
+    """The partition of `runs` that has the rows of this folder's events: the run's, or for ignored events that of their
+    hour and reason.
+    """
     return f"{_IGNORED}{folder.replace('/', '|')}" if ignored else folder.rpartition("/")[2]
 
 

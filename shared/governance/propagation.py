@@ -85,7 +85,9 @@ class PlainGraph:
 
 
 def plain_graph(document: LineageDocument, rules: Rules, today: date) -> PlainGraph:
-    """The graph that classifications follow."""
+    """The graph that classifications follow: the edges of a document that no mask stops, neither one that the events
+    report nor one of the rules that is valid on the day `today`.
+    """
     stops = stopping(document, rules.masks, today)
     out: dict[int, list[int]] = {}
     for number in LineageGraph(document).edges:

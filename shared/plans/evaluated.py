@@ -106,7 +106,9 @@ class Context:
         return [through(step, self.evaluation.flow(each, known, self.outer)) for each in nodes(self.node.get(name))]
 
     def condition(self, name: str, subtype: str) -> Flow:
-        """What the expressions in a field decide about rows."""
+        """The columns that the expressions in the field `name` use as conditions on rows, each marked with `subtype`
+        (a join, a filter …).
+        """
         return united(self.flows(name, decides(subtype)))
 
     def named(self, name: str) -> tuple[Column, ...]:

@@ -25,7 +25,7 @@ from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, SHADOW
 
 
 class ShadowAction(StrEnum):
-    """What would be done."""
+    """What a publisher would do with an entity if shadow mode were off."""
 
     WRITE = "write"
     REMOVE = "remove"

@@ -98,7 +98,7 @@ def match_by_key(storage: Storage, key: str) -> AssetMatch | None:
 
 
 def all_matches(storage: Storage) -> Iterator[AssetMatch]:
-    """All matches."""
+    """All matches of assets on record, read page by page."""
     for row in storage.partition(ASSET_MATCHES, ASSET_PARTITION):
         yield AssetMatch.of(row, storage)
 

@@ -57,7 +57,7 @@ def rate(most: float) -> Callable[[str], float]:
 
 
 def one_of(*words: str) -> Callable[[str], str]:
-    """A parser of one of these words, in any case."""
+    """A parser that takes one of these words in any case, and returns it in lower case; else it raises ValueError."""
 
     def parse(text: str) -> str:
         word = text.strip().lower()
@@ -140,7 +140,9 @@ _ALLOWED = ("https://", "http://127.0.0.1:", "http://localhost:")
 
 
 def endpoint(text: str) -> str:
-    """A parser of an endpoint's URL; the slash at its end is removed."""
+    """Parse an endpoint's URL: it is returned without slashes at its end. Raises ValueError for http:// to another
+    machine, and for a user or password.
+    """
     if not text.startswith(_ALLOWED):
         raise ValueError("must start with https:// (http:// only for this machine)")
     if "@" in text.split("/")[2]:

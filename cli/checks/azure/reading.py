@@ -43,7 +43,7 @@ _MAX_LENGTH = 300
 
 
 def words_of(error: AzureCliError) -> str:
-    """The message of `az` in one line of limited length, without the call."""
+    """The message of an error of `az`, without the command: one line of limited length."""
     message = str(error).partition("` failed: ")[2] or str(error)
     return " ".join(message.split())[:_MAX_LENGTH]
 

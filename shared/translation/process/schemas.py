@@ -19,7 +19,9 @@ def renamed(schemas: Iterable[AssetSchema], names: Mapping[str, str]) -> tuple[A
 
 
 def one_each(schemas: Iterable[AssetSchema]) -> tuple[AssetSchema, ...]:
-    """One schema for each asset if their age is unknown: the widest, with all that is declared."""
+    """One schema for each asset, by qualified name. As it is unknown which schema is newer, it is the one with the most
+    columns, with the declarations of all.
+    """
     found: dict[str, AssetSchema] = {}
     for each in schemas:
         known = found.get(each.qualified_name)

@@ -27,7 +27,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, context: RunContext) -> "Place":
-        """From the run's context."""
+        """The place of a run: the rules of names and the environment of its context."""
         return cls(names=context.names, environment=context.facts.environment)
 
     def identity(self, namespace: str, name: str) -> Identity:

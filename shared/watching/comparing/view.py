@@ -15,7 +15,7 @@ ColumnKey = tuple[str, str, str]
 
 
 class Downstream(msgspec.Struct, frozen=True, kw_only=True):
-    """What lies downstream, nearest first: columns, and the qualified names of the processes on the ways there."""
+    """The columns downstream of one, nearest first, and the qualified names of the processes on the paths to them."""
 
     columns: tuple[ColumnKey, ...] = ()
     processes: tuple[str, ...] = ()
