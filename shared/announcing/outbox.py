@@ -1,8 +1,8 @@
 """The outbox: messages that were decided, and which channels have not taken them yet.
 
 The row of a message stays for ever, so that no message is decided twice. It names the channels that are still to take
-it; a row for each of these lists it. The list is written after the message and cleared after it, and whoever repeats a
-decision lists the message again as long as a channel is open: an interruption at any call loses nothing.
+it; a row for each of these lists it. The list is written after the message and cleared after it. A worker that repeats
+a decision lists the message again as long as a channel is open, so an interruption at any call loses nothing.
 """
 
 import gzip

@@ -1,8 +1,8 @@
 """The state that was compared last, on record: a row of `control` that names two blobs of `watch`.
 
-A comparison is recorded before its messages are decided (`pending`), and closed after them: whoever finds a comparison
-that is not closed repeats it, with the same two snapshots and so with the same ids of messages. The number of a
-comparison never comes again, since the row is never removed.
+A comparison is recorded before its messages are decided (`pending`), and closed after them. A worker that finds a
+comparison that is not closed repeats it, with the same two snapshots and so with the same ids of messages. The number
+of a comparison never comes again, since the row is never removed.
 """
 
 from dataclasses import dataclass, replace

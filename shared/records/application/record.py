@@ -57,7 +57,7 @@ ReadApplication = Callable[[Storage, str], Application]
 
 
 def resolves_together(row: Row) -> bool:
-    """Whether a row of `runs` is that of an application whose contribution to one process depends on those to others."""
+    """Whether a row of `runs` is an application's whose contribution to one process depends on those to others."""
     return row.key == APPLICATION and bool(row.values["resolve_together"])
 
 
