@@ -16,8 +16,8 @@ from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.port import Sender
 from shared.announcing.recorded_state import Gates, no_gates
 from shared.announcing.rounds import WatchOptions
-from shared.catalog.clouds import cloud_of
-from shared.catalog.dialect import dialect_of
+from shared.catalog.connection.clouds import cloud_of
+from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.port import Account, Catalog, Classifications, Documents, Terms, Types
 from shared.classifying.reading import reading_of
 from shared.concurrency.parallel_map import ParallelMap
@@ -222,8 +222,8 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     """The catalog's client, and after what time a call of it is certainly over."""
     from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
-    from shared.catalog.rate_limiter import RateLimiter  # noqa: PLC0415 - the same
-    from shared.catalog.transport import (  # noqa: PLC0415 - the same
+    from shared.catalog.connection.rate_limiter import RateLimiter  # noqa: PLC0415 - the same
+    from shared.catalog.connection.transport import (  # noqa: PLC0415 - the same
         CredentialToken,
         RetryPolicy,
         StaticToken,
@@ -256,7 +256,7 @@ def _scope(settings: CatalogSettings) -> str:
 
 
 def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
-    from shared.catalog.atlas import AtlasCatalog  # noqa: PLC0415 - slow, and `--help` needs no catalog
+    from shared.catalog.atlas.catalog import AtlasCatalog  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     if settings.collection and not dialect_of(settings.endpoint).is_purview:
         raise Misconfigured("THROUGHLINE_COLLECTION is for Purview: this catalog has no collections")
@@ -266,31 +266,31 @@ def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
 
 
 def _types(client: Any) -> Types:
-    from shared.catalog.typedefs import AtlasTypes  # noqa: PLC0415 - slow, and `--help` needs no catalog
+    from shared.catalog.connection.typedefs import AtlasTypes  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return AtlasTypes(client)
 
 
 def _documents(client: Any) -> Documents:
-    from shared.catalog.documentation import AtlasDocumentation  # noqa: PLC0415 - slow, and `--help` needs no catalog
+    from shared.catalog.atlas.documentation import AtlasDocumentation  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return AtlasDocumentation(client)
 
 
 def _classifications(client: Any) -> Classifications:
-    from shared.catalog.classifying import AtlasClassifications  # noqa: PLC0415 - slow, and `--help` needs no catalog
+    from shared.catalog.atlas.classifications import AtlasClassifications  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return AtlasClassifications(client)
 
 
 def _terms(client: Any) -> Terms:
-    from shared.catalog.glossary import AtlasTerms  # noqa: PLC0415 - slow, and `--help` needs no catalog
+    from shared.catalog.atlas.glossary import AtlasTerms  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return AtlasTerms(client)
 
 
 def _account(client: Any, settings: CatalogSettings) -> Account | None:
     """Purview's; other catalogs have none."""
-    from shared.catalog.account import PurviewAccount  # noqa: PLC0415 - slow, and `--help` needs no catalog
+    from shared.catalog.connection.account import PurviewAccount  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return PurviewAccount(client) if dialect_of(settings.endpoint).is_purview else None

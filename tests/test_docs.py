@@ -123,7 +123,7 @@ SHOWN: dict[str, str] = {
 """How blocks begin that are not for typing."""
 
 
-MADE = {"shared/naming/stores/cassandra.py"}
+MADE = {"shared/naming/stores/services/cassandra.py"}
 """Files that a page shows how to make."""
 
 

@@ -30,7 +30,7 @@ from shared.naming.canonical import canonical
 from shared.naming.names import RULES, Names
 from shared.naming.rules.regex_safety import why_unsafe
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.stores.onelake import workspace_folded
+from shared.naming.stores.files.onelake import workspace_folded
 
 _REQUIRED = ("rule", "type", "namespace", "name", "qualified_name")
 _EXAMPLE = ("namespace", "name", "qualified_name")

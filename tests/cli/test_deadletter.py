@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from cli.ui.dead_letters import pretty, unpacked, visible
+from cli.records.dead_letters import pretty, unpacked, visible
 from shared.bootstrap import Worker, assemble
 from shared.bootstrap_receiver import receiver_storage
 from shared.catalog.memory import MemoryCatalog

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.ui.processes import detailed_document, process_document
+from cli.records.processes import detailed_document, process_document
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.ui.event_files import UnreadableFileError, events_in
+from cli.records.event_files import UnreadableFileError, events_in
 
 ONE, TWO = b'{"a": 1}', b'{"b": [2]}'
 PRETTY = b'{\n  "a":\n  1\n}\n'

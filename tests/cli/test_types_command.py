@@ -15,9 +15,9 @@ from cli.main import app
 from local.catalog import CatalogServer
 from shared.atlas.types import TypeAction, type_changes, wanted_types
 from shared.bootstrap import Worker
-from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.catalog.typedefs import AtlasTypes
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
+from shared.catalog.connection.typedefs import AtlasTypes
 from shared.naming.names import BUILT_IN
 from shared.naming.stores import STORES
 from shared.naming.user_rules import parse_names

@@ -9,9 +9,9 @@ from typing import Any
 
 from local.catalog import CatalogServer
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.rate_limiter import RateLimiter
-from shared.catalog.transport import CredentialToken, RetryPolicy, SteadyAtlasClient
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.rate_limiter import RateLimiter
+from shared.catalog.connection.transport import CredentialToken, RetryPolicy, SteadyAtlasClient
 from shared.publishing.planning.options import PublishOptions, ResolutionOptions
 from shared.publishing.planning.planner import recorded
 from shared.publishing.writing.catalog_write import Published

@@ -5,7 +5,8 @@ import pytest
 from shared.naming.canonical import canonical
 from shared.naming.explanation import explain
 from shared.naming.rules.identity import RunEnvironment
-from shared.naming.stores import STORES, other_files
+from shared.naming.stores import STORES
+from shared.naming.stores.files import other_files
 from shared.secrets import without_secrets
 
 SECRET = "S3cr3t"  # noqa: S105 - it opens nothing

@@ -8,10 +8,10 @@ import requests
 
 from local.catalog import CatalogServer
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage

@@ -5,8 +5,8 @@ from dataclasses import astuple
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.dead_letters import visible
 from cli.ui.console import counted, fail, listed, note, out, plain, print_json, progress_bar, quiet, tracked
-from cli.ui.dead_letters import visible
 from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
 from cli.ui.removal import NOTHING_HALF_DONE, confirm

@@ -14,8 +14,8 @@ from cli.ui.teaching import TeachingApp
 from shared.atlas.entities import ORIGIN_WORDS
 from shared.atlas.managed import MANAGED, managed_attributes
 from shared.bootstrap import account_at
-from shared.catalog.clouds import ACCOUNT_PATH, CLOUDS
-from shared.catalog.policies import ROLES, has_role, with_role
+from shared.catalog.connection.clouds import ACCOUNT_PATH, CLOUDS
+from shared.catalog.connection.policies import ROLES, has_role, with_role
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.published import publish_and_report
 from cli.ui.console import counted, fail, note, out, plain, print_json, progress_bar, quiet
 from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import AsJson, Most, Plan
-from cli.ui.published import publish_and_report
 from cli.ui.removal import NOTHING_HALF_DONE
 from shared.bootstrap import Worker
 from shared.catalog.batches import batches

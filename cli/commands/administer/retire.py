@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.dead_letters import visible
+from cli.records.published import publish_and_report
 from cli.ui.console import counted, fail, listed, note, out, plain, print_json, progress_bar, quiet, tracked
-from cli.ui.dead_letters import visible
 from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
-from cli.ui.published import publish_and_report
 from cli.ui.removal import NOTHING_HALF_DONE, confirm
 from shared.bootstrap import Worker
 from shared.catalog.batches import batches

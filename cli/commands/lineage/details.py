@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.processes import detailed_document, process_tree
 from cli.ui.console import fail, out, plain, print_json, print_tree
 from cli.ui.options import AsJson
-from cli.ui.processes import detailed_document, process_tree
 from cli.ui.suggestion import suggestion
 from shared.model import Process
 from shared.publishing.planning.planner import recorded

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.dead_letters import visible
+from cli.records.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from cli.ui.console import counted, note, out, print_json, tracked
-from cli.ui.dead_letters import visible
 from cli.ui.options import AsJson, Most, Wide
-from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from cli.ui.tables import print_table, text_column
 from cli.ui.writing import writing
 from shared.events.stored_runs import RunFilter

@@ -13,7 +13,7 @@ from cli.ui.options import AsJson
 from shared.naming.explanation import NamingExplanation, explain
 from shared.naming.matching import AssetName, candidates, underivable_names
 from shared.naming.rules.identity import RunEnvironment
-from shared.naming.stores.kafka import split_names
+from shared.naming.stores.services.kafka import split_names
 
 _WRONG_USE = 2
 

@@ -9,11 +9,11 @@ from msgspec import to_builtins
 
 from cli.commands.lineage.events import event_document
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.dead_letters import ID_LENGTH, visible
+from cli.records.runs import known_run, wanted_run
 from cli.ui.console import counted, out, plain, print_json
-from cli.ui.dead_letters import ID_LENGTH, visible
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson, Wide
-from cli.ui.runs import known_run, wanted_run
 from cli.ui.tables import print_table, text_column
 from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import HELD, NOT_PROCESSED, RunReport, run_report

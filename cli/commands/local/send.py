@@ -14,8 +14,8 @@ import typer
 
 from cli.commands.local.translate import EventFiles
 from cli.context.target import HOME, Home
+from cli.records.event_files import EventFound, UnreadableFileError, events_in
 from cli.ui.console import fail, note, out, progress_bar
-from cli.ui.event_files import EventFound, UnreadableFileError, events_in
 from cli.ui.options import Key
 from local.world import running_world
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from cli.context.names_file import TextFile, names_in
+from cli.records.event_files import UnreadableFileError, events_in
+from cli.records.processes import process_document, process_tree
 from cli.ui.console import counted, fail, note, out, print_json, print_tree
-from cli.ui.event_files import UnreadableFileError, events_in
 from cli.ui.options import AsJson
-from cli.ui.processes import process_document, process_tree
 from cli.ui.tables import number_column, print_table, text_column
 from shared.errors import Refused
 from shared.openlineage.decoding import Event, decode

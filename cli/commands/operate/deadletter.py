@@ -9,10 +9,10 @@ import typer
 from rich.text import Text
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, replayed_line, unpacked, visible
+from cli.records.published import publish_and_report
 from cli.ui.console import fail, note, out, print_json, quiet, tracked
-from cli.ui.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, replayed_line, unpacked, visible
 from cli.ui.options import AsJson, Most
-from cli.ui.published import publish_and_report
 from cli.ui.suggestion import suggestion
 from cli.ui.teaching import TeachingApp
 from shared.events.archive_index import stored_packed

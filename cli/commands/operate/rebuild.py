@@ -5,10 +5,10 @@ from itertools import takewhile
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.published import publish_and_report
 from cli.ui.console import counted, fail, note, out, progress_bar, quiet
 from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import Plan, Resume
-from cli.ui.published import publish_and_report
 from shared.bootstrap import Worker
 from shared.events.stored_runs import RunFilter, stored_runs
 from shared.maintenance.rebuild import Rebuild, RebuildPlan, RebuildStage, last_rebuild, plan_rebuild

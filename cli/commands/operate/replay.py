@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.dead_letters import replayed_line
+from cli.records.published import publish_and_report
+from cli.records.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from cli.ui.console import counted, fail, note, out, progress_bar, quiet, tracked
-from cli.ui.dead_letters import replayed_line
 from cli.ui.interrupt import INTERRUPTED, stopping
 from cli.ui.options import Plan, Resume
-from cli.ui.published import publish_and_report
-from cli.ui.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
 from shared.bootstrap import Worker
 from shared.events.stored_runs import RunFilter, stored_runs
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter, ReplayOutcome, ReplayPosition, last_position

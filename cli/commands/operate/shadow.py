@@ -5,8 +5,8 @@ from collections import Counter
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.dead_letters import visible
 from cli.ui.console import out, plain, print_json
-from cli.ui.dead_letters import visible
 from cli.ui.options import AsJson, Most
 from shared.publishing.shadow import ShadowAction, held_back
 

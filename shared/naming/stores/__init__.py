@@ -1,29 +1,9 @@
 """Store families, one module each. A new family is a module with `STORES`, and an entry in the table below."""
 
 from shared.naming.rules.store import StoreFamily
-from shared.naming.stores import (
-    adl,
-    aws_s3,
-    azure_storage,
-    bigquery,
-    cosmos,
-    dbfs,
-    gcs,
-    hdfs,
-    hive,
-    iceberg,
-    kafka,
-    kusto,
-    local_files,
-    mysql,
-    onelake,
-    oracle,
-    other_files,
-    postgres,
-    snowflake,
-    sql_server,
-    unity_catalog,
-)
+from shared.naming.stores.catalogs import hive, iceberg, unity_catalog
+from shared.naming.stores.files import adl, aws_s3, azure_storage, dbfs, gcs, hdfs, local_files, onelake, other_files
+from shared.naming.stores.services import bigquery, cosmos, kafka, kusto, mysql, oracle, postgres, snowflake, sql_server
 
 STORES: tuple[StoreFamily, ...] = (
     *onelake.STORES,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from local.catalog import CatalogServer
 from shared.atlas.columns import column_entities
 from shared.atlas.entities import asset_entity, process_entity
-from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 from shared.naming.rules.rule import bounded

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cli.commands.administer.purview import endpoint_of
 from cli.main import app
 from shared.bootstrap import account_at, assemble
-from shared.catalog.clouds import CLOUDS, cloud_of
+from shared.catalog.connection.clouds import CLOUDS, cloud_of
 from shared.errors import CatalogUnavailable
 from shared.settings.reading import load
 

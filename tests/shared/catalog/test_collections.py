@@ -12,10 +12,10 @@ import requests
 from local.catalog import CatalogServer
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity
 from shared.bootstrap import assemble
-from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.dialect import dialect_of
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.dialect import dialect_of
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.port import AssetKey
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import Misconfigured
 from shared.records.publish_queue import queue_entries
 from shared.settings.reading import load

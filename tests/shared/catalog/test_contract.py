@@ -14,10 +14,10 @@ from pyapacheatlas.auth import BasicAuthentication
 from local.catalog import CatalogServer
 from shared.atlas.column_lineage import COLUMN_TYPE
 from shared.atlas.entities import PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog, Placeholder
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.plugins.atlas import V2
 

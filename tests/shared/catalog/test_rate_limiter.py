@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.rate_limiter import RateLimiter
-from shared.catalog.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.rate_limiter import RateLimiter
+from shared.catalog.connection.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.support.scripted import Said, scripted
 

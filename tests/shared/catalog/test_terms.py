@@ -7,11 +7,11 @@ import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
 from shared.atlas.columns import column_name
-from shared.catalog.glossary import AtlasTerms
+from shared.catalog.atlas.glossary import AtlasTerms
+from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.memory_classifications import MemoryTerms
 from shared.catalog.port import Catalog, Terms
-from shared.catalog.transport import RetryPolicy, SteadyAtlasClient
 from shared.errors import CatalogRefused
 from tests.plugins.atlas import V2
 from tests.shared.catalog.test_contract import asset, over, placed

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from shared.atlas.entities import AssetEntity
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
-from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.stored_runs import RunFilter
 from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge, purge
 from shared.maintenance.replay import ReplayPosition, publish_all, replay

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.batches import batches
+from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.errors import WriteConflict
 from shared.maintenance.retirement import is_unseen, retire, unseen_processes, unused_placeholders
 from shared.processing.processor import RunProcessor

@@ -8,10 +8,10 @@ import pytest
 
 from local.azurite import Azurite
 from local.catalog import CatalogServer
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
-from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.events.archiver import archive
 from shared.maintenance.verify.checks import CHANGED, FoundInconsistency, VerifyContext
 from shared.maintenance.verify.repairs import publish_again

@@ -43,8 +43,8 @@ def extended(tmp_path: Path) -> Path:
         elif source.exists():
             shutil.copy(source, tmp_path / "shared" / room)
     stores = tmp_path / "shared" / "naming" / "stores"
-    (stores / "cassandra.py").write_text(store)
-    _insert(stores / "__init__.py", "    cosmos,\n", "    cassandra,\n")
+    (stores / "services" / "cassandra.py").write_text(store)
+    _insert(stores / "__init__.py", "cosmos, ", "cassandra, ")
     _insert(stores / "__init__.py", "    *gcs.STORES,\n", line)
     for module in (NAMING, SECRETS, "tests/support/naming_cases.py"):
         (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
@@ -85,8 +85,8 @@ def test_the_pages_store_gives_its_golden_pair(extended: Path) -> None:
 
 def test_a_store_for_a_scheme_of_other_file_systems_comes_before_them(extended: Path) -> None:
     """The page's store, for a scheme that `other_files` has already."""
-    stores = extended / "shared" / "naming" / "stores"
-    (stores / "cassandra.py").write_text((stores / "cassandra.py").read_text().replace("cassandra", "alluxio"))
+    module = extended / "shared" / "naming" / "stores" / "services" / "cassandra.py"
+    module.write_text(module.read_text().replace("cassandra", "alluxio"))
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         input=json.dumps(["alluxio://H", "shop.orders"]),
@@ -99,8 +99,8 @@ def test_a_store_for_a_scheme_of_other_file_systems_comes_before_them(extended: 
 
 
 def test_a_store_that_could_never_be_asked_is_refused_at_import(extended: Path) -> None:
-    stores = extended / "shared" / "naming" / "stores"
-    (stores / "cassandra.py").write_text((stores / "cassandra.py").read_text().replace('"cassandra"', '"gs"'))
+    module = extended / "shared" / "naming" / "stores" / "services" / "cassandra.py"
+    module.write_text(module.read_text().replace('"cassandra"', '"gs"'))
     command = [sys.executable, "-c", "import shared.naming.names"]
     refused = subprocess.run(command, capture_output=True, check=False, cwd=extended, text=True)
     assert refused.returncode != 0

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.batches import batches
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.reconciliation import move, placed_assets, remove_left
 from shared.storage.memory import MemoryStorage

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
-from shared.catalog.transport import StaticToken, SteadyAtlasClient
 from shared.publishing.planning.planner import recorded
 from shared.publishing.shadow import HeldBack, Shadow, ShadowAction, held_back, leave_shadow_mode
 from shared.reporting.status import status

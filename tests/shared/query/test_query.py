@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
 from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError

@@ -14,8 +14,8 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from shared.bootstrap_receiver import receiver_storage
-from shared.catalog.atlas import AtlasCatalog
-from shared.catalog.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import (
     CatalogRefused,
     CatalogUnavailable,

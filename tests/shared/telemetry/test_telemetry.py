@@ -16,10 +16,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from local.catalog import CatalogServer
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions, sweep

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import LAST_RUN
-from shared.catalog.atlas import AtlasCatalog
+from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.maintenance.verify.checks import VerifyContext
 from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import decode

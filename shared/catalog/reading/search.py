@@ -11,10 +11,10 @@ from typing import Any
 from shared.atlas.column_lineage import COLUMN_TYPE
 from shared.atlas.columns import PART_TYPES
 from shared.atlas.entities import PLACED, PROCESS_TYPE
-from shared.catalog.answers import found_node, node_of
-from shared.catalog.dialect import Dialect
+from shared.catalog.connection.dialect import Dialect
+from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import Node
-from shared.catalog.transport import SteadyAtlasClient
+from shared.catalog.reading.entities import found_node, node_of
 from shared.translation.job.identity import OURS
 
 _NO_PARTS = [

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shared.catalog.transport import SteadyAtlasClient
+from shared.catalog.connection.transport import SteadyAtlasClient
 
 _KINDS = {
     "ENTITY": "entityDefs",

@@ -7,7 +7,7 @@ repeats it before a qualified table.
 from shared.naming.rules.normalization import PART, table_folded, table_parts, unquoted
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
 from shared.naming.rules.store import StoreFamily
-from shared.naming.stores.postgres import host_and_database
+from shared.naming.stores.services.postgres import host_and_database
 
 RULES: tuple[NamingRule, ...] = (
     rule(

@@ -4,10 +4,10 @@ import base64
 import json as jsonlib
 from typing import Any
 
-from shared.catalog.dialect import ACCOUNT_VERSION, POLICY_VERSION, dialect_of
-from shared.catalog.policies import Policy
+from shared.catalog.connection.dialect import ACCOUNT_VERSION, POLICY_VERSION, dialect_of
+from shared.catalog.connection.policies import Policy
+from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import Collection
-from shared.catalog.transport import SteadyAtlasClient
 
 
 class PurviewAccount:

@@ -13,11 +13,8 @@ from pyapacheatlas.core import AtlasEntity, AtlasProcess
 from shared.atlas.columns import SCHEMA_TYPE, column_rule, schema_name
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
 from shared.atlas.managed import MANAGED
-from shared.catalog.answers import description_of, is_placed, links_of, node_of, process_of
-from shared.catalog.batches import batches
-from shared.catalog.by_name import ByName, in_queries
-from shared.catalog.column_lineage_steps import Writes, calls_for_columns, write_columns
-from shared.catalog.columns import (
+from shared.catalog.atlas.column_lineage_steps import Writes, calls_for_columns, write_columns
+from shared.catalog.atlas.columns import (
     NO_CHANGE,
     HeldColumn,
     columns_alone,
@@ -27,11 +24,14 @@ from shared.catalog.columns import (
     schema_of,
     with_columns,
 )
-from shared.catalog.dialect import KEEP_OTHERS, dialect_of
-from shared.catalog.edges import ACTIVE, ended, shown
+from shared.catalog.batches import batches
+from shared.catalog.connection.dialect import KEEP_OTHERS, dialect_of
+from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey, CatalogGraph, HeldAsset, HeldProcess, Node, Placeholder
-from shared.catalog.searching import Searching
-from shared.catalog.transport import SteadyAtlasClient
+from shared.catalog.reading.by_name import ByName, in_queries
+from shared.catalog.reading.edges import ACTIVE, ended, shown
+from shared.catalog.reading.entities import description_of, is_placed, links_of, node_of, process_of
+from shared.catalog.reading.search import Searching
 from shared.errors import CatalogRefused, CatalogUnavailable
 
 _NOT_FOUND = 404

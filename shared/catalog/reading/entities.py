@@ -6,8 +6,8 @@ from typing import Any
 from shared.atlas.column_lineage import COLUMNS_OF_ASSET
 from shared.atlas.entities import LAST_RUN, ORIGIN_WORDS, PLACED, PROCESS_ATTRIBUTES, ProcessEntity
 from shared.atlas.managed import MANAGED
-from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey, Node
+from shared.catalog.reading.edges import ACTIVE
 
 _OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema", COLUMNS_OF_ASSET})
 """Relationships to what belongs to a data set, and goes with it."""

@@ -20,7 +20,7 @@ from pyapacheatlas.core.util import AtlasResponse
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 from urllib3.exceptions import NewConnectionError
 
-from shared.catalog.rate_limiter import RateLimiter
+from shared.catalog.connection.rate_limiter import RateLimiter
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
 from shared.telemetry.kinds import CALL
 from shared.telemetry.port import SILENT, Telemetry

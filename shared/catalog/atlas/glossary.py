@@ -7,11 +7,11 @@ relationship's guid. pyapacheatlas' client of glossaries has a transport of its 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shared.catalog.answers import is_placed
-from shared.catalog.by_name import ByName
-from shared.catalog.edges import ACTIVE
+from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey, Classified
-from shared.catalog.transport import SteadyAtlasClient
+from shared.catalog.reading.by_name import ByName
+from shared.catalog.reading.edges import ACTIVE
+from shared.catalog.reading.entities import is_placed
 from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.atlas.columns import column_rule
-from shared.catalog.answers import is_placed
+from shared.catalog.atlas.columns import related_ends, schema_of
 from shared.catalog.batches import batches
-from shared.catalog.by_name import ByName
-from shared.catalog.columns import related_ends, schema_of
-from shared.catalog.edges import ACTIVE
+from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey
-from shared.catalog.transport import SteadyAtlasClient
+from shared.catalog.reading.by_name import ByName
+from shared.catalog.reading.edges import ACTIVE
+from shared.catalog.reading.entities import is_placed
 from shared.completeness.documentation import CatalogDocumentation
 from shared.errors import CatalogRefused
 

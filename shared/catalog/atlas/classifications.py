@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from shared.catalog.answers import is_placed
-from shared.catalog.by_name import ByName
+from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey, Classified
-from shared.catalog.transport import SteadyAtlasClient
+from shared.catalog.reading.by_name import ByName
+from shared.catalog.reading.entities import is_placed
 from shared.errors import CatalogRefused
 
 _NOT_FOUND = 404

@@ -17,8 +17,8 @@ from shared.atlas.column_lineage import (
 )
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.batches import batches
-from shared.catalog.edges import ACTIVE
 from shared.catalog.port import AssetKey
+from shared.catalog.reading.edges import ACTIVE
 from shared.errors import CatalogUnavailable
 
 _MOST = 50

@@ -1,0 +1,1 @@
+"""What several commands read and show of events, runs and processes."""

@@ -1,0 +1,1 @@
+"""The catalog port on Atlas v2, which Purview, Apache Atlas and the local catalog speak."""

@@ -1,0 +1,1 @@
+"""Catalogs of tables: Hive, Iceberg, Unity Catalog."""

@@ -1,0 +1,1 @@
+"""File stores: a data set is a path."""
