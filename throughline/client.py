@@ -54,13 +54,15 @@ class Client:
         `dataset` is a qualified name, the end of one, or a short name. With `column` only steps that this column's
         values take are followed. `depth` counts data sets. `where`: the record also has what is not published yet and
         what exceeds the catalog's 32 KB for columns; the catalog has what people see there. `conditions` (of the record
-        only) adds columns that only decide which rows are written.
+        only) adds columns that only decide which rows are written: in a step's `columns` their output is empty.
 
         Raises `throughline.UnknownError` and `throughline.AmbiguousError` (both LookupError), ValueError for a
-        direction or depth that does not exist, and `throughline.CatalogUnavailable`.
+        direction or depth that does not exist and for conditions of the catalog, and `throughline.CatalogUnavailable`.
         """
         worker = self._worker
         if where == "catalog":
+            if conditions:
+                raise ValueError("the catalog holds no conditions: ask the record, with where='record'")
             return lineage(InCatalog(worker.catalog), dataset, direction=direction, depth=depth, column=column)
         record = OnRecord(worker.storage, worker.publishing, with_indirect=conditions)
         return lineage(record, dataset, direction=direction, depth=depth, column=column)

@@ -1,6 +1,8 @@
 """Types that the catalog lacks, for `doctor` and `explain --look`: reported before a write is refused."""
 
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from cli.checks.findings import CheckResult, bad, good
 from shared.atlas.types import TypeAction, TypeChange, type_changes
@@ -48,11 +50,12 @@ def in_words(change: TypeChange) -> str:
     return f"the catalog's type {change.name}{named} {', '.join(change.what)}"
 
 
-def mend(change: TypeChange) -> str:
-    """The command or the change that mends it."""
+def mend(change: TypeChange, names: Path | None) -> str:
+    """The command or the change that mends it; `names`: the file of names that is tried."""
     if change.action is TypeAction.DIFFERS:
         return "name another type in the rule: types of others are never changed"
-    return "`throughline types apply` creates it; or correct the type in the rule"
+    tried = f" --names {shlex.quote(str(names))}" if names else ""
+    return f"`throughline types apply{tried}` creates it; or correct the type in the rule"
 
 
 def catalog_error(sentence: str) -> CheckResult | None:

@@ -39,7 +39,7 @@ def reported(after: str = "") -> Iterator[None]:
     try:
         yield
     except _FAILURES as error:
-        hint = after or ("" if named(place=True) else "Is the local world still running? `make up` starts it")
+        hint = after or ("" if named(place=True) else "Is the local world still running? `throughline up` starts it")
         fail(f"{error}. {hint}" if hint else str(error))
 
 
@@ -68,8 +68,9 @@ def target(home: Path = HOME, *, writes: bool = False) -> Worker:
     except Misconfigured as problem:
         fail(str(problem), code=2)
     return fail(
-        "the environment names no Throughline, and none runs on this machine: set the functions' settings"
-        " (docs/reference/settings.md), or start a local world with `make up`",
+        f"the environment names no Throughline, and no local world runs in {home}: set the functions' settings"
+        " (docs/reference/settings.md), start a world with `throughline up`, or name the folder of a running one by"
+        " --home",
         code=2,
     )
 

@@ -78,11 +78,12 @@ def process_tree(process: Process, sources: Sources = MappingProxyType({})) -> T
     gave each edge.
     """
     end = ", its end not seen" if process.end_not_seen else ""
-    tree = Tree(f"[bold]{plain(process.name)}[/] [dim]({', '.join(process.operations)}{end})[/]")
-    names = {asset.qualified_name: asset.name for asset in (*process.inputs, *process.outputs)}
+    written = " ".join(asset.qualified_name for asset in process.outputs)
+    tree = Tree(f"[bold]{plain(process.name)}[/] [dim]{plain(written)} ({', '.join(process.operations)}{end})[/]")
+    names = {asset.qualified_name: asset.name for asset in process.outputs}
     for asset in process.inputs:
         parsed = " [yellow]from the statement[/]" if asset.qualified_name in process.parsed else ""
-        branch = tree.add(f"[cyan]{plain(asset.name)}[/] [dim]{plain(asset.namespace)}[/]{parsed}")
+        branch = tree.add(f"[cyan]{plain(asset.name)}[/] [dim]{plain(asset.qualified_name)}[/]{parsed}")
         for edge in process.columns:
             if edge.input.qualified_name == asset.qualified_name:
                 branch.add(_line(edge, names, sources.get(edge_key(edge), ())))
@@ -98,14 +99,13 @@ _PLAIN_COPY = ("IDENTITY",)
 
 
 def _line(edge: ColumnEdge, names: dict[str, str], by: Sequence[str]) -> str:
-    sink = plain(names[edge.output.qualified_name])
-    target = (
-        f"all rows of {sink}" if edge.output.column == ALL_ROWS else f"{sink} [green]{plain(edge.output.column)}[/]"
-    )
+    target = "all rows" if edge.output.column == ALL_ROWS else f"[green]{plain(edge.output.column)}[/]"
+    if len(names) > 1:
+        target += f" of {plain(names[edge.output.qualified_name])}"
     marks = [f"[dim]{plain(', '.join(edge.how).lower())}[/]"] if edge.how and edge.how != _PLAIN_COPY else []
     marks += ["[magenta]masked[/]"] if edge.masked else []
     marks += ["[yellow]from the statement[/]"] if edge.parsed else []
     others = [each for each in by if each not in {"statement", "events"}]
     marks += [f"[dim]by {', '.join(others)}[/]"] if others else []
     arrow = "→" if edge.kind == EdgeKind.DIRECT else "⇢"
-    return " ".join([f"[green]{plain(edge.input.column)}[/] {arrow} {target}", *marks])
+    return f"[green]{plain(edge.input.column)}[/] {arrow} {target}" + (f" ({', '.join(marks)})" if marks else "")

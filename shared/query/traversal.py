@@ -1,14 +1,16 @@
 """Following lineage: from a data set, or one of its columns, as many data sets away as is asked."""
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from shared.query.processes import Dataset, Link, Source, UnknownError
+from shared.translation.process.union import ALL_ROWS
 
 Direction = Literal["upstream", "downstream", "both"]
 Columns = tuple[tuple[str, str], ...]
-"""Pairs of an input and an output column."""
+"""Pairs of an input and an output column. An empty output: a condition, on which all rows depend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,7 @@ def _one_away(links: Sequence[Link], frontier: set[tuple[str, str | None]], way:
                     for source, sink in link.columns
                     if source[0] == read.qualified_name
                     and sink[0] == written.qualified_name
-                    and (None in wanted or (sink[1] if up else source[1]) in wanted)
+                    and (None in wanted or _concerns(wanted, source[1], sink[1], upstream=up))
                 )
                 if pairs or None in wanted:
                     yield Step(
@@ -135,3 +137,10 @@ def _one_away(links: Sequence[Link], frontier: set[tuple[str, str | None]], way:
                         output=written,
                         columns=pairs,
                     )
+
+
+def _concerns(wanted: AbstractSet[str | None], source: str, sink: str, *, upstream: bool) -> bool:
+    """Whether a pair is on the way of one of these columns. A condition decides about every column of its output."""
+    if upstream:
+        return sink in wanted or sink == ALL_ROWS
+    return source in wanted or ALL_ROWS in wanted

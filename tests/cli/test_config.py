@@ -72,12 +72,20 @@ def test_a_session_here_goes_without_plans_where_their_jar_cannot_be_made(capsys
     assert "There is no compiler." in capsys.readouterr().err
 
 
-def test_a_command_to_type_is_found_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("activated", [False, True])
+def test_a_command_to_type_is_found_from_here(
+    *, activated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any terminal: it may be typed in another one, which has not activated the environment."""
     monkeypatch.chdir(Path(sys.executable).parents[1])
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent if activated else tmp_path))
     program, _, rest = typed("status", tmp_path / "my world").partition(" ")
     assert (program, Path(program).exists()) == ("bin/throughline", True)
     assert rest == f"status --home '{tmp_path}/my world'"
+
+
+def test_an_installed_command_is_typed_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     assert typed("status", HOME) == "throughline status"
 

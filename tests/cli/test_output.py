@@ -134,7 +134,7 @@ def test_a_tree_in_a_pipe_is_whole(parts: Parts, command: tuple[str, ...]) -> No
     """Each fact of an edge stands on the line of its columns, and none is cut off."""
     text = parts.run(*command).output
     assert "masked" in text
-    assert "all rows of" in text
+    assert "⇢ all rows (" in text
     assert "…" not in text
     cut = [line for line in text.splitlines() if ("→" in line or "⇢" in line) and line.rstrip().endswith(("→", "⇢"))]
     assert cut == []

@@ -73,7 +73,16 @@ def test_a_run_whose_id_is_no_uuid_is_found_by_its_text() -> None:
 def test_a_failed_run_says_why_it_is_skipped(parts: Parts) -> None:
     said = parts.run("run", run_id("bad")).output
     assert "skipped: the run failed" in said
-    assert "Next: nothing to do" in said
+    assert "Next: nothing to do here: the job's next run that completes gives its lineage" in said
+
+
+def test_a_run_that_only_writes_says_why_the_catalog_has_no_process() -> None:
+    found = Parts()
+    for place in post(found.storage, event("w", "COMPLETE", "2026-11-21T10:00:00", outputs=["/o"], **NIGHTLY)):
+        settle(found.storage, place)
+    publish(found.storage, found.catalog, found.worker.publishing)
+    output = found.run("run", run_id("w")).output
+    assert "Next: nothing to do: the catalog gets a process once a run of the job both reads and writes" in output
 
 
 def test_a_run_without_an_end_waits_for_it(parts: Parts) -> None:

@@ -42,7 +42,7 @@ def test_a_note_that_says_nothing_useful_is_no_world(text: str, tmp_path: Path) 
 def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
     result = runner.invoke(app, [*command, "--home", str(tmp_path)])
     assert result.exit_code == 2
-    assert "make up" in result.output
+    assert "throughline up" in result.output
     assert len(result.output.strip().splitlines()) == 1
 
 
@@ -50,7 +50,7 @@ def test_a_mistake_in_the_environment_does_not_lead_elsewhere(tmp_path: Path) ->
     result = runner.invoke(app, ["status", "--home", str(tmp_path)], env={"THROUGHLINE_MAX_BATCH": "abc"})
     assert result.exit_code == 2
     assert "THROUGHLINE_MAX_BATCH" in result.output
-    assert "make up" not in result.output
+    assert "throughline up" not in result.output
 
 
 def test_other_settings_do_not_hide_the_world_on_this_machine(tmp_path: Path) -> None:

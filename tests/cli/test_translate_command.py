@@ -109,8 +109,9 @@ def test_people_get_a_tree(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join(write("a", "app", "10:00", "/a")))
     result = runner.invoke(app, ["translate", str(path)])
     assert result.exit_code == 0
-    assert "app → out" in result.stdout
-    assert "x → /out x" in result.stdout
+    assert "app → out file:///out (insert)" in result.stdout
+    assert "/a file:///a" in result.stdout
+    assert "x → x" in result.stdout
 
 
 def test_a_process_without_columns_says_why(tmp_path: Path) -> None:

@@ -207,11 +207,30 @@ def test_a_rule_that_names_what_no_data_set_can_be_is_told(with_rule: Worker) ->
     assert "the catalog's type Process, named by the rule sales is no DataSet" in look.output
 
 
-def test_explain_tells_it_before_anything_fails(with_rule: Worker) -> None:
+@pytest.fixture
+def file_of_names(tmp_path: Path) -> Path:
+    """The file of names that has the rule."""
+    path = tmp_path / "names.toml"
+    path.write_text(RULES)
+    return path
+
+
+def test_a_file_of_names_can_be_tried_before_the_functions_have_it(with_rule: Worker, file_of_names: Path) -> None:
+    parts = replace(with_rule, names=BUILT_IN)
+    plan, names = ("plan", "--json"), ("--names", str(file_of_names))
+    assert [each["name"] for each in json.loads(run(parts, *plan, *names).output)["changes"]] == ["sales_store"]
+    assert json.loads(run(parts, *plan).output)["changes"] == []
+    assert "1 created, 0 updated" in run(parts, "apply", *names).output
+    assert json.loads(run(parts, *plan, *names).output)["changes"] == []
+
+
+def test_explain_tells_it_before_anything_fails(with_rule: Worker, file_of_names: Path) -> None:
     look = ("explain", "file", "/sales/x", "--look")
     said = runner.invoke(app, look, obj=with_rule)
     assert "it can't be published: the catalog lacks the type sales_store, named by the rule sales" in said.output
     assert "`throughline types apply` creates it" in said.output
+    tried = runner.invoke(app, (*look, "--names", str(file_of_names)), obj=replace(with_rule, names=BUILT_IN))
+    assert f"`throughline types apply --names {file_of_names}` creates it" in "".join(tried.output.split("\n"))
     assert "sales_store" in json.loads(runner.invoke(app, (*look, "--json"), obj=with_rule).output)["type_problem"]
     run(with_rule, "apply")
     assert "a placeholder would be created" in runner.invoke(app, look, obj=with_rule).output

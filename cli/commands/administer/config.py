@@ -106,7 +106,7 @@ def _jar(output: Path | None) -> Path:
 def _here(platform: str, home: Path) -> str:
     world = running_world(home) if platform == "local" else None
     if world is None:
-        world_too = ", or start a world with `make up`" if platform == "local" else ""
+        world_too = ", or start a world with `throughline up`" if platform == "local" else ""
         fail(f"the receiver is not known: give --url{world_too}", code=2)
     return world.receiver_url
 

@@ -1,10 +1,12 @@
 """`throughline types`: compare the catalog's types with those that lineage needs, and create what it lacks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import typer
 
+from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, plain, print_json
 from cli.ui.options import AsJson
@@ -14,6 +16,7 @@ from shared.atlas.types import TypeAction, TypeChange, type_changes
 from shared.bootstrap import Worker
 from shared.catalog.applying import apply_types
 from shared.catalog.port import Types
+from shared.naming.names import Names
 from shared.records.publish_queue import retry_refused
 
 PENDING = 3
@@ -22,35 +25,37 @@ PENDING = 3
 app = TeachingApp(help="Compare the catalog's types with those that lineage needs, and create what it lacks.")
 
 
-def plan(context: typer.Context, *, as_json: AsJson = False, home: Home = HOME) -> None:
+def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = False, home: Home = HOME) -> None:
     """Show what the catalog lacks of the types that lineage needs, and change nothing.
+
+    The rules of the functions' file of names count, or those of --names, to try a file before the functions use it.
 
     Exit code 0 if it lacks nothing, 3 if types are to be created or updated, 1 if a type of others differs.
     """
     with reported(NOTHING_HALF_DONE):
         parts = parts_of(context, home)
-        found = type_changes(_types(parts).held(), parts.names.rules_by_type)
+        found = type_changes(_types(parts).held(), _rules(parts, names).rules_by_type)
     if as_json:
         print_json({"changes": [{**asdict(each), "definition": None} for each in found]})
     else:
-        _show(found)
+        _show(found, _PLANNED)
     if any(each.action is TypeAction.DIFFERS for each in found):
         raise typer.Exit(1)
     if found:
         raise typer.Exit(PENDING)
 
 
-def apply(context: typer.Context, *, home: Home = HOME) -> None:
+def apply(context: typer.Context, *, names: TextFile = None, home: Home = HOME) -> None:
     """Create what the catalog lacks: new types, and new attributes of types that Throughline created.
 
     Types of others are left alone. Processes that the catalog refused are published again within a minute, without
-    waiting for their backoff. Repeating it changes nothing.
+    waiting for their backoff. Repeating it changes nothing. --names as in `throughline types plan`.
     """
     parts = parts_of(context, home)
     with reported(NOTHING_HALF_DONE):
-        done = apply_types(_types(parts), parts.names.rules_by_type)
+        done = apply_types(_types(parts), _rules(parts, names).rules_by_type)
         again = retry_refused(parts.storage) if done.changes else 0
-    _show(done.changes)
+    _show(done.changes, _APPLIED)
     if again:
         out.print(f"{counted(again, 'process')} that the catalog refused: the sweeper publishes them within a minute")
     if not done.is_whole:
@@ -59,6 +64,10 @@ def apply(context: typer.Context, *, home: Home = HOME) -> None:
     if done.left:
         note("left", "types of others differ from what lineage needs: the catalog drops what they cannot hold")
         raise typer.Exit(1)
+
+
+def _rules(parts: Worker, names: Path | None) -> Names:
+    return names_in(names) if names else parts.names
 
 
 def _types(parts: Worker) -> Types:
@@ -70,7 +79,11 @@ def _types(parts: Worker) -> Types:
 _SIGNS = {TypeAction.CREATE: "[green]+[/]", TypeAction.UPDATE: "[yellow]~[/]", TypeAction.DIFFERS: "[bold red]![/]"}
 
 
-def _show(found: Sequence[TypeChange]) -> None:
+_PLANNED = {TypeAction.CREATE: "to create", TypeAction.UPDATE: "to update", TypeAction.DIFFERS: "that differ"}
+_APPLIED = {TypeAction.CREATE: "created", TypeAction.UPDATE: "updated"}
+
+
+def _show(found: Sequence[TypeChange], words: Mapping[TypeAction, str]) -> None:
     for each in found:
         facts = [*each.what, *(f"named by the rule {rule}" for rule in each.rules)]
         what = f": {', '.join(facts)}" if facts else ""
@@ -81,7 +94,6 @@ def _show(found: Sequence[TypeChange]) -> None:
     if not found:
         out.print("nothing to do: the catalog has all types that lineage needs")
         return
-    words = {TypeAction.CREATE: "to create", TypeAction.UPDATE: "to update", TypeAction.DIFFERS: "that differ"}
     out.print(", ".join(f"{number[action]:,} {word}" for action, word in words.items()))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cli.checks.types import in_words, mend, type_problem
@@ -95,8 +96,10 @@ def _asset(key: AssetName) -> dict[str, str]:
     return {"type": key[0], "qualified_name": key[1]}
 
 
-def show_candidates(steps: Steps, answer: CatalogMatch | None) -> None:
-    """Print each name that is looked up; with an answer, what the catalog has of it, which one wins and why."""
+def show_candidates(steps: Steps, answer: CatalogMatch | None, names: Path | None) -> None:
+    """Print each name that is looked up; with an answer, what the catalog has of it, which one wins and why. `names`:
+    the file of names that is tried.
+    """
     title = "looked up as"
     for each in (each for step in steps for each in step):
         state = answer.of(each) if answer else ""
@@ -115,7 +118,7 @@ def show_candidates(steps: Steps, answer: CatalogMatch | None) -> None:
         print_fact("ambiguous", f"{' '.join(name)} may be meant: none is chosen", style="yellow")
     if answer.problem:
         print_fact("found", f"nothing, and it can't be published: {in_words(answer.problem)}", style="red")
-        print_fact("", mend(answer.problem))
+        print_fact("", mend(answer.problem, names))
     elif not found.scanned and not found.rivals:
         print_fact("found", f"nothing: {'the placeholder is used' if found.guid else 'a placeholder would be created'}")
 

@@ -68,4 +68,6 @@ def details(
 
 
 def _names(process: Process) -> tuple[str, ...]:
-    return (process.name, *(asset.name for asset in (*process.inputs, *process.outputs)))
+    """Its own name, and the names and qualified names of its data sets."""
+    assets = (*process.inputs, *process.outputs)
+    return (process.name, *(name for asset in assets for name in (asset.name, asset.qualified_name)))

@@ -58,7 +58,7 @@ def explain_command(
         print_json({**_document(found), **looked_document(steps, answer)})
     else:
         _show(found)
-        show_candidates(steps, answer)
+        show_candidates(steps, answer, names)
     if len(split_names(namespace, name)) > 1:
         note("several", "this name lists topics: in an event each of them is a data set")
     if found.noise:

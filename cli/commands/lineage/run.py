@@ -16,8 +16,10 @@ from cli.ui.facts import print_fact
 from cli.ui.options import AsJson, Wide
 from cli.ui.tables import print_table, text_column
 from shared.reporting.run_outcomes import Waiting
-from shared.reporting.run_report import HELD, NOT_PROCESSED, RunReport, run_report
+from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
+from shared.translation.reference import NO_PROCESS
 from shared.translation.run.facts import BY_PLAN
+from shared.translation.run.translate import RUN_FAILED
 
 
 def run(
@@ -93,6 +95,8 @@ def _table(titles: tuple[str, ...], rows: list[list[str]], *, wide: bool) -> Non
 
 
 _BY_PROCESS = {
+    NO_PROCESS: "nothing to do: the catalog gets a process once a run of the job both reads and writes a data set",
+    REPLACED: "nothing to do: `throughline details` shows the processes that stand in its place",
     "refused": "`throughline types plan` shows whether the catalog lacks a type; refused processes are retried",
     HELD: "`throughline shadow` lists what is held back; THROUGHLINE_SHADOW=false publishes it",
     "pending": "nothing to do: the publisher writes it within a minute",
@@ -110,11 +114,13 @@ def next_steps(found: RunReport) -> Iterator[str]:
     if found.last_error:
         yield f"nothing to do: it is retried automatically; `throughline replay --run {found.run_id}` retries it now"
     elif any(each.reason == Waiting.END for each in found.events):
-        yield "nothing to do: it waits for the run's end, or for its timeout (THROUGHLINE_RUN_TIMEOUT_MINUTES)"
+        yield "nothing to do: it waits for an end event, at most THROUGHLINE_RUN_TIMEOUT_MINUTES after the last event"
     elif found.state == NOT_PROCESSED:
         yield "nothing to do, unless its events are older than ten minutes: then `throughline doctor` names the cause"
+    elif found.reason == RUN_FAILED:
+        yield "nothing to do here: the job's next run that completes gives its lineage"
     elif found.state == "skipped":
         yield "nothing to do: such a run has no lineage to publish"
-    for state in dict.fromkeys(process.state for process in found.processes):
-        if state in _BY_PROCESS:
-            yield _BY_PROCESS[state]
+    for cause in dict.fromkeys(cause for process in found.processes for cause in (process.state, process.reason)):
+        if cause in _BY_PROCESS:
+            yield _BY_PROCESS[cause]

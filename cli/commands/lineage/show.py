@@ -1,5 +1,6 @@
 """`throughline show`: the lineage of a data set in the catalog, as a tree."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -52,7 +53,10 @@ def _found(parts: Worker, asset: str, depth: int) -> Lineage:
     except UnknownError:
         processes = [process for process, _ in recorded(parts.storage, parts.publishing)]
         names = {each.qualified_name for process in processes for each in (*process.inputs, *process.outputs)}
-        return fail(f"the catalog has no data set like {asset!r}.{suggestion(asset, names)}")
+        return fail(
+            f"the catalog has no data set like {asset!r}.{suggestion(asset, names)} If a job writes it,"
+            f" `throughline details {shlex.quote(asset)}` shows what is on record of it"
+        )
 
 
 def lineage_tree(found: Lineage, *, columns: bool) -> Tree:

@@ -98,14 +98,14 @@ def demo(
         if before:
             _count(before, world.catalog.calls())
         _check(parts, world, platform, found)
-        out.print("[green]✓[/] table by table and column by column, the lineage is what examples/*.truth.json say")
+        out.print("[green]✓[/] every table and column has the lineage that examples/*.truth.json expect")
         seen = _save_page(parts, world)
         if atlas:
             _links(parts, atlas, _data(world.home), stay=stay)
             return
-    out.print("\nSee it as a page: search, follow a column to its sources, click on what happens to it:\n")
+    out.print("\nSee it as a page, with search and the way of each column:\n")
     out.print(f"  python3 -m webbrowser -t {plain(seen.resolve().as_uri())}", soft_wrap=True)
-    out.print("\nNext: keep the world running; it prints the Spark settings with which your own jobs report to it:\n")
+    out.print("\nNext: keep the world running, and let it print the settings for your own jobs:\n")
     out.print(f"  {typed('up', home)}")
     out.print("\nThen, in another terminal:\n")
     for words in ("view", "show delta/customer_master --columns", "status --wide"):

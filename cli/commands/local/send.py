@@ -72,7 +72,7 @@ def _receiver(url: str, home: Path) -> str:
     if not url:
         world = running_world(home)
         if not world:
-            fail("the receiver is not known: give --url, or start a world with `make up`", code=2)
+            fail("the receiver is not known: give --url, or start a world with `throughline up`", code=2)
         url = world.receiver_url
     if not url.startswith(("http://", "https://")):
         fail(f"--url must start with http:// or https://, not {url!r}", code=2)
@@ -102,7 +102,10 @@ class _Answer:
 def _count(sender: "_Sender | None", answer: _Answer, answers: Counter[str], reasons: Counter[str]) -> None:
     """Count an answer. `sender` is given with the first one: where no receiver answers, the command ends."""
     if sender and answer.status == 0:
-        fail(f"nothing answers at {sender.url}: {answer.reason}. Check --url, or start a world with `make up`", code=2)
+        fail(
+            f"nothing answers at {sender.url}: {answer.reason}. Check --url, or start a world with `throughline up`",
+            code=2,
+        )
     if sender and answer.status in {401, 403, 404}:
         fail(f"{sender.url} is not a receiver, or --key is not its key: it answers {answer.status}", code=2)
     answers[answer.kind] += 1

@@ -130,7 +130,10 @@ def session_properties(url: str, made_jar: Callable[[], Path] = plan_jar) -> Map
 
 
 def typed(words: str, home: Path) -> str:
-    """A command for the world in this folder, as it can be typed here, whether or not `throughline` is on the path."""
-    program = shutil.which("throughline") and "throughline"
+    """A command for the world in this folder, as it can be typed in the current folder. Another terminal may not have
+    activated the environment: so the path of one below the current folder is part of the command.
+    """
     beside = os.path.relpath(Path(sys.executable).with_name("throughline"))
-    return f"{program or shlex.quote(beside)} {words}" + ("" if home == HOME else f" --home {shlex.quote(str(home))}")
+    is_elsewhere = beside.startswith(os.pardir)
+    program = "throughline" if is_elsewhere and shutil.which("throughline") else shlex.quote(beside)
+    return f"{program} {words}" + ("" if home == HOME else f" --home {shlex.quote(str(home))}")

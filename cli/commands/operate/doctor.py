@@ -163,7 +163,7 @@ def _follow(parts: Worker, asked: _Asked, deployed: Deployed | None, places: Pla
     world = running_world(asked.home)
     receiver = asked.url or (deployed.outputs["RECEIVER_URL"] if deployed else world.receiver_url if world else "")
     if not receiver:
-        fail("the receiver is not known: give --group or --url, or start a world with `make up`", code=2)
+        fail("the receiver is not known: give --group or --url, or start a world with `throughline up`", code=2)
     try:
         with err.status("following both events"):
             yield from follow(parts, url=receiver, key=asked.key, patience=asked.patience, places=places)

@@ -16,6 +16,7 @@ from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, 
 from shared.query.traversal import Lineage, lineage
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
+from shared.translation.process.union import ALL_ROWS
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.publishing import publish
@@ -131,16 +132,42 @@ def test_it_can_be_written_as_json(place: Source) -> None:
     assert found["column"] is None
 
 
-def test_the_record_knows_what_only_decides_on_demand() -> None:
+@pytest.fixture
+def cities() -> MemoryStorage:
+    """/raw/cities → /clean/cities → /mart/places on record; the column `day` of each input decides which rows come."""
     storage = MemoryStorage()
-    receive(storage, JOBS[1], most_bytes=1_000_000)
+    for each in (JOBS[1], JOBS[3]):
+        receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
         RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     publish(storage, MemoryCatalog(), HOW)
+    return storage
 
+
+@pytest.mark.parametrize(
+    ("question", "columns", "with_conditions"),
+    [
+        ({"asset": "/clean/cities", "direction": "upstream"}, {"city"}, {"city", "day"}),
+        ({"asset": "/clean/cities", "direction": "upstream", "column": "city"}, {"city"}, {"city", "day"}),
+        ({"asset": "/mart/places", "direction": "upstream", "column": "place"}, {"city"}, {"city", "day"}),
+        ({"asset": "/raw/cities", "direction": "downstream", "column": "city"}, {"city", "place"}, {"city", "place"}),
+        ({"asset": "/clean/cities", "direction": "downstream", "column": "city"}, {"place"}, {"place"}),
+    ],
+)
+def test_conditions_are_followed_on_demand(
+    cities: MemoryStorage, question: dict[str, Any], columns: set[str], with_conditions: set[str]
+) -> None:
     def read(*, with_indirect: bool) -> set[str]:
-        record = OnRecord(storage, HOW, with_indirect=with_indirect)
-        return {column for _, column in lineage(record, "/clean/cities", direction="upstream").columns}
+        return {column for _, column in lineage(OnRecord(cities, HOW, with_indirect=with_indirect), **question).columns}
 
-    assert read(with_indirect=False) == {"city"}
-    assert read(with_indirect=True) == {"city", "day"}
+    assert read(with_indirect=False) == columns
+    assert read(with_indirect=True) == with_conditions
+
+
+def test_a_condition_reaches_every_column_of_what_it_decides(cities: MemoryStorage) -> None:
+    record = OnRecord(cities, HOW, with_indirect=True)
+    found = lineage(record, "/raw/cities", direction="downstream", column="day")
+    assert [(step.output.name, step.columns) for step in found.steps] == [
+        ("cities", (("day", ALL_ROWS),)),
+        ("places", (("city", "place"), ("day", ALL_ROWS))),
+    ]
