@@ -1,30 +1,152 @@
-"""What is stored of an event when THROUGHLINE_REDACT is on: what lineage is made of, without anybody's data in it."""
+"""Reduce an event to the parts that lineage needs: what is stored when THROUGHLINE_REDACT is on.
+
+Kept is what `wire` names. A table has a rule for each type of it that holds names, texts or values of people.
+Everything else (Spark properties and plans, error texts, other facets) is neither decoded nor written.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import asdict, astuple, replace
 
 from shared.naming.query_strings import without_query
 from shared.openlineage.decoding import Event
-from shared.openlineage.trimming import Redactors, trim
+from shared.openlineage.shapes.declared import DeclaredTag, Documentation, Owner
+from shared.openlineage.shapes.explicit import DATASET, LineageEntry, LineageSource, Transformation
+from shared.openlineage.shapes.quality import Assertion, ColumnMetrics, Expectations
+from shared.openlineage.wire import (
+    Captured,
+    Dataset,
+    DatasetName,
+    EnvironmentProperties,
+    InputField,
+    Job,
+    JobName,
+    OutputField,
+    RunEvent,
+    SparkProperties,
+    Symlink,
+)
 from shared.secrets import text_without_secrets
 from shared.translation.application.context import needed_properties
 from shared.translation.sql.statement_reader import redact
-
-
-def _statement(sql: str, names_quoted: bool) -> str:
-    return redact(sql.replace('"', "`") if names_quoted else sql, readable=True)
-
-
-_REDACTORS = Redactors(
-    statement=_statement,
-    properties=needed_properties,
-    spelling=without_query,
-    job=text_without_secrets,
-)
 
 
 def redacted(event: Event) -> bytes:
     """The bytes to store instead of the received ones: without literals in the statement, without properties that name
     neither job nor place, without query strings, and without whatever lineage does not read.
 
-    The same event always gives the same bytes, so that sending it again changes nothing. sqlglot is imported by the
-    first event with a statement.
+    `decode` reads them like the original. The same event always gives the same bytes, so that sending it again changes
+    nothing. sqlglot is imported by the first event with a statement.
     """
-    return trim(event, _REDACTORS)
+    body = event.body
+    if body is None:
+        return msgspec.json.encode({"eventTime": event.time, "dataset": {"namespace": "", "name": ""}})
+    return msgspec.json.encode(_redacted(replace(body, job=_job(body))))
+
+
+def _redacted(value: Any) -> Any:
+    """A part of an event with the rules applied to it and to all parts in it."""
+    rule = _RULES.get(type(value))
+    if rule:
+        value = rule(value)
+    if isinstance(value, msgspec.Struct):
+        named = zip(value.__struct_fields__, astuple(value), strict=True)
+        parts = {name: _redacted(part) for name, part in named if isinstance(part, _NESTED)}
+        return replace(value, **parts) if parts else value
+    if isinstance(value, tuple):
+        return tuple([_redacted(each) for each in value])
+    return {name: _redacted(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+_NESTED = (msgspec.Struct, tuple, dict)
+"""The types that have parts."""
+
+
+def _job(body: RunEvent) -> Job:
+    """The job with its own name and statement redacted, which depends on the rest of the event."""
+    facets = body.job.facets
+    if facets and facets.sql:
+        sql = facets.sql.query.replace('"', "`") if _names_quoted(body) else facets.sql.query
+        facets = replace(facets, sql=replace(facets.sql, query=_statement(sql)))
+    return Job(namespace=text_without_secrets(body.job.namespace), name=_own_name(body), facets=facets)
+
+
+_ANSI = frozenset({"athena", "duckdb", "oracle", "postgres", "redshift", "snowflake", "sqlserver", "trino"})
+"""Schemes of databases whose SQL encloses names in double quotes."""
+
+
+def _names_quoted(body: RunEvent) -> bool:
+    """Whether a statement is dbt's for such a database; in Spark SQL double quotes enclose texts."""
+    kind = body.job.facets.job_type if body.job.facets else None
+    if not kind or kind.integration != "DBT":
+        return False
+    schemes = {each.namespace.partition(":")[0] for each in (*(body.inputs or ()), *(body.outputs or ()))}
+    return bool(schemes) and schemes <= _ANSI
+
+
+def _own_name(body: RunEvent) -> str:
+    """The job's name, redacted so that it still begins with its application's name if it did."""
+    parent = body.run.facets.parent if body.run.facets else None
+    before = parent.job.name if parent else ""
+    name = body.job.name
+    if not before or not name.startswith(before):
+        return text_without_secrets(name)
+    return text_without_secrets(before) + text_without_secrets(name[len(before) :])
+
+
+def _statement(sql: str) -> str:
+    return redact(sql, readable=True)
+
+
+def _expression(text: str | None) -> str | None:
+    """A description of what happens to a column, which is an expression of SQL."""
+    return _statement(text) if text else None
+
+
+def _dataset_name(value: Any) -> Any:
+    """Anything that has the namespace and the name of a data set."""
+    namespace, name = without_query(value.namespace, value.name)
+    return replace(value, namespace=namespace, name=name)
+
+
+def _job_name(value: Any) -> Any:
+    """Anything that has the namespace and the name of a job."""
+    return replace(value, namespace=text_without_secrets(value.namespace), name=text_without_secrets(value.name))
+
+
+def _entry_name(value: LineageEntry | LineageSource) -> Any:
+    """An entry or a source of explicit lineage, which is a data set or a job, and may have no name."""
+    if value.namespace is None or value.name is None:
+        return value
+    return _dataset_name(value) if value.type == DATASET else _job_name(value)
+
+
+def _captured(given: SparkProperties) -> SparkProperties | None:
+    """The Spark properties that name a workspace or a job, redacted like job names; None if there are none."""
+    named = asdict(given.properties) if given.properties else {}
+    kept = {name: text_without_secrets(value) for name, value in named.items() if value}
+    return SparkProperties(properties=Captured(**kept)) if kept else None
+
+
+_RULES: Mapping[type, Callable[[Any], Any]] = {
+    **dict.fromkeys((Dataset, DatasetName, InputField, Symlink), _dataset_name),
+    **dict.fromkeys((LineageEntry, LineageSource), _entry_name),
+    JobName: _job_name,
+    EnvironmentProperties: lambda given: replace(given, values=needed_properties(given.values or {})),
+    SparkProperties: _captured,
+    DeclaredTag: lambda tag: replace(tag, value=text_without_secrets(tag.value)),
+    Owner: lambda owner: replace(owner, name=text_without_secrets(owner.name)),
+    Documentation: lambda given: Documentation(description=text_without_secrets(given.description)),
+    OutputField: lambda field: replace(field, transformation_description=_expression(field.transformation_description)),
+    Transformation: lambda step: replace(step, description=_expression(step.description)),
+    Assertion: lambda test: replace(test, expected=None, actual=None, name=None),
+    ColumnMetrics: lambda each: ColumnMetrics(
+        null_count=each.null_count, distinct_count=each.distinct_count, count=each.count
+    ),
+    Expectations: lambda given: Expectations(
+        assertions=tuple([each for each in given.assertions or () if isinstance(each.success, bool)])
+    ),
+}
+"""By type. Plans need none: the jar has left values out in the driver."""

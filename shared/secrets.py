@@ -33,6 +33,7 @@ _OF_DB2 = re.compile(r":(?:[\w.\- ]{1,40}=[^;]{0,400};){1,40}\.?")
 
 
 HIDDEN = "***"
+MAX_SHORT_TEXT = 300
 
 _MAY_HOLD = re.compile(r"[=:@]|bearer", re.IGNORECASE)
 _WORD = (
@@ -52,6 +53,11 @@ def text_without_secrets(text: str) -> str:
     if not _MAY_HOLD.search(text):
         return text
     return _TOLD.sub(rf"\1{HIDDEN}", _BEARER.sub(rf"\1 {HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text)))
+
+
+def short_text(text: str | None) -> str:
+    """A text for people without secrets, and cut to MAX_SHORT_TEXT characters; empty if there is none."""
+    return text_without_secrets(text)[:MAX_SHORT_TEXT] if text else ""
 
 
 def without_secrets(namespace: str, name: str) -> tuple[str, str]:

@@ -67,7 +67,7 @@ ROOMS: dict[str, Room] = {
     "shared.plans": _room("errors openlineage", "msgspec"),
     "shared.naming": _room("errors secrets versions", "msgspec"),
     "shared.translation": _room("model naming openlineage plans secrets versions", "msgspec sqlglot"),
-    "shared.redaction": _room("naming openlineage secrets translation"),
+    "shared.redaction": _room("naming openlineage secrets translation", "msgspec"),
     "shared.atlas": _room("model naming translation", "msgspec"),
     "shared.lineage": _room("model", "msgspec"),
     "shared.completeness": _room(),

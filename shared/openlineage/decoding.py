@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from shared.errors import TooLarge, Unreadable
 from shared.openlineage.json_repair import repaired
-from shared.openlineage.salvage import Declared, Salvaged, salvage
+from shared.openlineage.salvage import salvage
 from shared.openlineage.shapes.bounds import DATASETS, NAME, is_crowded
-from shared.openlineage.wire import Envelope, EventType, JobEvent, Parent, Run, RunEvent, RunRef
+from shared.openlineage.wire import DatasetEvent, Envelope, EventType, JobEvent, Parent, Run, RunEvent, RunRef
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 """The event types that can end a run."""
@@ -79,12 +79,10 @@ def decode(raw: bytes) -> Event:
         body = None if is_crowded(raw) else _decode_run_event(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = None
-    if body is None:
-        found = _decode_leniently(raw)
-        if not isinstance(found.event, RunEvent):
-            return _static_event(found.event, found.omitted)
-        return _run_event(found.event, found.omitted)
-    return _run_event(body, ())
+    if body is not None:
+        return _run_event(body, ())
+    found, omitted = _decode_leniently(raw)
+    return _run_event(found, omitted) if isinstance(found, RunEvent) else _static_event(found, omitted)
 
 
 def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
@@ -162,7 +160,7 @@ def _looks_like_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-def _static_event(event: Declared, omitted: tuple[str, ...]) -> Event:
+def _static_event(event: JobEvent | DatasetEvent, omitted: tuple[str, ...]) -> Event:
     """A job event with data sets as a run that completed at its time, with an id made of job and time: a repeated event
     is the same run, a later one replaces it. A data set event has no lineage.
     """
@@ -185,7 +183,7 @@ def _check_name(name: str, field: str) -> None:
         raise Unreadable("Control characters are not allowed here", field=field)
 
 
-def _decode_leniently(raw: bytes) -> Salvaged:
+def _decode_leniently(raw: bytes) -> tuple[RunEvent | JobEvent | DatasetEvent, tuple[str, ...]]:
     """Decode what the fast path refused: repair the JSON, then keep the parts that fit. Raises Unreadable."""
     try:
         envelope = _guard(_decode_envelope, raw)

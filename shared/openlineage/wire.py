@@ -1,11 +1,10 @@
 """OpenLineage's wire format: the parts of the JSON that Throughline uses.
 
 Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEvent) and its facets: ParentRunFacet,
-ErrorMessageRunFacet, ProcessingEngineRunFacet, SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0,
-SQLJobFacet, JobTypeJobFacet, SchemaDatasetFacet, LifecycleStateChangeDatasetFacet, InputStatisticsInputDatasetFacet and
-OutputStatisticsOutputDatasetFacet; `shapes` has tags, owners, descriptions, quality and explicit lineage. Parts that
-are not named here are skipped without being built. Field names are the specification's in snake case; unset and
-null mean the same. `shapes.bounds` has the size limits.
+ProcessingEngineRunFacet, SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0, SQLJobFacet, JobTypeJobFacet,
+SchemaDatasetFacet, LifecycleStateChangeDatasetFacet and OutputStatisticsOutputDatasetFacet; `shapes` has tags, owners,
+descriptions, quality and explicit lineage. Parts that are not named here are skipped without being built. Field names
+are the specification's in snake case; unset and null mean the same. `shapes.bounds` has the size limits.
 """
 
 from typing import Annotated, Any, Literal
@@ -75,7 +74,14 @@ class Symlinks(Wire, frozen=True):
 
 
 class JobName(Wire, frozen=True):
-    """A job, or a data set, by namespace and name."""
+    """A job by namespace and name."""
+
+    namespace: Name
+    name: Name
+
+
+class DatasetName(Wire, frozen=True):
+    """A data set by namespace and name."""
 
     namespace: Name
     name: Name
@@ -85,21 +91,19 @@ class LifecycleStateChange(Wire, frozen=True):
     """CREATE, OVERWRITE, ALTER, DROP, RENAME or TRUNCATE; a RENAME has the previous name."""
 
     lifecycle_state_change: str = ""
-    previous_identifier: JobName | None = None
+    previous_identifier: DatasetName | None = None
 
 
 class Statistics(Wire, frozen=True):
-    """Amounts read or written. Listeners fill different fields, Spark's only at a run's end."""
+    """Amounts written. Listeners fill different fields, Spark's only at a run's end."""
 
     row_count: int | None = None
     size: int | None = None
-    file_count: int | None = None
 
 
 class InputFacets(Wire, frozen=True):
     """Facets of a data set as an input of this run."""
 
-    input_statistics: Statistics | None = None
     data_quality_assertions: Assertions | None = None
     data_quality_metrics: Metrics | None = None
     great_expectations: Expectations | None = field(name="greatExpectations_assertions", default=None)
@@ -193,13 +197,6 @@ class ProcessingEngine(Wire, frozen=True):
     openlineage_adapter_version: str | None = None
 
 
-class ErrorMessage(Wire, frozen=True):
-    """Why a run failed, as its engine reports it; without the stack trace."""
-
-    message: str = ""
-    programming_language: str | None = None
-
-
 class PlanFacet(Wire, frozen=True):
     """The facet `throughline_plan`: Spark's analyzed plan of one execution, as throughline-plan.jar sends it.
 
@@ -224,7 +221,6 @@ class RunFacets(Wire, frozen=True):
     parent: Parent | None = None
     environment_properties: EnvironmentProperties | None = field(name="environment-properties", default=None)
     processing_engine: ProcessingEngine | None = field(name="processing_engine", default=None)
-    error_message: ErrorMessage | None = None
     spark_properties: SparkProperties | None = field(name="spark_properties", default=None)
     plan: PlanFacet | None = field(name="throughline_plan", default=None)
     tags: Tags | None = None
@@ -304,4 +300,4 @@ class Envelope(Wire, frozen=True):
     event_type: EventType | None = None
     run: RunRef | None = None
     job: JobName | None = None
-    dataset: JobName | None = None
+    dataset: DatasetName | None = None

@@ -71,7 +71,6 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
     datasets = Datasets.of(run, context) if run.ended == "COMPLETE" and names_any else None
     found = translate(run, context, timed_out=timed_out, datasets=datasets)
     lifecycle_events = lifecycle_events_in(run, context)
-    seen = schemas_in(datasets) if datasets else ()
     return {
         "outcome": "translated"
         if isinstance(found, RunLineage)
@@ -81,7 +80,7 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
         "reason": None if isinstance(found, RunLineage) else found.reason,
         "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
         "contributions": [_contribution(each) for each in found.processes] if isinstance(found, RunLineage) else [],
-        "schemas": [(each.asset.qualified_name, each.written, each.columns) for each in seen],
+        "schemas": list(schemas_in(datasets)) if datasets else [],
     }
 
 

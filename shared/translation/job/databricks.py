@@ -41,7 +41,7 @@ _DEPLOYMENT = re.compile(
 _WORKSPACE = "/Workspace/"
 """The file system's root of notebooks, which newer runtimes prepend."""
 
-_PATH, _JOB_ID = "spark.databricks.notebook.path", "spark.databricks.job.id"
+NOTEBOOK_PATH, JOB_ID = "spark.databricks.notebook.path", "spark.databricks.job.id"
 _TAGS, _CLUSTER = "spark.databricks.clusterUsageTags.clusterAllTags", "spark.databricks.clusterUsageTags.clusterName"
 _RUN_NAME = "RunName"
 _JOB_CLUSTER = re.compile(r"job-(\d+)-run-\d+")
@@ -50,7 +50,7 @@ _MAX_TAGS = 100_000
 
 def notebook(properties: Mapping[str, Any]) -> str:
     """The notebook's path without commit or deployment; empty if there is none."""
-    path = text_property(properties, _PATH)
+    path = text_property(properties, NOTEBOOK_PATH)
     if path.startswith(_WORKSPACE):
         path = path[len(_WORKSPACE) - 1 :]
     return _DEPLOYMENT.sub("", _CHECKOUT.sub("", path))
@@ -61,7 +61,7 @@ def job(properties: Mapping[str, Any]) -> str:
     name = _run_name(properties)
     if name is not None:
         return "" if is_generic(name) else name
-    found = text_property(properties, _JOB_ID)
+    found = text_property(properties, JOB_ID)
     if found:
         return found
     cluster = _JOB_CLUSTER.match(text_property(properties, _CLUSTER))
@@ -89,7 +89,7 @@ _DOTTED_HOST = re.compile(
 
 def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     """The properties that identify notebook and job; of the tags only the run's name."""
-    kept = {key: text for key in (_PATH, _JOB_ID) if (text := text_property(properties, key))}
+    kept = {key: text for key in (NOTEBOOK_PATH, JOB_ID) if (text := text_property(properties, key))}
     name = _written_run_name(properties)
     if name:
         kept[_TAGS] = json.dumps([{"key": _RUN_NAME, "value": name}])

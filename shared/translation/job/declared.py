@@ -29,11 +29,12 @@ def joined_declarations(declarations: Iterable[Declared]) -> Declared:
     if len(different) < 2:  # noqa: PLR2004 - one, or none
         return different.pop() if different else NOTHING_DECLARED
     return Declared(
-        owner=max((each.owner for each in different), key=_fullness),
-        description=max((each.description for each in different), key=_fullness),
+        owner=fullest(each.owner for each in different),
+        description=fullest(each.description for each in different),
         tags=tuple(sorted({tag for each in different for tag in each.tags}))[:_MAX_TAGS],
     )
 
 
-def _fullness(text: str) -> tuple[int, str]:
-    return len(text), text
+def fullest(texts: Iterable[str]) -> str:
+    """Of several texts the longest, then the greatest."""
+    return max(texts, key=lambda text: (len(text), text), default="")

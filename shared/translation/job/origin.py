@@ -6,20 +6,17 @@ the platforms' forms and were not tried there.
 """
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from urllib.parse import quote
 
 from shared.model import Origin
 from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import Captured
-from shared.secrets import text_without_secrets
-from shared.translation.job.databricks import notebook, workspace
-from shared.translation.job.declared import declared_as, joined_declarations
+from shared.secrets import short_text
+from shared.translation.job.databricks import NOTEBOOK_PATH, notebook, text_property, workspace
+from shared.translation.job.declared import declared_as, fullest, joined_declarations
 from shared.translation.job.identity import JobIdentity
 
-_MAX_TEXT = 300
-"""Characters of a name."""
 _MAX_LINK = 500
 """Characters, the maximum of an Atlas custom attribute. A longer link is omitted, never cut."""
 
@@ -33,58 +30,48 @@ _FABRIC_PAGES = {"synapsenotebook": "synapsenotebooks", "sparkjobdefinition": "s
 """The page of a Fabric item by the item's type."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OriginQuery:
-    """Input of a platform's rule: `host` of a Databricks workspace, `named` the job's name for people."""
-
-    run: MergedRun
-    host: str
-    named: str
-
-    @property
-    def captured(self) -> Captured:
-        return self.run.captured
-
-
 def origin_of(run: MergedRun, identity: JobIdentity, application_workspace: str = "") -> Origin:
     """The origin of a run's job. `application_workspace`: the Databricks workspace that other runs of it name."""
     host = workspace(run.captured.databricks_host or "") or workspace(run.job.name) or application_workspace
-    query = _OriginQuery(run=run, host=host, named="" if identity.is_generic else identity.name)
-    found = next(filter(None, (rule(query) for rule in _RULES)))
+    named = "" if identity.is_generic else identity.name
+    found = _databricks(run, host, named) or _fabric(run.captured) or _synapse(run.captured)
+    found = found or Origin(platform=engine_of(run))
     return Origin(
-        platform=_clean(found.platform),
-        workspace=_clean(found.workspace),
-        job=_clean(found.job or query.named),
+        platform=short_text(found.platform),
+        workspace=short_text(found.workspace),
+        job=short_text(found.job or named),
         link=found.link if len(found.link) <= _MAX_LINK else "",
         declared=declared_as(run.owners, run.description, run.job_tags),
     )
 
 
-def _databricks(query: _OriginQuery) -> Origin | None:
-    properties = query.run.properties
-    if not query.host and not any(key.startswith("spark.databricks.") for key in properties):
+def engine_of(run: MergedRun) -> str:
+    """The display name of the engine that sent the run's events."""
+    return _ENGINES.get(run.integration.upper(), run.integration)
+
+
+def _databricks(run: MergedRun, host: str, named: str) -> Origin | None:
+    if not host and not any(key.startswith("spark.databricks.") for key in run.properties):
         return None
-    organisation = properties.get("orgId")
-    where = query.host or (organisation if isinstance(organisation, str) else "")
-    return Origin(platform="Databricks", workspace=where, link=_databricks_link(query))
+    workspace_of = host or text_property(run.properties, "orgId")
+    return Origin(platform="Databricks", workspace=workspace_of, link=_databricks_link(run, host, named))
 
 
-def _databricks_link(query: _OriginQuery) -> str:
+def _databricks_link(run: MergedRun, host: str, named: str) -> str:
     """A link to the notebook, or to a job that is identified by its id; else to the workspace. Paths with a commit or
     deployment change with the next one, and the job id of a submitted run never recurs.
     """
-    if not query.host:
+    if not host:
         return ""
-    path, raw = notebook(query.run.properties), query.run.properties.get("spark.databricks.notebook.path")
-    if path and isinstance(raw, str) and raw.endswith(path):
-        return f"https://{query.host}/#workspace{quote(path)}"
-    if job := _JOB_BY_ID.fullmatch(query.named):
-        return f"https://{query.host}/#job/{job[1]}"
-    return f"https://{query.host}/"
+    path = notebook(run.properties)
+    if path and text_property(run.properties, NOTEBOOK_PATH).endswith(path):
+        return f"https://{host}/#workspace{quote(path)}"
+    if job := _JOB_BY_ID.fullmatch(named):
+        return f"https://{host}/#job/{job[1]}"
+    return f"https://{host}/"
 
 
-def _fabric(query: _OriginQuery) -> Origin | None:
-    given = query.captured
+def _fabric(given: Captured) -> Origin | None:
     if not (given.fabric_workspace or given.fabric_item):
         return None
     name = given.fabric_item_name or given.notebook or ""
@@ -105,9 +92,8 @@ def _fabric_link(group: str, item: str, kind: str) -> str:
     return f"{_FABRIC}/{group}/{page}/{item}" if page and _UUID.fullmatch(item) else f"{_FABRIC}/{group}/list"
 
 
-def _synapse(query: _OriginQuery) -> Origin | None:
+def _synapse(given: Captured) -> Origin | None:
     """Without a link: those of Synapse Studio need subscription and resource group, which no property has."""
-    given = query.captured
     if not given.synapse_workspace:
         return None
     return Origin(
@@ -115,15 +101,6 @@ def _synapse(query: _OriginQuery) -> Origin | None:
         workspace=given.synapse_workspace,
         job=f"notebook {given.notebook}" if given.notebook else "",
     )
-
-
-def _engine(query: _OriginQuery) -> Origin:
-    kind = query.run.integration
-    return Origin(platform=_ENGINES.get(kind.upper(), kind))
-
-
-_RULES: tuple[Callable[[_OriginQuery], Origin | None], ...] = (_databricks, _fabric, _synapse, _engine)
-"""The first rule that returns an origin decides."""
 
 
 def joined(origins: Iterable[Origin]) -> Origin:
@@ -134,17 +111,9 @@ def joined(origins: Iterable[Origin]) -> Origin:
     if len(different) == 1:
         return different.pop()
     return Origin(
-        platform=_fullest(each.platform for each in different),
-        workspace=_fullest(each.workspace for each in different),
-        job=_fullest(each.job for each in different),
-        link=_fullest(each.link for each in different),
+        platform=fullest(each.platform for each in different),
+        workspace=fullest(each.workspace for each in different),
+        job=fullest(each.job for each in different),
+        link=fullest(each.link for each in different),
         declared=joined_declarations(each.declared for each in different),
     )
-
-
-def _fullest(values: Iterable[str]) -> str:
-    return max(values, key=lambda value: (len(value), value), default="")
-
-
-def _clean(text: str) -> str:
-    return text_without_secrets(text)[:_MAX_TEXT]

@@ -1,6 +1,6 @@
 """One schema for each asset."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -22,11 +22,18 @@ def one_each(schemas: Iterable[AssetSchema]) -> tuple[AssetSchema, ...]:
     """One schema for each asset, by qualified name. As it is unknown which schema is newer, it is the one with the most
     columns, with the declarations of all.
     """
+    return by_asset(schemas, _joined)
+
+
+def by_asset(
+    schemas: Iterable[AssetSchema], both: Callable[[AssetSchema, AssetSchema], AssetSchema]
+) -> tuple[AssetSchema, ...]:
+    """One schema for each asset, by qualified name; `both` makes one of a schema and an earlier one."""
     found: dict[str, AssetSchema] = {}
     for each in schemas:
         known = found.get(each.qualified_name)
-        found[each.qualified_name] = each if known is None else _joined(known, each)
-    return tuple(found[name] for name in sorted(found))
+        found[each.qualified_name] = both(each, known) if known else each
+    return tuple([found[name] for name in sorted(found)])
 
 
 def _joined(one: AssetSchema, other: AssetSchema) -> AssetSchema:
@@ -50,12 +57,8 @@ def _width(schema: AssetSchema) -> tuple[int, tuple[tuple[str, str], ...]]:
 
 def latest(contributions: Iterable[Contribution]) -> tuple[AssetSchema, ...]:
     """One schema for each asset: the one seen last."""
-    found: dict[str, AssetSchema] = {}
-    for one in sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas)):
-        for each in one.content.schemas:
-            known = found.get(each.qualified_name)
-            found[each.qualified_name] = after(each, known) if known else each
-    return tuple(found[name] for name in sorted(found))
+    ordered = sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas))
+    return by_asset((schema for each in ordered for schema in each.content.schemas), after)
 
 
 def of_those(schemas: Iterable[AssetSchema], process: Process) -> tuple[AssetSchema, ...]:

@@ -16,16 +16,15 @@ import msgspec
 from shared.model import Process
 from shared.openlineage.decoding import Event
 from shared.openlineage.run import MergedRun
-from shared.secrets import text_without_secrets, without_secrets
-from shared.translation.job.databricks import text_property, workspace
+from shared.secrets import MAX_SHORT_TEXT, short_text, without_secrets
+from shared.translation.job.databricks import JOB_ID, NOTEBOOK_PATH, text_property, workspace
+from shared.translation.job.origin import engine_of
 from shared.translation.sql.statement_reader import redact
 
 _MAX_STATEMENT = 2_000
-_MAX_TEXT = 300
 _MAX_OUTPUTS = 8
 
-_USER, _ORG = "user", "orgId"
-_NOTEBOOK, _JOB, _RUN = "spark.databricks.notebook.path", "spark.databricks.job.id", "spark.databricks.job.runId"
+_USER, _ORG, _JOB_RUN = "user", "orgId", "spark.databricks.job.runId"
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -87,14 +86,14 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         first=run.first,
         last=run.last,
         ended=run.ended == "COMPLETE",
-        job=_clean(application.name),
-        namespace=_clean(application.namespace),
+        job=short_text(application.name),
+        namespace=short_text(application.namespace),
         platform=_platform(run, host),
-        workspace=_clean(host or text_property(run.properties, _ORG)),
+        workspace=short_text(host or text_property(run.properties, _ORG)),
         link=_link(run.properties, host),
         user=_user(text_property(run.properties, _USER)),
-        engine=_clean(engine),
-        listener=_clean(listener),
+        engine=short_text(engine),
+        listener=short_text(listener),
         written=tuple(written[key] for key in sorted(written)),
         columns_by=BY_PLAN if run.exact_by_plan else "",
         plan_gaps=run.plan_gaps,
@@ -102,31 +101,25 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
     )
 
 
-def _clean(text: str) -> str:
-    return text_without_secrets(text)[:_MAX_TEXT]
-
-
 _ACCOUNT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
 def _user(text: str) -> str:
     """The text if it has the form of an account's name; other texts are not shown."""
-    return text[:_MAX_TEXT] if _ACCOUNT.fullmatch(text) else ""
+    return text[:MAX_SHORT_TEXT] if _ACCOUNT.fullmatch(text) else ""
 
 
 def _platform(run: MergedRun, host: str) -> str:
     if host or any(key.startswith("spark.databricks.") and value for key, value in run.properties.items()):
         return "Databricks"
-    return {"SPARK": "Spark", "DBT": "dbt", "AIRFLOW": "Airflow", "FLINK": "Flink"}.get(
-        run.integration.upper(), _clean(run.integration)
-    )
+    return short_text(engine_of(run)) if run.integration else ""
 
 
 def _link(properties: Mapping[str, Any], host: str) -> str:
     """A link into a workspace with a known host: to the job's run, else the job, else the notebook."""
     if not host:
         return ""
-    job, job_run, notebook = (text_property(properties, key) for key in (_JOB, _RUN, _NOTEBOOK))
+    job, job_run, notebook = (text_property(properties, key) for key in (JOB_ID, _JOB_RUN, NOTEBOOK_PATH))
     if job:
         return f"https://{host}/#job/{quote(job)}" + (f"/run/{quote(job_run)}" if job_run else "")
     return f"https://{host}/#workspace{quote(notebook)}" if notebook else ""

@@ -1,19 +1,128 @@
-"""Merge a run's events: the listener's, and Spark's own plan with the SQL in it."""
+"""Merge a run's events: the listener's, and Spark's own plan with the SQL in it.
 
-from collections.abc import Iterable
+The plan decides where it is exact, and adds to the listener's lineage else. It belongs to one execution of Spark, as
+the listener's run does. So it never replaces what another run wrote to the same place. Data sets keep the listener's
+spelling and other names.
+"""
+
+from collections.abc import Collection, Iterable
+from operator import attrgetter
+
+from msgspec.structs import replace
 
 from shared.openlineage.decoding import Event
-from shared.openlineage.run import MergedRun
+from shared.openlineage.merging import merge
+from shared.openlineage.run import DatasetKey, MergedDataset, MergedRun
 from shared.plans.jdbc import QueryFlow
-from shared.translation.run.overlay import merge_with_plan
+from shared.plans.nodes.document import UnreadablePlan
+from shared.plans.outputs import NO_PLACE
+from shared.plans.reader import PlanLineage, read_plan
 
 
 def merge_run(events: Iterable[Event]) -> MergedRun:
-    """All events of one run (at least one, all with the same run id; one has a body) as one value."""
-    return merge_with_plan(events, _read_query)
+    """All events of one run (at least one, all with the same run id; one has a body) as one value, with what its plan
+    shows; `plan_gaps` names what the plan left open.
+    """
+    run = merge(events)
+    if run.plan is None:
+        return run
+    try:
+        found = read_plan(run.plan, _read_query)
+    except UnreadablePlan as error:
+        return replace(run, plan=None, plan_gaps=(str(error),))
+    return _with_plan(replace(run, plan=None), found)
 
 
 def _read_query(text: str, dialect: str) -> QueryFlow | None:
     from shared.translation.sql.jdbc_queries import read_from  # noqa: PLC0415 - sqlglot costs a third of a second
 
     return read_from(text, dialect)
+
+
+def _with_plan(run: MergedRun, found: PlanLineage) -> MergedRun:
+    """A run with the lineage of its plan."""
+    gaps = tuple(name for name, _ in found.unknown)
+    if not found.outputs:
+        return replace(run, plan_gaps=gaps)
+    known = {_place(each.key): each for each in run.outputs}
+    outputs = dict(known)
+    if found.exact:
+        outputs = {place: replace(each, fields=(), rows=()) for place, each in known.items()}
+    for each in found.outputs:
+        place = _match(each, found, known)
+        if place is not None:
+            outputs[place] = _both(outputs.get(place), each)
+    inputs = {_place(each.key): each for each in run.inputs}
+    for each in found.inputs:
+        place = _place(each.key)
+        if place in inputs or _folder(place, inputs) == place:
+            inputs[place] = _both(inputs.get(place), each)
+    return replace(
+        run,
+        inputs=tuple(sorted(inputs.values(), key=attrgetter("key"))),
+        outputs=tuple(sorted(outputs.values(), key=attrgetter("key"))),
+        exact_by_plan=found.exact,
+        plan_differs=found.exact and _values(run.outputs, inputs) != _values(outputs.values(), inputs),
+        plan_gaps=gaps,
+    )
+
+
+_Value = tuple[DatasetKey, str, DatasetKey, str]
+"""An output, its column, an input, and the column of it whose value arrives."""
+
+
+def _values(outputs: Iterable[MergedDataset], inputs: Collection[DatasetKey]) -> set[_Value]:
+    """The values that reach columns: what the listener and the plan are compared by. Conditions are left out, since
+    listeners before 1.37 copy them into each column. Files count as the folder that is read.
+    """
+    return {
+        (
+            _place(output.key),
+            column.lower(),
+            _folder(_place((source.namespace, source.name)), inputs),
+            source.field.lower(),
+        )
+        for output in outputs
+        for column, fields in output.fields
+        for field in fields
+        for source in field.input_fields or ()
+        if not source.transformations or any(step.type.upper() == "DIRECT" for step in source.transformations)
+    }
+
+
+def _folder(place: DatasetKey, folders: Iterable[DatasetKey]) -> DatasetKey:
+    """The nearest of the folders that a data set lies in, else itself: Spark lists files where the listener names their
+    folder.
+    """
+    above = [each for each in folders if place[0] == each[0] and place[1].startswith(f"{each[1]}/")]
+    return max(above, key=lambda each: len(each[1]), default=place)
+
+
+def _match(output: MergedDataset, found: PlanLineage, known: dict[DatasetKey, MergedDataset]) -> DatasetKey | None:
+    """Where the listener has this output. An execution with one output has it under whatever name."""
+    place = _place(output.key)
+    if place in known:
+        return place
+    if len(known) == 1 and len({each.key for each in found.outputs}) == 1:
+        return next(iter(known))
+    return None if output.key == NO_PLACE else place
+
+
+def _both(listeners: MergedDataset | None, plans: MergedDataset) -> MergedDataset:
+    """One data set of both: the listener's names and schema, with the column lineage of both."""
+    if listeners is None:
+        return plans
+    fields = dict(listeners.fields)
+    for column, sources in plans.fields:
+        fields[column] = tuple(dict.fromkeys((*fields.get(column, ()), *sources)))
+    return replace(
+        listeners,
+        fields=tuple(sorted(fields.items())),
+        rows=tuple(dict.fromkeys((*listeners.rows, *plans.rows))),
+        schema=listeners.schema or plans.schema,
+    )
+
+
+def _place(key: DatasetKey) -> DatasetKey:
+    """A data set's name without the slashes that spellings differ in."""
+    return key[0].rstrip("/"), key[1].strip("/")

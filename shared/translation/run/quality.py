@@ -4,20 +4,19 @@ Producers send both among an input's own facets (dbt, Great Expectations) or amo
 them for inputs; those of outputs count alike. Tests of Great Expectations have a facet of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import msgspec
 
 from shared.openlineage.run import MergedDataset
 from shared.openlineage.shapes.quality import Assertions, ColumnMetrics, Expectations, Metrics
-from shared.openlineage.wire import Dataset, Quality, RunEvent
-from shared.secrets import text_without_secrets
+from shared.openlineage.wire import Dataset, RunEvent
+from shared.secrets import short_text
 from shared.translation.run.datasets import Place
 
 TEST, MEASURE = "test", "measure"
 """The kinds of results."""
-
-_MAX_TEXT = 300
 
 
 class QualityResult(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
@@ -45,21 +44,18 @@ def quality_results(body: RunEvent, place: Place) -> tuple[QualityResult, ...]:
     """All results in an event, sorted, each once. `place` names its data sets."""
     found: set[QualityResult] = set()
     for dataset in _datasets(body):
-        results = [each for parts in _parts(dataset) for each in _results(*parts)]
-        if results:
+        parts = [facets.quality for facets in (dataset.input_facets, dataset.facets) if facets and any(facets.quality)]
+        if parts:
             asset = place.asset(_named(dataset))
-            names = {"qualified_name": asset.qualified_name, "namespace": asset.namespace, "dataset": asset.name}
-            found.update(msgspec.structs.replace(each, **names) for each in results)
+            result = partial(
+                QualityResult, qualified_name=asset.qualified_name, namespace=asset.namespace, dataset=asset.name
+            )
+            found.update(each for part in parts for each in _results(result, *part))
     return tuple(sorted(found, key=repr))
 
 
 def _datasets(body: RunEvent) -> tuple[Dataset, ...]:
     return (*(body.inputs or ()), *(body.outputs or ()))
-
-
-def _parts(dataset: Dataset) -> Iterator[Quality]:
-    """What an input's facets and a data set's own say."""
-    return (facets.quality for facets in (dataset.input_facets, dataset.facets) if facets)
 
 
 def _named(dataset: Dataset) -> MergedDataset:
@@ -68,47 +64,40 @@ def _named(dataset: Dataset) -> MergedDataset:
     return MergedDataset(namespace=dataset.namespace, name=dataset.name, symlinks=tuple(sorted(others)))
 
 
+_Result = Callable[..., QualityResult]
+"""Makes a result of one data set."""
+
+
 def _results(
-    tested: Assertions | None, expected: Expectations | None, measured: Metrics | None
+    result: _Result, tested: Assertions | None, expected: Expectations | None, measured: Metrics | None
 ) -> Iterator[QualityResult]:
     for each in (tested.assertions or ()) if tested else ():
-        yield QualityResult(
-            qualified_name="",
-            namespace="",
-            dataset="",
+        yield result(
             column=each.column or "",
             kind=TEST,
-            name=_clean(f"{each.assertion}/{each.name}" if each.name else each.assertion),
+            name=short_text(f"{each.assertion}/{each.name}" if each.name else each.assertion),
             success=each.success,
-            severity=_clean(each.severity),
-            expected=_clean(each.expected),
-            actual=_clean(each.actual),
+            severity=short_text(each.severity),
+            expected=short_text(each.expected),
+            actual=short_text(each.actual),
         )
     for expectation in (expected.assertions or ()) if expected else ():
         if isinstance(expectation.success, bool):
-            yield QualityResult(
-                qualified_name="",
-                namespace="",
-                dataset="",
+            yield result(
                 column=expectation.column or "",
                 kind=TEST,
-                name=_clean(expectation.expectation_type),
+                name=short_text(expectation.expectation_type),
                 success=expectation.success,
             )
     if measured:
-        for name, value in (
-            ("rowCount", measured.row_count),
-            ("bytes", measured.bytes),
-            ("fileCount", measured.file_count),
-        ):
-            if value is not None:
-                yield _measure("", name, float(value))
+        whole = {"rowCount": measured.row_count, "bytes": measured.bytes, "fileCount": measured.file_count}
+        yield from _measures(result, "", whole)
         for column, metrics in (measured.column_metrics or {}).items():
-            yield from _of_column(column, metrics)
+            yield from _measures(result, column, _of_column(metrics))
 
 
-def _of_column(column: str, metrics: ColumnMetrics) -> Iterator[QualityResult]:
-    single = {
+def _of_column(metrics: ColumnMetrics) -> dict[str, float | None]:
+    return {
         "nullCount": metrics.null_count,
         "distinctCount": metrics.distinct_count,
         "sum": metrics.sum,
@@ -117,16 +106,9 @@ def _of_column(column: str, metrics: ColumnMetrics) -> Iterator[QualityResult]:
         "max": metrics.max,
         **{f"quantile {quantile}": value for quantile, value in (metrics.quantiles or {}).items()},
     }
-    for name, value in single.items():
+
+
+def _measures(result: _Result, column: str, values: Mapping[str, float | None]) -> Iterator[QualityResult]:
+    for name, value in values.items():
         if value is not None:
-            yield _measure(column, name, value)
-
-
-def _measure(column: str, name: str, value: float) -> QualityResult:
-    return QualityResult(
-        qualified_name="", namespace="", dataset="", column=column, kind=MEASURE, name=_clean(name), value=value
-    )
-
-
-def _clean(text: str | None) -> str:
-    return text_without_secrets(text)[:_MAX_TEXT] if text else ""
+            yield result(column=column, kind=MEASURE, name=short_text(name), value=float(value))

@@ -217,8 +217,8 @@ OMITTED: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("job.facets.jobType",),
     ),
     "statistics of a wrong type": (
-        _with({"inputStatistics": {"rowCount": "many"}}, "inputs", 0, "inputFacets"),
-        ("inputs[0].inputFacets.inputStatistics",),
+        _with({"outputStatistics": {"rowCount": "many"}}, "outputs", 0, "outputFacets"),
+        ("outputs[0].outputFacets.outputStatistics",),
     ),
     "output facets that are a list": (_with([], "outputs", 0, "outputFacets"), ("outputs[0].outputFacets",)),
     "several at once": (
@@ -370,7 +370,6 @@ USED: Json = {
             "parent": {"run": {"runId": run_id("application")}, "job": {"namespace": "n", "name": "app"}},
             "environment-properties": {"environment-properties": {"mountPoints": [{"mountPoint": "/mnt/x"}]}},
             "processing_engine": {"name": "spark", "version": "3.5.9", "openlineageAdapterVersion": "1.53.0"},
-            "errorMessage": {"message": "no space left", "programmingLanguage": "SCALA"},
         },
     },
     "job": {
@@ -381,7 +380,7 @@ USED: Json = {
             "sql": {"query": "SELECT 1"},
         },
     },
-    "inputs": [{**GOOD, "inputFacets": {"inputStatistics": {"size": 17, "fileCount": 1}}}],
+    "inputs": [{**GOOD, "inputFacets": {"dataQualityMetrics": {"rowCount": 17}}}],
     "outputs": [
         {
             "namespace": "file",
@@ -395,7 +394,7 @@ USED: Json = {
                 },
                 "columnLineage": lineage({"x": [source("/in", "x")]}, rows=[source("/in", "y")]),
             },
-            "outputFacets": {"outputStatistics": {"rowCount": 3, "size": 4282, "fileCount": 2}},
+            "outputFacets": {"outputStatistics": {"rowCount": 3, "size": 4282}},
         }
     ],
 }
