@@ -14,7 +14,7 @@ from spark_pipeline.engine.arrow import BATCH_BYTES, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.concurrency import together
 from spark_pipeline.engine.port import LISTING_TASKS_PER_CORE
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.encoding import moment
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import EVENTS, FILES, QUARANTINE
@@ -27,25 +27,8 @@ _LARGE_TOGETHER = 2
 _PARTITION = 32 * 1024 * 1024
 _PER_FILE = 64 * 1024
 
-_READ = shape("""
-    path string -
-    line bigint -
-    reason string -
-    day date -
-    run_id string -
-    digest string -
-    event_time timestamp -
-    event_type string -
-    parent string -
-    job string -
-    arrived timestamp -
-    late boolean -
-    ignored string -
-    size bigint -
-    text string -
-    decoded binary -
-    decoded_by string -
-    has_quality boolean -""")
+_READ = struct((*(each for each in QUARANTINE.content if each.name in {"line", "reason"}), *EVENTS.content))
+"""A row is an event, or a line that could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.score import DEFAULT_RULES, ScoreRules, lacking, score
-from spark_pipeline.tables.declaration import Table, struct
+from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.encoding import moment, unpack_process
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import COMPLETENESS, COMPLETENESS_TREND, CONTRIBUTIONS, COVERAGE, CURRENT, TAGS
@@ -184,4 +184,4 @@ def _whole(rows: list[dict[str, Any]], datasets: tuple[LinkedDataset, ...], at: 
 
 def _put(lake: Lake, table: Table, rows: list[dict[str, Any]], *, whole: bool) -> None:
     values = [tuple(row[name] for name in table.names) for row in rows]
-    lake.put(table, lake.session.createDataFrame(values, struct(table.columns)), batch=0, whole=whole)
+    lake.put(table, lake.session.createDataFrame(values, table.struct()), batch=0, whole=whole)

@@ -14,14 +14,12 @@ from shared.translation.aggregate import SupersessionPolicy, aggregate
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.silver.refinement import Meaning
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_process
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CONTRIBUTIONS, CURRENT, RUNS
 
-_ADDED = shape(
-    "\n".join(f"{each.name} {each.type} -" for each in CURRENT.columns if each.name not in {"active", "batch"})
-)
+_ADDED = struct(CURRENT.content)
 
 
 def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:

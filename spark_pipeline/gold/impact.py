@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from spark_pipeline.engine.arrow import schema_of
 from spark_pipeline.gold.column_index import Columns, Names, Nodes
 from spark_pipeline.gold.graph import Graph, Ints
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CURRENT, IMPACT, TAGS
 
@@ -72,7 +72,7 @@ def impact(lake: Lake, known: Columns, *, deepest: int = DEEPEST) -> DataFrame:
     return given.mapInArrow(work, _ROWS)
 
 
-_ROWS = shape("\n".join(f"{each.name} {each.type} -" for each in IMPACT.columns if each.name != "batch"))
+_ROWS = struct(IMPACT.content)
 
 _MOST_ROWS = 100_000
 """Of one batch that goes to Spark."""
@@ -168,7 +168,7 @@ def write_tags(lake: Lake, tags: DataFrame, *, batch: int, deepest: int = DEEPES
     return lake.put(TAGS, lake.session.createDataFrame(found, _TAGS), batch=batch, whole=True)
 
 
-_TAGS = shape("\n".join(f"{each.name} {each.type} -" for each in TAGS.columns if each.name != "batch"))
+_TAGS = struct(TAGS.content)
 
 
 def spread(known: Columns, seeds: pd.DataFrame, *, deepest: int = DEEPEST) -> list[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.gold.current_lineage import contributions, largest_content
 from spark_pipeline.silver.refinement import Meaning
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.encoding import moment, unpack_process
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CONTRIBUTIONS, CURRENT, HISTORY
@@ -27,9 +27,7 @@ _HOW = ("masked", "parsed", "how")
 _Edge = tuple[str, str, str, str, str]
 _How = tuple[bool, bool, str]
 
-_ROWS = shape(
-    "\n".join(f"{each.name} {each.type} -" for each in HISTORY.columns if each.name not in {"active", "batch"})
-)
+_ROWS = struct(HISTORY.content)
 
 
 def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:

@@ -15,11 +15,11 @@ from spark_pipeline.bronze.decoded_events import contents, event_of
 from spark_pipeline.engine.arrow import stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.silver.run_merging import UNUSABLE
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import EVENTS, QUALITY
 
-_FOUND = shape("\n".join(f"{each.name} {each.type} -" for each in QUALITY.columns if each.name != "batch"))
+_FOUND = struct(QUALITY.content)
 
 
 def refine_quality(lake: Lake, names: tuple[str, str] | None, *, batch: int, since: int) -> int:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 
 from spark_pipeline.engine.concurrency import together
 from spark_pipeline.silver.affected_runs import runs_nearby, runs_to_read, runs_to_translate
-from spark_pipeline.silver.run_merging import merged_runs, touched_runs
+from spark_pipeline.silver.run_merging import NOT_TRANSLATED, merged_runs, touched_runs
 from spark_pipeline.silver.staging_elimination import without_staging
 from spark_pipeline.silver.translation import translated
 from spark_pipeline.tables.lake import Lake
@@ -80,8 +80,7 @@ def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int
                 return _translate(lake, meaning, runs, asked, ids.unionByName(asked).distinct(), batch=batch)
 
 
-_NOT_TRANSLATED = tuple(name for name in RUNS.names if name not in {"outcome", "reason", "lifecycle_events", "batch"})
-"""The columns of runs that translation does not compute."""
+_NOT_TRANSLATED = tuple(each.name for each in NOT_TRANSLATED)
 
 
 def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:

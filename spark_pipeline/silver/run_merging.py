@@ -15,7 +15,7 @@ from spark_pipeline.bronze.decoded_events import contents, event_of
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.silver.event_folding import TooManyEventsError, thinned
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import columns, struct
 from spark_pipeline.tables.encoding import pack
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import EVENTS, RUNS
@@ -25,13 +25,16 @@ UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, Arithme
 
 _STREAMING = "STREAMING"
 
-MERGED = shape(
-    "\n".join(
-        f"{each.name} {each.type} -"
-        for each in RUNS.columns
-        if each.name not in {"lifecycle_events", "outcome", "reason", "batch", "arrived"}
+NOT_TRANSLATED = tuple(each for each in RUNS.content if each.name not in {"lifecycle_events", "outcome", "reason"})
+"""The columns of runs that translation does not compute."""
+
+MERGED = struct(
+    (
+        *NOT_TRANSLATED,
+        *columns("""
+            problem string Why the events could not be merged
+            weight int The bytes of the merged run"""),
     )
-    + "\narrived timestamp -\nproblem string -\nweight int -"
 )
 
 

@@ -12,16 +12,14 @@ from shared.translation.staging_elimination import StagingResult, eliminate_stag
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.port import Engine
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import columns, struct
 from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_lifecycle_events, unpack_process
 from spark_pipeline.tables.schemas import CONTRIBUTIONS
 
 _LIFECYCLE_EVENTS, _CONTRIBUTION = 0, 1
 
-_ROWS = shape(
-    "\n".join(f"{each.name} {each.type} -" for each in CONTRIBUTIONS.columns if each.name not in {"active", "batch"})
-    + "\nassets array<struct<type:string,qualified_name:string,namespace:string,name:string,tables:array<string>>> -"
-)
+_ASSETS = "array<struct<type:string,qualified_name:string,namespace:string,name:string,tables:array<string>>>"
+_ROWS = struct((*CONTRIBUTIONS.content, *columns(f"assets {_ASSETS} The data sets that it names")))
 
 
 def without_staging(engine: Engine, run_contributions: DataFrame, lifecycle_events: DataFrame) -> DataFrame:

@@ -24,7 +24,7 @@ from spark_pipeline.engine.port import Engine
 from spark_pipeline.silver.run_merging import UNUSABLE
 from spark_pipeline.silver.stream_batches import Batches
 from spark_pipeline.silver.translation_cache import MAX_CACHED_BYTES, TranslationCache
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import columns, struct
 from spark_pipeline.tables.encoding import unpack_facts, unpack_run
 
 PIECE = 20_000
@@ -32,16 +32,18 @@ PIECE = 20_000
 
 _CONTEXT, _BATCH, _RUN = 0, 1, 2
 
-TRANSLATED = shape("""
-    run_id string -
-    application_run string -
-    first timestamp -
-    last timestamp -
-    outcome string -
-    reason string -
-    lifecycle_events binary -
-    contributions array<struct<process:string,digest:string,unresolved:boolean,content:binary>> -
-    schemas array<struct<qualified_name:string,written:boolean,fields:array<struct<name:string,type:string>>>> -""")
+TRANSLATED = struct(
+    columns("""
+        run_id string -
+        application_run string -
+        first timestamp -
+        last timestamp -
+        outcome string -
+        reason string -
+        lifecycle_events binary -
+        contributions array<struct<process:string,digest:string,unresolved:boolean,content:binary>> -
+        schemas array<struct<qualified_name:string,written:boolean,fields:array<struct<name:string,type:string>>>> -""")
+)
 """The structs of `contributions` and `schemas` are tuples with their fields in this order."""
 
 

@@ -15,30 +15,22 @@ from spark_pipeline.pipeline import MEANING, MIXED, note_meaning
 from spark_pipeline.silver.refinement import Meaning
 from spark_pipeline.tables.declaration import LakeColumn, Table, columns
 from spark_pipeline.tables.lake import Lake, LakeError
-from spark_pipeline.tables.schemas import LAKE, PROGRESS, SILVER
+from spark_pipeline.tables.schemas import LAKE, PROGRESS
 from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK
 
 MARKED = Table(
-    layer=SILVER,
-    name="marked",
+    place="silver/marked",
     comment="A table",
     keys=("id",),
-    columns=columns("""
+    marks=True,
+    content=columns("""
         id string What it is
         of string To what it belongs
-        outcome string What it says
-        active boolean Whether it holds
-        batch bigint When it changed"""),
+        outcome string What it says"""),
 )
-PLAIN = Table(
-    layer=SILVER,
-    name="plain",
-    comment="Another",
-    keys=("id",),
-    columns=tuple(each for each in MARKED.columns if each.name != "active"),
-)
+PLAIN = replace(MARKED, place="silver/plain", comment="Another", marks=False)
 
 
 @pytest.fixture
@@ -107,7 +99,7 @@ def test_rows_without_marks_go(lake: Lake) -> None:
 
 
 MORE = LakeColumn(name="more", type="bigint", comment="A column that came later")
-WIDER = replace(PLAIN, columns=(*PLAIN.columns, MORE))
+WIDER = replace(PLAIN, content=(*PLAIN.content, MORE))
 
 
 def _put_wider(lake: Lake) -> int:
