@@ -16,6 +16,7 @@ from shared.plans.nodes.flow import NOTHING
 from shared.plans.outputs import NO_PLACE, output_at, relation_of
 from shared.plans.places import places_of
 from shared.plans.row_changes import ROW_CHANGES
+from shared.plans.rules import RULES
 
 
 class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -56,7 +57,7 @@ def _read(document: Document, read_query: ReadQuery) -> PlanLineage:
     index = ref(document.root)
     if index is None:
         raise UnreadablePlan("the plan has no root")
-    evaluation = Evaluation(document=document, read_query=read_query)
+    evaluation = Evaluation(document=document, rules=RULES, read_query=read_query)
     outputs = [output for command in _commands(evaluation, index) for output in _write(evaluation, command)]
     return PlanLineage(
         outputs=tuple(outputs),
