@@ -76,8 +76,8 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
             done.append(ended)
             note(ended)
 
-    stage("bronze", lambda: _bronze(lake, order, batch))
-    stage("silver", lambda: _silver(lake, order, batch, since))
+    stage("bronze", lambda: ingest(lake, order.sources, batch=batch, largest=order.largest))
+    stage("silver", lambda: _silver(lake, order.meaning, batch, since))
     stage("current", lambda: {"processes": add_all_up(lake, order.meaning, batch=batch, since=since)})
     edges, schemas, runs, tests = (_changed(lake, table, since) for table in (CURRENT, SCHEMAS, RUNS, QUALITY))
 
@@ -111,15 +111,9 @@ def note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
         lake.note(MEANING, MIXED if since else meaning.number)
 
 
-def _bronze(lake: Lake, order: Order, batch: int) -> dict[str, int]:
-    found = ingest(lake, order.sources, batch=batch, largest=order.largest)
-    return {"files": found.files, "events": found.events, "quarantined": found.quarantined}
-
-
-def _silver(lake: Lake, order: Order, batch: int, since: int) -> dict[str, int]:
-    found = refine(lake, order.meaning, batch=batch, since=since)
-    quality = refine_quality(lake, order.meaning.names, batch=batch, since=since)
-    return {"runs": found.runs, "processes": found.processes, "tests and measures": quality}
+def _silver(lake: Lake, meaning: Meaning, batch: int, since: int) -> dict[str, int]:
+    found = refine(lake, meaning, batch=batch, since=since)
+    return found | {"tests and measures": refine_quality(lake, meaning.names, batch=batch, since=since)}
 
 
 def _changed(lake: Lake, table: Table, since: int) -> bool:

@@ -1,8 +1,8 @@
 """Bronze: read new files, and store every event once with its text."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import UTC
+from functools import partial
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -31,17 +31,9 @@ _READ = struct((*(each for each in QUARANTINE.content if each.name in {"line", "
 """A row is an event, or a line that could not be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ingested:
-    """The counts of a bronze step: files read, new events, lines that could not be read."""
-
-    files: int
-    events: int
-    quarantined: int
-
-
-def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LARGEST_EVENT) -> Ingested:
-    """Read the files below `sources` that are new or have changed since they were read.
+def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LARGEST_EVENT) -> dict[str, int]:
+    """Read the files below `sources` that are new or have changed since they were read. Returns the numbers of files
+    read, of new events, and of lines that could not be read (`quarantined`).
 
     May be interrupted anywhere and repeated: an event is identified by run and digest, a broken line by its place, and
     a file counts as read only after all its rows are stored.
@@ -49,7 +41,7 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
     with lake.kept("new_files", _new_files(lake, sources, batch)) as files:
         count = int(files.count())
         if not count:
-            return Ingested(files=0, events=0, quarantined=0)
+            return {"files": 0, "events": 0, "quarantined": 0}
         with lake.kept("lines_read", _parsed(lake, files, Reader(largest=largest))) as parsed:
             events, quarantined = together(
                 lake.engine,
@@ -57,7 +49,7 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
                 lambda: _put_broken(lake, parsed, batch),
             )
         lake.put(FILES, files.select("path", "length", "modified"), batch=batch)
-    return Ingested(files=count, events=events, quarantined=quarantined)
+    return {"files": count, "events": events, "quarantined": quarantined}
 
 
 def _put_events(lake: Lake, parsed: DataFrame, batch: int) -> int:
@@ -101,7 +93,7 @@ def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
         if paths := sizes.get(small):
             content = lake.engine.contents(paths)
             rows = content.select("path", f.col("modificationTime").alias("modified"), "content")
-            part = stream(rows, _Parsing(reader), _READ, largest=BATCH_BYTES // at_once, weigh="text")
+            part = stream(rows, partial(_lines, reader), _READ, largest=BATCH_BYTES // at_once, weigh="text")
             found = part if found is None else found.unionByName(part)
     if found is None:
         raise ValueError("no files to read")
@@ -113,20 +105,14 @@ def _by_size(files: DataFrame) -> DataFrame:
     return small.groupBy("small").agg(f.sort_array(f.collect_list("path")).alias("paths"))
 
 
-class _Parsing:
-    """Files as rows -> events and broken lines as rows."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
-        for row in rows:
-            for found in self._reader.read(row.path, row.content, moment(row.modified)):
-                yield _broken_row(row.path, found) if isinstance(found, Broken) else _event_row(row.path, found)
-
-
-def _broken_row(path: str, found: Broken) -> Row:
-    return {"path": path, "line": found.line, "reason": found.reason, "text": found.text}
+def _lines(reader: Reader, files: Iterator[Record]) -> Iterator[Row]:
+    """The events and the broken lines of files."""
+    for file in files:
+        for found in reader.read(file.path, file.content, moment(file.modified)):
+            if isinstance(found, Broken):
+                yield {"path": file.path, "line": found.line, "reason": found.reason, "text": found.text}
+            else:
+                yield _event_row(file.path, found)
 
 
 def _event_row(path: str, found: Read) -> Row:

@@ -14,7 +14,7 @@ from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.score import DEFAULT_RULES, ScoreRules, lacking, score
 from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.encoding import moment, unpack_process
-from spark_pipeline.tables.lake import Lake, LakeError
+from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import COMPLETENESS, COMPLETENESS_TREND, CONTRIBUTIONS, COVERAGE, CURRENT, TAGS
 
 AssetKey = tuple[str, str]
@@ -50,10 +50,7 @@ class LinkedDataset:
 
 def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
     """The data sets of the current lineage, by name. Raises LakeError where there is no lake."""
-    if not lake.exists(CURRENT):
-        raise LakeError(
-            f"there is no lake in {lake.root}: make one with `throughline lake run ARCHIVE --lake {lake.root}`"
-        )
+    lake.require(CURRENT)
     sides = (
         lake.live(CURRENT).select("process", f.explode(side).alias("one"), f.lit(side == "inputs").alias("reads"))
         for side in ("inputs", "outputs")

@@ -148,13 +148,14 @@ def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPES
     values = set(known.direct_graph.closure(some, depth=deepest).target.tolist())
     return [
         Dependent(
-            asset=str(nodes.assets[nodes.asset[target]]),
-            column=str(nodes.columns[nodes.column[target]]),
+            asset=asset,
+            column=column,
             depth=depth,
             direct=target in values,
             process=str(known.processes[known.process[graph.order[edge]]]),
         )
         for target, depth, edge in zip(found.target.tolist(), found.depth.tolist(), found.edge.tolist(), strict=True)
+        for asset, column in [nodes.name_of(target)]
     ]
 
 
@@ -182,7 +183,7 @@ def spread(known: Columns, seeds: pd.DataFrame, *, deepest: int = DEEPEST) -> li
             continue
         found = graph.closure(np.array([number], dtype=np.int64), depth=deepest)
         for target, depth in zip(found.target.tolist(), found.depth.tolist(), strict=True):
-            key = (str(nodes.assets[nodes.asset[target]]), str(nodes.columns[nodes.column[target]]), tag)
+            key = (*nodes.name_of(target), tag)
             value = (depth, asset, column)
             best[key] = min(best.get(key, value), value)
     return [(*key, *value) for key, value in sorted(best.items())]

@@ -31,10 +31,7 @@ def document_of_lake(
 
     Raises LakeError where there is no lake, or one whose history has no masks: an older version wrote it.
     """
-    if not lake.exists(HISTORY):
-        raise LakeError(
-            f"there is no lake in {lake.root}: make one with `throughline lake run ARCHIVE --lake {lake.root}`"
-        )
+    lake.require(HISTORY)
     history = lake.live(HISTORY)
     if history.where("masked is null").head() is not None:
         raise LakeError(

@@ -46,18 +46,12 @@ class Meaning:
         return int(hashlib.sha256(repr(timeless).encode()).hexdigest()[:15], 16) if timeless != Meaning() else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refined:
-    """The numbers of rows that a step of silver changed."""
-
-    runs: int
-    processes: int
-
-
-def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> Refined:
-    """Bring silver up to what bronze holds: all that changed after the batch `since`."""
+def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> dict[str, int]:
+    """Update silver from all that changed in bronze after the batch `since`. Returns the numbers of changed rows of
+    runs and of their contributions to processes.
+    """
     runs = _refine_runs(lake, meaning, batch=batch, since=since)
-    return Refined(runs=runs, processes=_refine_processes(lake, batch=batch, since=since))
+    return {"runs": runs, "processes": _refine_processes(lake, batch=batch, since=since)}
 
 
 def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:

@@ -72,7 +72,7 @@ def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
         except UNUSABLE as error:
             for _ in seen.each(own):
                 pass
-            found = {"run_id": run_id, "application_run": run_id, "problem": _sentence(error)}
+            found = {"run_id": run_id, "application_run": run_id, "problem": reason_of(error)}
         found["days"], found["arrived"], found["events"] = sorted(seen.days), seen.arrived, seen.count
         yield found
 
@@ -134,5 +134,6 @@ def _may_be_a_batch(run: MergedRun) -> bool:
     return bool(run.ended and run.processing_type.upper() == _STREAMING and run.inputs and not run.outputs)
 
 
-def _sentence(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
+    """Why a run is unusable, from what the core raised."""
     return f"{type(error).__name__}: {error}"[:1000]

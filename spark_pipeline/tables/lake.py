@@ -77,6 +77,13 @@ class Lake:
         """Whether the table exists."""
         return self.engine.exists(f"{self._path(table)}/_delta_log")
 
+    def require(self, table: Table) -> None:
+        """Raise LakeError where the table does not exist: no run of the lake has ended here."""
+        if not self.exists(table):
+            raise LakeError(
+                f"there is no lake in {self.root}: make one with `throughline lake run ARCHIVE --lake {self.root}`"
+            )
+
     def put(
         self,
         table: Table,
