@@ -132,12 +132,12 @@ def _gone(document: LineageDocument, graph: LineageGraph) -> frozenset[int]:
     )
 
 
-def unresolved_datasets(document: LineageDocument, *, at: datetime | None = None) -> frozenset[int]:
-    """The data sets that a process writes from tables whose places are not known."""
+def unresolved_datasets(document: LineageDocument) -> frozenset[int]:
+    """The data sets that a process now writes from tables whose places are not known."""
     return frozenset(
         flow.output
         for flow in document.flows
-        if valid(flow, document, at) and document.processes[flow.process].unresolved_tables
+        if flow.valid_to == NOT_SET and document.processes[flow.process].unresolved_tables
     )
 
 

@@ -14,6 +14,7 @@ from spark_pipeline.engine.arrow import BATCH_BYTES, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.concurrency import together
 from spark_pipeline.engine.port import LISTING_TASKS_PER_CORE
+from spark_pipeline.engine.unions import union_of
 from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.encoding import moment
 from spark_pipeline.tables.lake import Lake
@@ -64,21 +65,19 @@ def _put_broken(lake: Lake, parsed: DataFrame, batch: int) -> int:
 
 def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
     """The files that are new or changed, and those that this same step had read before it was interrupted."""
-    found: DataFrame | None = None
+    listed: list[DataFrame] = []
     for source in sources:
         try:
-            listed = lake.engine.listed(source)
+            listed.append(lake.engine.listed(source))
         except AnalysisException as error:
-            if "PATH_NOT_FOUND" in str(error):
-                continue
-            raise
-        found = listed if found is None else found.unionByName(listed)
-    if found is None:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+    if not listed:
         return lake.session.createDataFrame([], "path string, length bigint, modified timestamp")
     read = lake.read(FILES).where(f.col("batch") != batch).select("path", "length", "modified")
     name = f.element_at(f.split("path", "/"), -1)
     visible = ~name.startswith("_") & ~name.startswith(".")
-    return found.where(visible).distinct().join(read, on=["path", "length", "modified"], how="left_anti")
+    return union_of(*listed).where(visible).distinct().join(read, on=["path", "length", "modified"], how="left_anti")
 
 
 def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
@@ -88,16 +87,14 @@ def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
     lake.session.conf.set("spark.sql.files.openCostInBytes", str(_PER_FILE))
     listers = str(LISTING_TASKS_PER_CORE * lake.engine.cores)
     lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", listers)
-    found: DataFrame | None = None
+    parts: list[DataFrame] = []
     for small, at_once in ((True, _SMALL_TOGETHER), (False, _LARGE_TOGETHER)):
         if paths := sizes.get(small):
             content = lake.engine.contents(paths)
             rows = content.select("path", f.col("modificationTime").alias("modified"), "content")
-            part = stream(rows, partial(_lines, reader), _READ, largest=BATCH_BYTES // at_once, weigh="text")
-            found = part if found is None else found.unionByName(part)
-    if found is None:
-        raise ValueError("no files to read")
-    return found
+            largest = BATCH_BYTES // at_once
+            parts.append(stream(rows, partial(_lines, reader), _READ, largest=largest, weigh="text"))
+    return union_of(*parts)
 
 
 def _by_size(files: DataFrame) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as f
 
 from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.score import DEFAULT_RULES, ScoreRules, lacking, score
+from spark_pipeline.gold.current_lineage import linked_assets
 from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.encoding import moment, unpack_process
 from spark_pipeline.tables.lake import Lake
@@ -51,16 +52,11 @@ class LinkedDataset:
 def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
     """The data sets of the current lineage, by name. Raises LakeError where there is no lake."""
     lake.require(CURRENT)
-    sides = (
-        lake.live(CURRENT).select("process", f.explode(side).alias("one"), f.lit(side == "inputs").alias("reads"))
-        for side in ("inputs", "outputs")
-    )
-    read, made = sides
-    known = (
-        read.unionByName(made)
-        .select("one.*", f.when(f.col("reads"), f.col("process")).alias("reader"))
+    reader = f.when(~f.col("written"), f.col("process"))
+    rows = (
+        linked_assets(lake)
         .groupBy("qualified_name")
-        .agg(f.min("type").alias("type"), f.count_distinct("reader").alias("readers"))
+        .agg(f.min("type").alias("type"), f.count_distinct(reader).alias("readers"))
     )
     written = (
         lake.live(CONTRIBUTIONS)
@@ -73,7 +69,6 @@ def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
     )
     tagged = lake.read(TAGS).select("qualified_name").distinct().withColumn("tagged", f.lit(True))
     described, declared_tags = _declared(lake)
-    rows = known
     for part in (written, traced, tagged):
         rows = rows.join(part, "qualified_name", "left")
     return tuple(

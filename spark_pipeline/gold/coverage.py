@@ -7,6 +7,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from spark_pipeline.engine.unions import union_of
+from spark_pipeline.gold.current_lineage import linked_assets
 from spark_pipeline.silver.quality import last_tests
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, RUNS, SCHEMA_CHANGES, SCHEMAS
@@ -57,8 +58,9 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
     joins would shuffle each part. A data set that no lineage has counts with its tests alone.
     """
     assets = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
+    linked = linked_assets(lake).select("qualified_name", f.col("type").alias("linked_type"), "written")
     both = (
-        union_of(assets, _linked(lake), _columns(lake, newest), _tests(lake))
+        union_of(assets, linked, _columns(lake, newest), _tests(lake))
         .groupBy("qualified_name")
         .agg(
             f.min("type").alias("type"),
@@ -91,20 +93,6 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
         *(value.cast("bigint").alias(name) for name, value in number.items()),
         (named & f.col("linked_type").isNull()).alias("orphan"),
         (named & (kind == _PLACEHOLDER)).alias("placeholder"),
-    )
-
-
-def _linked(lake: Lake) -> DataFrame:
-    """The inputs and outputs of the current lineage."""
-    sides = f.concat(_side("inputs", written=False), _side("outputs", written=True))
-    return lake.live(CURRENT).select(f.explode(sides).alias("one")).select("one.*")
-
-
-def _side(name: str, *, written: bool) -> Column:
-    kinds = {"qualified_name": "qualified_name", "type": "linked_type"}
-    return f.transform(
-        name,
-        lambda each: f.struct(*(each[old].alias(new) for old, new in kinds.items()), f.lit(written).alias("written")),
     )
 
 

@@ -5,7 +5,7 @@ hold.
 from collections.abc import Iterator
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
@@ -62,6 +62,19 @@ def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
     contributions = lake.live(CONTRIBUTIONS).where("not eliminated").join(touched, "process", "left_semi")
     return contributions.select("process", "application_run", "digest", "first", "last", "content").join(
         facts, "application_run", "left"
+    )
+
+
+def linked_assets(lake: Lake) -> DataFrame:
+    """The inputs and outputs of the current lineage, with their `process`, and whether it has `written` them."""
+    sides = f.concat(_side("inputs", written=False), _side("outputs", written=True))
+    return lake.live(CURRENT).select("process", f.explode(sides).alias("one")).select("process", "one.*")
+
+
+def _side(name: str, *, written: bool) -> Column:
+    columns = ("qualified_name", "type")
+    return f.transform(
+        name, lambda each: f.struct(*(each[name].alias(name) for name in columns), f.lit(written).alias("written"))
     )
 
 
