@@ -25,9 +25,6 @@ class Engine(Protocol):
     def exists(self, place: str) -> bool:
         """Whether the file or folder exists."""
 
-    def names(self, place: str) -> list[str]:
-        """The names in a folder, sorted."""
-
     def delete(self, place: str) -> None:
         """Delete a folder and its contents, if it exists."""
 

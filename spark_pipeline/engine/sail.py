@@ -103,10 +103,6 @@ class SailEngine:
         """See `Engine`."""
         return _local(place).exists()
 
-    def names(self, place: str) -> list[str]:
-        """See `Engine`."""
-        return sorted(each.name for each in _local(place).iterdir())
-
     def delete(self, place: str) -> None:
         """See `Engine`."""
         if self.exists(place):
@@ -123,7 +119,7 @@ class SailEngine:
         """See `Engine`. The schema comes from the files: asking `rows` for it would plan them again. Sail writes no
         file when there are no rows.
         """
-        if any(name.endswith(".parquet") for name in (self.names(place) if self.exists(place) else ())):
+        if any(_local(place).glob("*.parquet")):
             return self.session.read.parquet(place)
         return self.session.createDataFrame([], rows.schema)
 

@@ -29,10 +29,6 @@ class SparkEngine:
         """See `Engine`."""
         return bool(self._file_system(place).exists(self._path(place)))
 
-    def names(self, place: str) -> list[str]:
-        """See `Engine`."""
-        return sorted(str(each.getPath().getName()) for each in self._file_system(place).listStatus(self._path(place)))
-
     def delete(self, place: str) -> None:
         """See `Engine`."""
         self._file_system(place).delete(self._path(place), True)

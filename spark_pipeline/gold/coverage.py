@@ -161,7 +161,7 @@ def write_schema_changes(lake: Lake, *, batch: int, since: int) -> int:
     """
     rows = lake.live(SCHEMAS)
     if lake.exists(SCHEMA_CHANGES):
-        news = lake.read(SCHEMAS).where(f.col("batch") > since).select("qualified_name").distinct()
+        news = lake.changed(SCHEMAS, since).select("qualified_name").distinct()
         with lake.kept("schemas_touched", news) as touched:
             rows = rows.join(touched, "qualified_name", "left_semi")
             rest = lake.read(SCHEMA_CHANGES).select(*_CHANGE).join(touched, "qualified_name", "left_anti")

@@ -38,13 +38,9 @@ def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
 
 def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
     """The processes to recompute: contributions changed, an application run ended, or their revisit time has come."""
-    contributions = lake.read(CONTRIBUTIONS)
-    runs = lake.read(RUNS).where(f.col("batch") > since).select(f.col("run_id").alias("application_run"))
-    found = (
-        contributions.where(f.col("batch") > since)
-        .select("process")
-        .union(contributions.join(runs, "application_run", "left_semi").select("process"))
-    )
+    runs = lake.changed(RUNS, since).select(f.col("run_id").alias("application_run"))
+    of_runs = lake.read(CONTRIBUTIONS).join(runs, "application_run", "left_semi")
+    found = lake.changed(CONTRIBUTIONS, since).select("process").union(of_runs.select("process"))
     if meaning.as_of:
         due = lake.live(CURRENT).where(f.col("revisit") <= f.lit(meaning.as_of))
         found = found.union(due.select("process"))

@@ -139,23 +139,20 @@ class Dependent:
 
 def downstream(known: Columns, asset: str, column: str) -> list[Dependent]:
     """All columns that depend on one column, nearest first; empty if no edge has it."""
-    nodes, number = known.nodes, known.nodes.find(asset, column)
+    number = known.nodes.find(asset, column)
     if number is None:
         return []
-    graph = known.graph
-    some = np.array([number], dtype=np.int64)
-    found = graph.closure(some, depth=DEEPEST)
-    values = set(known.direct_graph.closure(some, depth=DEEPEST).target.tolist())
+    rows = _Held.of(known).rows(np.array([number], dtype=np.int64), schema_of(_ROWS))
     return [
         Dependent(
-            asset=asset,
-            column=column,
-            depth=depth,
-            direct=target in values,
-            process=str(known.processes[known.process[graph.order[edge]]]),
+            asset=row["target"],
+            column=row["target_column"],
+            depth=row["depth"],
+            direct=row["direct"],
+            process=row["process"],
         )
-        for target, depth, edge in zip(found.target.tolist(), found.depth.tolist(), found.edge.tolist(), strict=True)
-        for asset, column in [nodes.name_of(target)]
+        for batch in rows
+        for row in batch.to_pylist()
     ]
 
 

@@ -33,8 +33,8 @@ _ROWS = struct(HISTORY.content)
 
 def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
     """Update `lineage_history` from silver and the current lineage. Returns how many rows changed."""
-    changed = lake.read(CONTRIBUTIONS).where(f.col("batch") > since).select("process")
-    now = lake.read(CURRENT).where(f.col("batch") > since).select("process")
+    changed = lake.changed(CONTRIBUTIONS, since).select("process")
+    now = lake.changed(CURRENT, since).select("process")
     with lake.kept("edges_touched", changed.union(now).distinct()) as touched:
         if touched.isEmpty():
             return 0

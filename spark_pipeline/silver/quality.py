@@ -28,7 +28,7 @@ def refine_quality(lake: Lake, names: tuple[str, str] | None, *, batch: int, sin
     rows changed. `names`: the text of a file of naming rules and its path.
     """
     counts = f.col("ignored").isNull() & ~f.col("late")
-    events = lake.read(EVENTS).where((f.col("batch") > since) & f.col("has_quality") & counts)
+    events = lake.changed(EVENTS, since).where(f.col("has_quality") & counts)
     if events.isEmpty():
         return 0
     fresh = stream(contents(events).select("content", "plain"), partial(_results, names), _FOUND, weigh="name")

@@ -135,16 +135,14 @@ def _schemas(translated: DataFrame) -> DataFrame:
 
 def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
     """Contributions, without staging, of the applications in which anything changed. Returns how many rows changed."""
-    fresh_runs = lake.read(RUNS).where(f.col("batch") > since).select("application_run")
-    fresh_contributions = lake.read(RUN_CONTRIBUTIONS).where(f.col("batch") > since).select("application_run")
+    fresh_runs = lake.changed(RUNS, since).select("application_run")
+    fresh_contributions = lake.changed(RUN_CONTRIBUTIONS, since).select("application_run")
     with lake.kept("applications_touched", fresh_runs.union(fresh_contributions).distinct()) as applications:
         if applications.isEmpty():
             return 0
-        lifecycle_events = (
-            lake.read(RUNS).where("lifecycle_events is not null").join(applications, "application_run", "left_semi")
-        )
         own = lake.live(RUN_CONTRIBUTIONS).join(applications, "application_run", "left_semi")
-        lifecycle_events = lifecycle_events.select("application_run", "lifecycle_events")
+        known = lake.read(RUNS).where("lifecycle_events is not null").select("application_run", "lifecycle_events")
+        lifecycle_events = known.join(applications, "application_run", "left_semi")
         with lake.kept("contributions_found", without_staging(lake.engine, own, lifecycle_events)) as found:
             _, _, processes = together(
                 lake.engine,

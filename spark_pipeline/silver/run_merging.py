@@ -40,7 +40,7 @@ MERGED = struct(
 
 def touched_runs(lake: Lake, since: int) -> DataFrame:
     """The ids of the runs that got events after this batch."""
-    news = lake.read(EVENTS).where((f.col("batch") > since) & f.col("ignored").isNull() & (f.col("run_id") != ""))
+    news = lake.changed(EVENTS, since).where(f.col("ignored").isNull() & (f.col("run_id") != ""))
     return news.select("run_id").distinct()
 
 

@@ -1,7 +1,6 @@
 """The lake's Delta tables: read them, and change only the rows that differ, one commit for each change."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,8 +22,6 @@ _MOST_PARTITIONS = 400
 
 _ASIDE = "_aside"
 _OPERATION = "_operation"
-_COMMIT = re.compile(r"\d{20}\.json")
-"""The name of a commit in Delta's log (Delta's protocol)."""
 
 _ADD, _PUT, _END = "add", "put", "end"
 """The operation for a row: insert, update, or end."""
@@ -72,6 +69,10 @@ class Lake:
         """The active rows."""
         rows = self.read(table)
         return rows.where("active") if table.marks else rows
+
+    def changed(self, table: Table, since: int) -> DataFrame:
+        """The rows that changed after the batch `since`, inactive ones too."""
+        return self.read(table).where(f.col("batch") > since)
 
     def exists(self, table: Table) -> bool:
         """Whether the table exists."""
@@ -158,13 +159,6 @@ class Lake:
             self._create(PROGRESS, row)
             return
         self._change(PROGRESS, row.withColumn(_OPERATION, f.lit(_PUT)), [], adds=False)
-
-    def version(self, table: Table) -> int:
-        """The table's current Delta version, -1 if it does not exist."""
-        if not self.exists(table):
-            return -1
-        names = self.engine.names(f"{self._path(table)}/_delta_log")
-        return max(int(name[:20]) for name in names if _COMMIT.fullmatch(name))
 
     def _old(self, table: Table, fresh: DataFrame, scope: DataFrame | None) -> tuple[DataFrame, list[Any]]:
         """The rows that may change, and the values of the partition column that they can have, where they are few."""

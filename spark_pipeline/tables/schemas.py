@@ -301,7 +301,7 @@ COMPLETENESS = Table(
         score double The weighted mean of the parts; 0 to 1
         lacks array<string> The parts that it lacks, the one with the greatest weight first
         traced double Columns with a known source of all that are written; null where none is
-        fresh boolean Whether a run wrote it lately enough; null where no process writes it
+        fresh boolean Whether a run wrote it recently enough; null where no process writes it
         readers bigint How many processes read it"""),
 )
 COMPLETENESS_TREND = Table(
