@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 
-from pyspark.sql import functions as f
-
 from spark_pipeline.bronze.event_files import LARGEST_EVENT
 from spark_pipeline.bronze.ingestion import ingest
 from spark_pipeline.engine.concurrency import together
@@ -16,7 +14,6 @@ from spark_pipeline.gold.impact import write_impact, write_tags
 from spark_pipeline.gold.lineage_history import write_history
 from spark_pipeline.silver.quality import refine_quality
 from spark_pipeline.silver.refinement import Meaning, refine
-from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CURRENT, QUALITY, RUNS, SCHEMAS
 
@@ -76,10 +73,11 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
             done.append(ended)
             note(ended)
 
-    stage("bronze", lambda: _bronze(lake, order, batch))
-    stage("silver", lambda: _silver(lake, order, batch, since))
+    stage("bronze", lambda: ingest(lake, order.sources, batch=batch, largest=order.largest))
+    stage("silver", lambda: _silver(lake, order.meaning, batch, since))
     stage("current", lambda: {"processes": add_all_up(lake, order.meaning, batch=batch, since=since)})
-    edges, schemas, runs, tests = (_changed(lake, table, since) for table in (CURRENT, SCHEMAS, RUNS, QUALITY))
+    tables = (CURRENT, SCHEMAS, RUNS, QUALITY)
+    edges, schemas, runs, tests = (not lake.changed(table, since).isEmpty() for table in tables)
 
     def dependants() -> None:
         """The stages that depend on the current lineage, and their counts."""
@@ -111,16 +109,6 @@ def note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
         lake.note(MEANING, MIXED if since else meaning.number)
 
 
-def _bronze(lake: Lake, order: Order, batch: int) -> dict[str, int]:
-    found = ingest(lake, order.sources, batch=batch, largest=order.largest)
-    return {"files": found.files, "events": found.events, "quarantined": found.quarantined}
-
-
-def _silver(lake: Lake, order: Order, batch: int, since: int) -> dict[str, int]:
-    found = refine(lake, order.meaning, batch=batch, since=since)
-    quality = refine_quality(lake, order.meaning.names, batch=batch, since=since)
-    return {"runs": found.runs, "processes": found.processes, "tests and measures": quality}
-
-
-def _changed(lake: Lake, table: Table, since: int) -> bool:
-    return not lake.read(table).where(f.col("batch") > since).isEmpty()
+def _silver(lake: Lake, meaning: Meaning, batch: int, since: int) -> dict[str, int]:
+    found = refine(lake, meaning, batch=batch, since=since)
+    return found | {"tests and measures": refine_quality(lake, meaning.names, batch=batch, since=since)}

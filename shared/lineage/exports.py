@@ -83,17 +83,17 @@ def as_mermaid(selection: Selection) -> str:
     """A flowchart: tables, or the columns of one column's way in a box for each table."""
     document = selection.document
     lines = ["flowchart LR"]
-    if not selection.edges:
-        lines += [f"  d{number}[{_quoted(document.datasets[number].name)}]" for number in sorted(selection.datasets)]
-        lines += [f"  d{one} --> d{other}" for one, other in _without_columns(selection)]
-        return "\n".join(lines) + "\n"
-    for dataset, columns in _by_dataset(selection):
-        lines.append(f"  subgraph d{dataset}[{_quoted(document.datasets[dataset].name)}]")
+    for dataset, columns in selection.columns_by_dataset.items():
+        box = f"d{dataset}[{_quoted(document.datasets[dataset].name)}]"
+        if not selection.edges:
+            lines.append(f"  {box}")
+            continue
+        lines.append(f"  subgraph {box}")
         lines += [f"    c{number}[{_quoted(document.columns[number].name or ALL_ROWS)}]" for number in columns]
         lines.append("  end")
     for edge in selection.shown_edges:
         lines.append(f"  c{edge.input} {_ARROWS.get(edge.kind, f'-- {edge.kind.value} -->')} c{edge.output}")
-    lines += [f"  d{one} --> d{other}" for one, other in _without_columns(selection)]
+    lines += [f"  d{one} --> d{other}" for one, other in selection.links_without_columns]
     return "\n".join(lines) + "\n"
 
 
@@ -103,20 +103,6 @@ def _quoted(text: str) -> str:
     return f'"{shown or "#32;"}"'
 
 
-def _by_dataset(selection: Selection) -> list[tuple[int, list[int]]]:
-    found: dict[int, list[int]] = {number: [] for number in sorted(selection.datasets)}
-    for number in sorted(selection.columns):
-        found[selection.document.columns[number].dataset].append(number)
-    return list(found.items())
-
-
-def _without_columns(selection: Selection) -> list[tuple[int, int]]:
-    """The pairs of data sets that a flow connects and no edge."""
-    columns = selection.document.columns
-    linked = {(columns[edge.input].dataset, columns[edge.output].dataset) for edge in selection.shown_edges}
-    return sorted({(flow.input, flow.output) for flow in selection.shown_flows} - linked)
-
-
 _STYLES = {Kind.MASK: "dashed", Kind.CONDITION: "dotted", Kind.AGGREGATION: "bold"}
 
 
@@ -124,7 +110,7 @@ def as_dot(selection: Selection) -> str:
     """A directed graph: a table for each data set, a port for each column."""
     document = selection.document
     lines = ["digraph lineage {", "  rankdir=LR;", '  node [shape=plaintext, fontname="sans-serif"];']
-    for dataset, columns in _by_dataset(selection):
+    for dataset, columns in selection.columns_by_dataset.items():
         rows = "".join(
             f'<tr><td port="c{number}" align="left">{_markup(document.columns[number].name or ALL_ROWS)}</td></tr>'
             for number in columns
@@ -135,7 +121,7 @@ def as_dot(selection: Selection) -> str:
     for edge in selection.shown_edges:
         ends = f"d{columns_of[edge.input].dataset}:c{edge.input} -> d{columns_of[edge.output].dataset}:c{edge.output}"
         lines.append(f'  {ends} [style={_STYLES.get(edge.kind, "solid")}, tooltip="{edge.kind.value}"];')
-    lines += [f"  d{one}:d -> d{other}:d;" for one, other in _without_columns(selection)]
+    lines += [f"  d{one}:d -> d{other}:d;" for one, other in selection.links_without_columns]
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -1,10 +1,12 @@
 """Follow the document of lineage: from columns or data sets, upstream and downstream, at a point of time."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
+from operator import attrgetter
 
 from shared.lineage.document import NOT_SET, Dataset, Edge, Flow, LineageDocument
 
@@ -52,48 +54,35 @@ class LineageGraph:
         self._all_rows = {each.dataset: number for number, each in enumerate(document.columns) if not each.name}
 
     @cached_property
-    def _edges_by_ends(self) -> "tuple[_Ends, _Ends]":
-        """The edges by their inputs, and by their outputs; indexed where they are walked."""
-        return _by_ends(self.edges, self.document.edges)
+    def _edges_from(self) -> "_Starts":
+        """By way: the edges that start at each column. Indexed at the first use."""
+        return _by_starts(self.edges, self.document.edges)
 
     @cached_property
-    def _flows_by_ends(self) -> "tuple[_Ends, _Ends]":
-        return _by_ends(self.flows, self.document.flows)
-
-    @property
-    def _out(self) -> "_Ends":
-        return self._edges_by_ends[0]
-
-    @property
-    def _in(self) -> "_Ends":
-        return self._edges_by_ends[1]
+    def _flows_from(self) -> "_Starts":
+        """The flows that start at each data set."""
+        return _by_starts(self.flows, self.document.flows)
 
     def columns(self, starts: Iterable[int], way: Way, *, depth: int | None = None) -> Reached:
         """The columns `depth` edges away or nearer (None: all), the starts included at distance 0."""
-        document = self.document
-        if way is Way.DOWNSTREAM:
-            return _closure(starts, self._out, lambda number: document.edges[number].output, depth)
-        return _closure(starts, self._in, lambda number: document.edges[number].input, depth)
+        return _closure(starts, self._edges_from[way], self.document.edges, way, depth)
 
     def datasets(self, starts: Iterable[int], way: Way, *, depth: int | None = None) -> Reached:
         """The data sets in the same way, along flows."""
-        document = self.document
-        if way is Way.DOWNSTREAM:
-            return _closure(starts, self._flows_by_ends[0], lambda number: document.flows[number].output, depth)
-        return _closure(starts, self._flows_by_ends[1], lambda number: document.flows[number].input, depth)
+        return _closure(starts, self._flows_from[way], self.document.flows, way, depth)
 
     def conditions(self, dataset: int) -> tuple[int, ...]:
         """The edges that decide which rows of a data set are written, if the graph has conditions."""
         rows = self._all_rows.get(dataset)
-        return () if rows is None else tuple(self._in.get(rows, ()))
+        return () if rows is None else tuple(self._edges_from[Way.UPSTREAM].get(rows, ()))
 
     def into(self, column: int) -> Iterator[Edge]:
         """The edges that enter a column."""
-        return (self.document.edges[number] for number in self._in.get(column, ()))
+        return (self.document.edges[number] for number in self._edges_from[Way.UPSTREAM].get(column, ()))
 
     def out_of(self, column: int) -> Iterator[Edge]:
         """The edges that leave a column."""
-        return (self.document.edges[number] for number in self._out.get(column, ()))
+        return (self.document.edges[number] for number in self._edges_from[Way.DOWNSTREAM].get(column, ()))
 
 
 def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> bool:
@@ -143,12 +132,12 @@ def _gone(document: LineageDocument, graph: LineageGraph) -> frozenset[int]:
     )
 
 
-def unresolved_datasets(document: LineageDocument, *, at: datetime | None = None) -> frozenset[int]:
-    """The data sets that a process writes from tables whose places are not known."""
+def unresolved_datasets(document: LineageDocument) -> frozenset[int]:
+    """The data sets that a process now writes from tables whose places are not known."""
     return frozenset(
         flow.output
         for flow in document.flows
-        if valid(flow, document, at) and document.processes[flow.process].unresolved_tables
+        if flow.valid_to == NOT_SET and document.processes[flow.process].unresolved_tables
     )
 
 
@@ -200,30 +189,33 @@ def label(dataset: Dataset, column: str) -> str:
     return f"{dataset.name}.{column}" if column else f"{dataset.name} (all rows)"
 
 
-_Ends = dict[int, list[int]]
+_Numbers = Mapping[int, list[int]]
+_Starts = Mapping[Way, _Numbers]
+_END = {Way.UPSTREAM: attrgetter("input"), Way.DOWNSTREAM: attrgetter("output")}
+"""Where an edge or a flow leads to."""
 
 
-def _by_ends(numbers: Iterable[int], every: tuple[Edge, ...] | tuple[Flow, ...]) -> tuple[_Ends, _Ends]:
-    out: _Ends = {}
-    into: _Ends = {}
+def _by_starts(numbers: Iterable[int], every: tuple[Edge, ...] | tuple[Flow, ...]) -> _Starts:
+    found: dict[Way, defaultdict[int, list[int]]] = {way: defaultdict(list) for way in Way}
     for number in numbers:
-        each = every[number]
-        out.setdefault(each.input, []).append(number)
-        into.setdefault(each.output, []).append(number)
-    return out, into
+        found[Way.DOWNSTREAM][every[number].input].append(number)
+        found[Way.UPSTREAM][every[number].output].append(number)
+    return found
 
 
-def _closure(starts: Iterable[int], near: _Ends, far: Callable[[int], int], depth: int | None) -> Reached:
+def _closure(
+    starts: Iterable[int], near: _Numbers, every: tuple[Edge, ...] | tuple[Flow, ...], way: Way, depth: int | None
+) -> Reached:
     distance = dict.fromkeys(starts, 0)
     edges: set[int] = set()
-    frontier, away = list(distance), 0
+    frontier, away, end_of = list(distance), 0, _END[way]
     while frontier and (depth is None or away < depth):
         away += 1
         found: list[int] = []
         for node in frontier:
             for number in near.get(node, ()):
                 edges.add(number)
-                end = far(number)
+                end = end_of(every[number])
                 if end not in distance:
                     distance[end] = away
                     found.append(end)

@@ -6,6 +6,7 @@ middle of its neighbours, then move cards towards them. The page has the same st
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 CARD_WIDTH = 220
 HEAD_HEIGHT = 44
@@ -65,20 +66,14 @@ def _without_circles(cards: Sequence[int], arrows: Sequence[tuple[int, int]]) ->
 
 def _layers(cards: Sequence[int], arrows: Sequence[tuple[int, int]]) -> dict[int, int]:
     """The longest path to each card; a card without inputs stands as far right as its readers allow."""
+    inputs: dict[int, list[int]] = {card: [] for card in cards}
     out: dict[int, list[int]] = {card: [] for card in cards}
-    waiting = dict.fromkeys(cards, 0)
     for one, other in arrows:
         out[one].append(other)
-        waiting[other] += 1
-    inputs = dict(waiting)
-    layers = dict.fromkeys(cards, 0)
-    ready = [card for card in cards if not waiting[card]]
-    for card in ready:
-        for other in out[card]:
-            layers[other] = max(layers[other], layers[card] + 1)
-            waiting[other] -= 1
-            if not waiting[other]:
-                ready.append(other)
+        inputs[other].append(one)
+    layers: dict[int, int] = {}
+    for card in TopologicalSorter(inputs).static_order():
+        layers[card] = max((layers[each] + 1 for each in inputs[card]), default=0)
     for card in cards:
         if not inputs[card] and out[card]:
             layers[card] = min(layers[other] for other in out[card]) - 1
@@ -87,15 +82,20 @@ def _layers(cards: Sequence[int], arrows: Sequence[tuple[int, int]]) -> dict[int
 
 def _order(rows: list[list[int]], arrows: Sequence[tuple[int, int]]) -> None:
     """Order each layer by the mean place of its neighbours in the others, sweeping to and fro."""
-    near: dict[int, list[int]] = {}
-    for one, other in arrows:
-        near.setdefault(one, []).append(other)
-        near.setdefault(other, []).append(one)
+    near = _neighbours(arrows)
     for sweep in range(_SWEEPS):
         place = {card: number / max(len(row) - 1, 1) for row in rows for number, card in enumerate(row)}
         for row in rows if sweep % 2 == 0 else reversed(rows):
             row.sort(key=lambda card: (_mean([place[each] for each in near.get(card, ())], place[card]), card))
             place |= {card: number / max(len(row) - 1, 1) for number, card in enumerate(row)}
+
+
+def _neighbours(arrows: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    near: dict[int, list[int]] = {}
+    for one, other in arrows:
+        near.setdefault(one, []).append(other)
+        near.setdefault(other, []).append(one)
+    return near
 
 
 def _mean(values: Sequence[float], default: float) -> float:
@@ -106,10 +106,7 @@ def _placed(
     rows: Sequence[Sequence[int]], heights: Mapping[int, float], arrows: Sequence[tuple[int, int]]
 ) -> dict[int, Box]:
     """Coordinates: cards of a layer one below the other, each as near to its neighbours as there is room."""
-    near: dict[int, list[int]] = {}
-    for one, other in arrows:
-        near.setdefault(one, []).append(other)
-        near.setdefault(other, []).append(one)
+    near = _neighbours(arrows)
     top: dict[int, float] = {}
     for row in rows:
         y = 0.0

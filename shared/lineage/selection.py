@@ -48,6 +48,21 @@ class Selection:
         """The flows themselves."""
         return tuple(self.document.flows[number] for number in self.flows)
 
+    @property
+    def columns_by_dataset(self) -> dict[int, list[int]]:
+        """The columns of each data set; sorted."""
+        found: dict[int, list[int]] = {number: [] for number in sorted(self.datasets)}
+        for number in sorted(self.columns):
+            found[self.document.columns[number].dataset].append(number)
+        return found
+
+    @property
+    def links_without_columns(self) -> list[tuple[int, int]]:
+        """The pairs of data sets that a flow connects and no edge; sorted."""
+        columns = self.document.columns
+        linked = {(columns[edge.input].dataset, columns[edge.output].dataset) for edge in self.shown_edges}
+        return sorted({(flow.input, flow.output) for flow in self.shown_flows} - linked)
+
 
 def select(document: LineageDocument, question: Question) -> Selection:
     """What the question asks for. Raises NoHistoryError."""

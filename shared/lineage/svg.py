@@ -32,7 +32,7 @@ _STYLE = (
 
 def as_svg(selection: Selection, *, subject: int | None = None) -> str:
     """The picture; the same selection gives the same bytes. `subject`: the data set to mark."""
-    columns = _columns(selection)
+    columns = selection.columns_by_dataset
     heights = {number: float(HEAD_HEIGHT + ROW_HEIGHT * len(columns[number]) + _FOOT) for number in selection.datasets}
     pairs = [(flow.input, flow.output) for flow in selection.shown_flows]
     boxes = layout(heights, pairs)
@@ -48,14 +48,6 @@ def as_svg(selection: Selection, *, subject: int | None = None) -> str:
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def _columns(selection: Selection) -> dict[int, list[int]]:
-    """The columns that each card lists."""
-    found: dict[int, list[int]] = {number: [] for number in selection.datasets}
-    for number in sorted(selection.columns):
-        found[selection.document.columns[number].dataset].append(number)
-    return found
 
 
 def _card(
@@ -80,10 +72,8 @@ def _card(
 def _curves(selection: Selection, boxes: dict[int, Box], columns: dict[int, list[int]]) -> Iterator[str]:
     place = {column: row for own in columns.values() for row, column in enumerate(own)}
     every = selection.document.columns
-    linked: set[tuple[int, int]] = set()
     for edge in selection.shown_edges:
         one, other = every[edge.input].dataset, every[edge.output].dataset
-        linked.add((one, other))
         start, end = (_port(boxes[each], place[column]) for each, column in ((one, edge.input), (other, edge.output)))
         line = f'stroke="{COLOURS[edge.kind]}"'
         if edge.kind in _DASHES:
@@ -93,7 +83,7 @@ def _curves(selection: Selection, boxes: dict[int, Box], columns: dict[int, list
         if edge.kind in _NAMED:
             x, y = _near_start(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
             yield f'<text class="kind" x="{x:g}" y="{y:g}" text-anchor="middle">{edge.kind.value}</text>'
-    for one, other in sorted({(flow.input, flow.output) for flow in selection.shown_flows} - linked):
+    for one, other in selection.links_without_columns:
         start, end = (boxes[each].y + HEAD_HEIGHT / 2 for each in (one, other))
         path = _curve(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
         yield f'<path class="edge" d="{path}" stroke="#9ca3af"/>'

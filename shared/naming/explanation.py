@@ -1,6 +1,6 @@
 """Explain a data set's catalog name: the steps of naming it, each with its reason."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.naming.canonical import canonical, resolve_mount
@@ -45,16 +45,12 @@ def explain(
         why=(
             *_identity_steps(namespace, name, identity, environment),
             *_naming_steps(names.matches(identity, links, environment.host), identity, environment, names),
-            *(
-                [f"{UNKNOWN_STORE}: no rule matches, so it becomes a generic DataSet"]
-                * (naming.best.rule == UNKNOWN_STORE)
-            ),
         ),
         noise=is_noise(identity),
     )
 
 
-def _identity_steps(namespace: str, name: str, identity: Identity, environment: RunEnvironment) -> Iterable[str]:
+def _identity_steps(namespace: str, name: str, identity: Identity, environment: RunEnvironment) -> Iterator[str]:
     if mounted := resolve_mount(namespace, name, environment):
         yield f"its path is below a mount point, which stands for {mounted[0]} {mounted[1]}"
     if (identity.namespace, identity.name) != (namespace, name):
@@ -64,8 +60,10 @@ def _identity_steps(namespace: str, name: str, identity: Identity, environment: 
 
 
 def _naming_steps(
-    matches: Iterable[Match], identity: Identity, environment: RunEnvironment, names: Names
-) -> Iterable[str]:
+    matches: Sequence[Match], identity: Identity, environment: RunEnvironment, names: Names
+) -> Iterator[str]:
+    if not matches:
+        yield f"{UNKNOWN_STORE}: no rule matches, so it becomes a generic DataSet"
     for index, match in enumerate(matches):
         found = match.rule.groups(match.identity, environment.host, names.ids) or {}
         parts = ", ".join(f"{group} = {value}" for group, value in found.items() if value)

@@ -102,7 +102,6 @@ def underivable_names(best: AssetName, others: Iterable[AssetName]) -> tuple[Ass
 def _near(kind: str, name: str, why: str = "") -> tuple[Candidate, ...]:
     """A name and its variants in the same store."""
     files, base = _FILES.get(kind), name.rstrip("/")
-    found: list[tuple[str, str, str]] = []
     if files and kind == files.path:
         found = [
             (
@@ -119,9 +118,10 @@ def _near(kind: str, name: str, why: str = "") -> tuple[Candidate, ...]:
         if view := _VIEWS.get(kind):
             found.append((view, name, "a view of that name"))
             found.append((view, name.replace("/tables/", "/views/"), "a view of that name"))
-    first = {(each, called): because for each, called, because in reversed(found)}
-    best_first = dict.fromkeys((each, called) for each, called, _ in found)
-    return tuple(Candidate(type=key[0], qualified_name=key[1], because=first[key]) for key in best_first)
+    named: dict[AssetName, Candidate] = {}
+    for each, called, because in found:
+        named.setdefault((each, called), Candidate(type=each, qualified_name=called, because=because))
+    return tuple(named.values())
 
 
 def _by_other_host(kind: str, name: str) -> Iterator[AssetName]:

@@ -1,17 +1,18 @@
 """Evaluate the plans of a document, each once, from the leaves up."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.evaluated import Context, Evaluated, column_of
+from shared.plans.evaluated import Column, Evaluated, column_of
 from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
 from shared.plans.nodes.document import Document, Node, UnreadablePlan, children, kind, nodes, ref
-from shared.plans.nodes.expressions import Columns, flow_of, id_of
-from shared.plans.nodes.flow import CHANGE, COPY, DECIDES, FILTER, NOTHING, Flow, Source, Step, decides, united
+from shared.plans.nodes.expressions import Columns, Id, flow_of, flow_of_named, id_of
+from shared.plans.nodes.flow import CHANGE, COPY, DECIDES, FILTER, NOTHING, Flow, Source, Step, decides, through, united
+from shared.plans.nodes.text_writer import Text, Texts
+from shared.plans.nodes.texts import text_of
 from shared.plans.places import NO_DATASET, columns_of_clone, places_of_leaf
-from shared.plans.rules import RULES
 
 MAX_PLANS = 200_000
 MAX_SUBQUERIES = 2_000
@@ -23,13 +24,16 @@ _WORK_OF_A_PLAN = 50
 
 @dataclass(slots=True)
 class Evaluation:
-    """Evaluates the plans of one document; `datasets` are all that its leaves read, `unknowns` what no rule knows."""
+    """Evaluates the plans of one document by rules for their classes; `datasets` are all that its leaves read,
+    `unknowns` what no rule knows, `ctes` the queries of WITH clauses by their numbers.
+    """
 
     document: Document
+    rules: Mapping[str, "Rule"]
     read_query: ReadQuery = read_nothing
     datasets: dict[DatasetKey, dict[str, str]] = field(default_factory=dict)
     unknowns: Counter[str] = field(default_factory=Counter)
-    _ctes: dict[int, Evaluated] = field(default_factory=dict)
+    ctes: dict[int, Evaluated] = field(default_factory=dict)
     _subqueries: int = 0
     _work: int = 0
     _open: set[int] = field(default_factory=set)
@@ -89,7 +93,7 @@ class Evaluation:
 
     def _evaluate(self, node: Node, done: Mapping[int, Evaluated], outer: Columns) -> Evaluated:
         below = [done[each] for each in children(node)]
-        rule = RULES.get(kind(node))
+        rule = self.rules.get(kind(node))
         if rule:
             return rule(Context(evaluation=self, node=node, below=below, outer=outer))
         if not below:
@@ -157,13 +161,68 @@ class Evaluation:
         }
         return found.pop() if len(found) == 1 else None
 
-    def cte(self, number: int) -> Evaluated | None:
-        """A query of a WITH clause, once it is evaluated."""
-        return self._ctes.get(number)
 
-    def define(self, number: int, found: Evaluated) -> None:
-        """Keep a query of a WITH clause for its references."""
-        self._ctes[number] = found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """A plan, and what its rule may use: the plans `below`, and the columns that OuterReference may name."""
+
+    evaluation: Evaluation
+    node: Node
+    below: Sequence[Evaluated]
+    outer: Columns
+
+    @property
+    def columns(self) -> dict[Id, Flow]:
+        """All columns of the plans below."""
+        found: dict[Id, Flow] = {}
+        for each in self.below:
+            found.update(each.by_id)
+        return found
+
+    @property
+    def texts(self) -> dict[Id, Text]:
+        """What all columns of the plans below are made of."""
+        found: dict[Id, Text] = {}
+        for each in self.below:
+            found.update(each.texts)
+        return found
+
+    @property
+    def rows(self) -> Flow:
+        """What decides about the rows of the plans below."""
+        return united(each.rows for each in self.below)
+
+    def flows(self, name: str, step: Step = COPY, columns: Columns | None = None) -> list[Flow]:
+        """The flows of the expressions in a field, each after `step`."""
+        known = self.columns if columns is None else columns
+        return [through(step, self.evaluation.flow(each, known, self.outer)) for each in nodes(self.node.get(name))]
+
+    def condition(self, name: str, subtype: str) -> Flow:
+        """The columns that the expressions in the field `name` use as conditions on rows, each marked with `subtype`
+        (a join, a filter …).
+        """
+        return united(self.flows(name, decides(subtype)))
+
+    def named(self, name: str) -> tuple[Column, ...]:
+        """The named expressions in a field as columns."""
+        known, texts = self.columns, self.texts
+        return tuple(
+            column_of(each, flow_of_named(each, known, self.evaluation, self.outer), _text(each, texts))
+            for each in nodes(self.node.get(name))
+        )
+
+    def output(self, name: str, flow: Flow) -> tuple[Column, ...]:
+        """The attributes in a field, each with the same flow."""
+        return tuple(column_of(each, flow) for each in nodes(self.node.get(name)))
+
+
+Rule = Callable[[Context], Evaluated]
+"""From a plan and the evaluated plans below it to its columns and rows."""
+
+
+def _text(node: Node, texts: Texts) -> Text | None:
+    """What a named expression is made of."""
+    return texts.get(id_of(node) or ()) if kind(node) == "AttributeReference" else text_of(node, texts)
 
 
 def _jdbc_query(leaf: Node) -> JdbcSource | None:

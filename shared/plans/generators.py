@@ -4,7 +4,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from shared.plans.evaluated import Context, Evaluated, column_of
+from shared.plans.evaluated import Evaluated, column_of
+from shared.plans.evaluation import Context
 from shared.plans.nodes.document import Node, kind, nodes
 from shared.plans.nodes.flow import CHANGE, FILTER, NOTHING, Flow, StructureFlow, decides, through, united
 
@@ -29,38 +30,13 @@ def generated(at: Context) -> Evaluated:
 
 def _written_out(generator: Node, width: int, flow_of: FlowOf) -> list[Flow] | None:
     """The flow of each of `width` columns; None for a generator whose rows come of data."""
-    rule = _RULES.get(kind(generator))
-    found = rule(generator, width, flow_of) if rule else None
+    array, rule, found = generator.get("child"), _OF_ELEMENTS.get(kind(generator)), None
+    if kind(generator) == "Stack":  # values row by row, after the number of rows
+        _, *values = nodes(generator.get("children"))
+        found = [_together(values[place::width], flow_of) for place in range(width)]
+    elif rule and isinstance(array, dict) and kind(array) == "CreateArray":
+        found = rule(list(nodes(array.get("children"))), flow_of)
     return found if found is not None and len(found) == width else None
-
-
-def _stack(generator: Node, width: int, flow_of: FlowOf) -> list[Flow]:
-    """Values row by row, after the number of rows."""
-    _, *values = nodes(generator.get("children"))
-    return [_together(values[place::width], flow_of) for place in range(width)]
-
-
-def _elements(generator: Node) -> list[Node] | None:
-    array = generator.get("child")
-    return list(nodes(array.get("children"))) if isinstance(array, dict) and kind(array) == "CreateArray" else None
-
-
-def _explode(generator: Node, _width: int, flow_of: FlowOf) -> list[Flow] | None:
-    elements = _elements(generator)
-    return None if elements is None else [_element(elements, flow_of)]
-
-
-def _numbered(generator: Node, _width: int, flow_of: FlowOf) -> list[Flow] | None:
-    """With the place of each element, which no data decides."""
-    elements = _elements(generator)
-    return None if elements is None else [NOTHING, _element(elements, flow_of)]
-
-
-def _inline(generator: Node, _width: int, flow_of: FlowOf) -> list[Flow] | None:
-    """A column for each field of the elements, which are structures."""
-    elements = _elements(generator)
-    fields = _fields(elements, flow_of) if elements else None
-    return None if fields is None else fields
 
 
 def _element(elements: Sequence[Node], flow_of: FlowOf) -> Flow:
@@ -82,9 +58,9 @@ def _together(expressions: Sequence[Node], flow_of: FlowOf) -> Flow:
     return through(CHANGE, united(map(flow_of, expressions)))
 
 
-_RULES: Mapping[str, Callable[[Node, int, FlowOf], list[Flow] | None]] = {
-    "Stack": _stack,
-    "Explode": _explode,
-    "PosExplode": _numbered,
-    "Inline": _inline,
+_OF_ELEMENTS: Mapping[str, Callable[[Sequence[Node], FlowOf], list[Flow] | None]] = {
+    "Explode": lambda elements, flow_of: [_element(elements, flow_of)],
+    "PosExplode": lambda elements, flow_of: [NOTHING, _element(elements, flow_of)],  # no data decides the places
+    "Inline": _fields,  # a column for each field of the structures
 }
+"""What generators make of the elements of an array that is made on the spot."""

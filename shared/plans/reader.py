@@ -16,6 +16,7 @@ from shared.plans.nodes.flow import NOTHING
 from shared.plans.outputs import NO_PLACE, output_at, relation_of
 from shared.plans.places import places_of
 from shared.plans.row_changes import ROW_CHANGES
+from shared.plans.rules import RULES
 
 
 class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -56,7 +57,7 @@ def _read(document: Document, read_query: ReadQuery) -> PlanLineage:
     index = ref(document.root)
     if index is None:
         raise UnreadablePlan("the plan has no root")
-    evaluation = Evaluation(document=document, read_query=read_query)
+    evaluation = Evaluation(document=document, rules=RULES, read_query=read_query)
     outputs = [output for command in _commands(evaluation, index) for output in _write(evaluation, command)]
     return PlanLineage(
         outputs=tuple(outputs),
@@ -98,8 +99,8 @@ def _write(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
     name = kind(command)
     if name in ROW_CHANGES:
         return [ROW_CHANGES[name](evaluation, command)]
-    if name in _LOADS:
-        return _load(evaluation, command)
+    if name == "LoadDataCommand":
+        return [_load(evaluation, command)]
     rule = _WRITES.get(name)
     query = ref(command.get("query"))
     if rule is None or query is None:
@@ -118,17 +119,12 @@ def _place(evaluation: Evaluation, command: Node, fields: str) -> DatasetKey:
     return next(found, NO_PLACE)
 
 
-_LOADS: Mapping[str, tuple[str, str]] = {"LoadDataCommand": ("path", "made table")}
-"""By command that loads files: the fields of the files, and of the table."""
-
-
-def _load(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
+def _load(evaluation: Evaluation, command: Node) -> MergedDataset:
     """Files moved into a table. The plan has neither's columns."""
-    files, table = _LOADS[kind(command)]
-    for place in places_of(command.get(files)):
+    for place in places_of(command.get("path")):
         evaluation.datasets.setdefault(place, {})
     evaluation.unknown("columns of loaded files")
-    return [output_at(_place(evaluation, command, table), (), NOTHING)]
+    return output_at(_place(evaluation, command, "made table"), (), NOTHING)
 
 
 def _named(evaluation: Evaluation, command: Node, found: Evaluated) -> list[Column]:

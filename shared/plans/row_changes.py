@@ -1,18 +1,18 @@
 """MERGE, UPDATE and DELETE: statements that change rows of a table in place, of Delta and of Spark's V2 tables."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
 from shared.openlineage.run import DatasetKey, MergedDataset
-from shared.plans.evaluated import Column, Evaluated
-from shared.plans.evaluation import Evaluation
+from shared.plans.evaluated import Column
+from shared.plans.evaluation import Context, Evaluation
 from shared.plans.nodes.document import Node, UnreadablePlan, kind, nodes, ref
-from shared.plans.nodes.expressions import Columns
-from shared.plans.nodes.flow import FILTER, JOIN, Flow, decides, through, united
-from shared.plans.nodes.text_writer import Text, Texts
+from shared.plans.nodes.flow import FILTER, JOIN, Flow, united
+from shared.plans.nodes.text_writer import Text
 from shared.plans.nodes.texts import text_of, together
 from shared.plans.outputs import NO_PLACE, output_at, relation_of
 from shared.plans.places import places_of
@@ -27,101 +27,83 @@ Given = list[tuple[str, Flow, Text]]
 """Columns of the table by name, each with what it is set to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
-    """The table that a command changes: its place, and its plan."""
-
-    place: DatasetKey
-    plan: Evaluated
-
-    @classmethod
-    def of(cls, evaluation: Evaluation, command: Node, *names: str) -> "_Target":
-        """The first of these fields that is a plan."""
-        name, index = _plan(command, *names)
-        found = places_of(relation_of(evaluation, command, name))
-        return cls(place=next(iter(found), NO_PLACE), plan=evaluation.plan(index))
-
-
 def _merge(evaluation: Evaluation, command: Node) -> MergedDataset:
     """The actions of each clause, under its condition and the one of the merge."""
-    target = _Target.of(evaluation, command, "target", "targetTable")
+    place, at = _target(evaluation, command, "target", "targetTable")
     source = evaluation.plan(_plan(command, "source", "sourceTable")[1])
-    known = {**source.by_id, **target.plan.by_id}
-    texts = {**source.texts, **target.plan.texts}
-    rows = [source.rows, *_conditions(evaluation, command, "condition", known, JOIN)]
-    rows += _conditions(evaluation, command, "mergeCondition", known, JOIN)
+    at = replace(at, below=(source, *at.below))
+    rows = [source.rows, at.condition("condition", JOIN), at.condition("mergeCondition", JOIN)]
     given: Given = []
-    names = [each.name for each in target.plan.columns]
+    names = [each.name for each in at.below[-1].columns]
     for clause in (each for clauses in _CLAUSES for each in nodes(command.get(clauses))):
-        rows += _conditions(evaluation, clause, "condition", known, FILTER)
-        given += _assigned(evaluation, clause, known, texts)
-        given += _set_by_delta(evaluation, clause, names, known, texts)
-    return _changed(evaluation, target, given, united(rows))
+        rows.append(replace(at, node=clause).condition("condition", FILTER))
+        given += _set(at, (*_assignments(clause), *_actions(clause, names)))
+    return _changed(at, place, given, united(rows))
 
 
-def _set_by_delta(
-    evaluation: Evaluation, clause: Node, names: Sequence[str], known: Columns, texts: Texts
-) -> Iterator[tuple[str, Flow, Text]]:
+def _update(evaluation: Evaluation, command: Node) -> MergedDataset:
+    """An expression for each column of the table (Delta), or assignments, under a condition."""
+    place, at = _target(evaluation, command, "target", "table")
+    names = (column.name for column in at.below[-1].columns)
+    values = zip(names, nodes(command.get("updateExpressions")), strict=False)
+    return _changed(at, place, _set(at, (*values, *_assignments(command))), at.condition("condition", FILTER))
+
+
+def _delete(evaluation: Evaluation, command: Node) -> MergedDataset:
+    place, at = _target(evaluation, command, "target", "table")
+    return _changed(at, place, [], at.condition("condition", FILTER))
+
+
+def _target(evaluation: Evaluation, command: Node, *names: str) -> tuple[DatasetKey, Context]:
+    """The place of the table that a command changes, and what the command may use: that table's plan. The table is in
+    the first of these fields that is a plan.
+    """
+    name, index = _plan(command, *names)
+    place = next(places_of(relation_of(evaluation, command, name)), NO_PLACE)
+    return place, Context(evaluation=evaluation, node=command, below=(evaluation.plan(index),), outer={})
+
+
+def _actions(clause: Node, names: Sequence[str]) -> Iterator[tuple[str, Node]]:
     """The actions of Delta's clauses, which name a column of the table, or follow their order."""
     for place, action in enumerate(nodes(clause.get("actions"))):
         parts = action.get("targetColNameParts") or names[place : place + 1]
         if parts:
-            value = action.get("expr") or {}
-            yield str(parts[0]), evaluation.flow(value, known, {}), text_of(value, texts)
+            yield str(parts[0]), action.get("expr") or {}
 
 
-def _assigned(evaluation: Evaluation, clause: Node, known: Columns, texts: Texts) -> Iterator[tuple[str, Flow, Text]]:
+def _assignments(clause: Node) -> Iterator[tuple[str, Node]]:
     """The assignments of Spark's own clauses: `key = value`, where the key may be a field of a column."""
     for each in nodes(clause.get("assignments")):
         key = each.get("key")
         while isinstance(key, dict) and "child" in key:
             key = key["child"]
         if isinstance(key, dict) and key.get("name"):
-            value = each.get("value") or {}
-            yield str(key["name"]), evaluation.flow(value, known, {}), text_of(value, texts)
+            yield str(key["name"]), each.get("value") or {}
 
 
-def _update(evaluation: Evaluation, command: Node) -> MergedDataset:
-    """An expression for each column of the table (Delta), or assignments, under a condition."""
-    target = _Target.of(evaluation, command, "target", "table")
-    known, texts = target.plan.by_id, target.plan.texts
-    rows = united(_conditions(evaluation, command, "condition", known, FILTER))
-    given = [
-        (column.name, evaluation.flow(value, known, {}), text_of(value, texts))
-        for column, value in zip(target.plan.columns, nodes(command.get("updateExpressions")), strict=False)
-    ]
-    given += _assigned(evaluation, command, known, texts)
-    return _changed(evaluation, target, given, rows)
+def _set(at: Context, values: Iterable[tuple[str, Node]]) -> Given:
+    """The flow and the text of each value."""
+    known, texts = at.columns, at.texts
+    return [(name, at.evaluation.flow(value, known, at.outer), text_of(value, texts)) for name, value in values]
 
 
-def _delete(evaluation: Evaluation, command: Node) -> MergedDataset:
-    target = _Target.of(evaluation, command, "target", "table")
-    rows = united(_conditions(evaluation, command, "condition", target.plan.by_id, FILTER))
-    return _changed(evaluation, target, [], rows)
-
-
-def _conditions(evaluation: Evaluation, node: Node, name: str, known: Columns, subtype: str) -> list[Flow]:
-    return [through(decides(subtype), evaluation.flow(each, known, {})) for each in nodes(node.get(name))]
-
-
-def _changed(evaluation: Evaluation, target: _Target, given: Given, rows: Flow) -> MergedDataset:
+def _changed(at: Context, place: DatasetKey, given: Given, rows: Flow) -> MergedDataset:
     """The changed table: its own columns are no sources, since they stay where they are."""
-    evaluation.datasets.pop(target.place, None)
+    at.evaluation.datasets.pop(place, None)
     columns = []
     for name, group in groupby(sorted(given, key=_name), key=_name):
         values = list(group)
-        flow = _foreign(united(each for _, each, _ in values), target.place)
+        flow = _foreign(united(each for _, each, _ in values), place)
         columns.append(Column(id=(), name=name, type="", flow=flow, text=together(text for *_, text in values)))
-    output = output_at(target.place, columns, _foreign(rows, target.place))
-    return msgspec.structs.replace(output, schema=tuple((each.name, each.type) for each in target.plan.columns))
+    output = output_at(place, columns, _foreign(rows, place))
+    return msgspec.structs.replace(output, schema=tuple((each.name, each.type) for each in at.below[-1].columns))
 
 
 def _foreign(flow: Flow, place: DatasetKey) -> Flow:
     return {source: steps for source, steps in flow.items() if source.dataset != place}
 
 
-def _name(given: tuple[str, Flow, Text]) -> str:
-    return given[0]
+_name = itemgetter(0)
 
 
 def _plan(command: Node, *names: str) -> tuple[str, int]:

@@ -3,10 +3,11 @@
 What decides about rows (filters, joins, groups, sorts) concerns every column, and is kept beside them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shared.plans.evaluated import Column, Context, Evaluated, column_of
+from shared.plans.evaluated import Column, Evaluated, column_of
+from shared.plans.evaluation import Context, Rule
 from shared.plans.generators import generated
 from shared.plans.nodes.document import Node, children, kind, nodes, ref
 from shared.plans.nodes.flow import (
@@ -29,8 +30,6 @@ from shared.plans.nodes.texts import together
 _MAX_ROUNDS, _ROUNDS_OF_TEXT = 500, 4
 """Rounds in which a recursive query's columns settle; their texts, which may grow for ever, get fewer."""
 
-Rule = Callable[[Context], Evaluated]
-
 
 def _same(at: Context) -> Evaluated:
     return at.below[0] if at.below else Evaluated()
@@ -44,8 +43,24 @@ def _project(at: Context) -> Evaluated:
     return Evaluated(columns=at.named("projectList"), rows=at.rows)
 
 
-def _filter(at: Context) -> Evaluated:
-    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, at.condition("condition", FILTER))))
+def _decided_by(field: str, subtype: str) -> Rule:
+    """The columns of the plan below. The expressions in a field decide about its rows, too."""
+
+    def rule(at: Context) -> Evaluated:
+        return Evaluated(columns=at.below[0].columns, rows=united((at.rows, at.condition(field, subtype))))
+
+    return rule
+
+
+def _decided_by_all(subtype: str) -> Rule:
+    """The columns of the first plan below. All columns of all plans decide about its rows, too: those of INTERSECT and
+    EXCEPT are rows of the left side.
+    """
+
+    def rule(at: Context) -> Evaluated:
+        return Evaluated(columns=at.below[0].columns, rows=united((at.rows, _all_columns(at, decides(subtype)))))
+
+    return rule
 
 
 def _join(at: Context) -> Evaluated:
@@ -99,18 +114,6 @@ def _pivot_sources(at: Context, aggregate: Node) -> Flow:
     return at.evaluation.flow(function["pivotColumn"], at.columns, at.outer)
 
 
-def _distinct(at: Context) -> Evaluated:
-    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, _all_columns(at, decides(GROUP_BY)))))
-
-
-def _deduplicate(at: Context) -> Evaluated:
-    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, at.condition("keys", GROUP_BY))))
-
-
-def _sort(at: Context) -> Evaluated:
-    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, at.condition("order", SORT))))
-
-
 def _window(at: Context) -> Evaluated:
     return Evaluated(columns=(*at.below[0].columns, *at.named("windowExpressions")), rows=at.rows)
 
@@ -138,19 +141,13 @@ def _of_branches(columns: Sequence[Column]) -> Text | None:
     return together(made) if any(each.text for each in columns) else None
 
 
-def _set_operation(at: Context) -> Evaluated:
-    """INTERSECT and EXCEPT give rows of the left side; all columns of both sides decide which."""
-    rows = united((at.rows, _all_columns(at, decides(JOIN))))
-    return Evaluated(columns=at.below[0].columns, rows=rows)
-
-
 def _cte_definition(at: Context) -> Evaluated:
-    at.evaluation.define(int(at.node.get("id", -1)), at.below[0])
+    at.evaluation.ctes[int(at.node.get("id", -1))] = at.below[0]
     return at.below[0]
 
 
 def _cte_reference(at: Context) -> Evaluated:
-    found = at.evaluation.cte(int(at.node.get("cteId", at.node.get("loopId", -1))))
+    found = at.evaluation.ctes.get(int(at.node.get("cteId", at.node.get("loopId", -1))))
     attributes = list(nodes(at.node.get("output")))
     if found is None:
         if kind(at.node) != "UnionLoopRef":  # the first round of a recursive query has nothing before it
@@ -161,16 +158,12 @@ def _cte_reference(at: Context) -> Evaluated:
     return Evaluated(columns=columns, rows=found.rows)
 
 
-def _with_cte(at: Context) -> Evaluated:
-    return at.below[-1]
-
-
 def _union_loop(at: Context) -> Evaluated:
     """A recursive query: its references stand for what the rounds before gave, until nothing is new."""
     number = int(at.node.get("id", -1))
     found = _looped(at)
     for rounds in range(1, _MAX_ROUNDS):
-        at.evaluation.define(number, found)
+        at.evaluation.ctes[number] = found
         below = [at.evaluation.plan(each, at.outer) for each in children(at.node)]
         before, found = found, _looped(Context(evaluation=at.evaluation, node=at.node, below=below, outer=at.outer))
         if before == found or (rounds >= _ROUNDS_OF_TEXT and _flows(before) == _flows(found)):
@@ -271,22 +264,22 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_FUNCTIONS.split(), _by_function),
     **dict.fromkeys(_OBJECTS.split(), _of_objects),
     "Project": _project,
-    "Filter": _filter,
+    "Filter": _decided_by("condition", FILTER),
     "Join": _join,
     "LateralJoin": _lateral_join,
     "AsOfJoin": _as_of_join,
     "Aggregate": _aggregate,
-    "Distinct": _distinct,
-    "Deduplicate": _deduplicate,
-    "DeduplicateWithinWatermark": _deduplicate,
-    "Sort": _sort,
+    "Distinct": _decided_by_all(GROUP_BY),
+    "Deduplicate": _decided_by("keys", GROUP_BY),
+    "DeduplicateWithinWatermark": _decided_by("keys", GROUP_BY),
+    "Sort": _decided_by("order", SORT),
     "Window": _window,
     "Generate": generated,
     "Expand": _expand,
     "Union": _union,
-    "Intersect": _set_operation,
-    "Except": _set_operation,
-    "WithCTE": _with_cte,
+    "Intersect": _decided_by_all(JOIN),
+    "Except": _decided_by_all(JOIN),
+    "WithCTE": lambda at: at.below[-1],
     "CTERelationDef": _cte_definition,
     "CTERelationRef": _cte_reference,
     "UnionLoop": _union_loop,

@@ -1,8 +1,8 @@
 """Bronze: read new files, and store every event once with its text."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import UTC
+from functools import partial
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -14,7 +14,8 @@ from spark_pipeline.engine.arrow import BATCH_BYTES, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.concurrency import together
 from spark_pipeline.engine.port import LISTING_TASKS_PER_CORE
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.engine.unions import union_of
+from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.encoding import moment
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import EVENTS, FILES, QUARANTINE
@@ -27,38 +28,13 @@ _LARGE_TOGETHER = 2
 _PARTITION = 32 * 1024 * 1024
 _PER_FILE = 64 * 1024
 
-_READ = shape("""
-    path string -
-    line bigint -
-    reason string -
-    day date -
-    run_id string -
-    digest string -
-    event_time timestamp -
-    event_type string -
-    parent string -
-    job string -
-    arrived timestamp -
-    late boolean -
-    ignored string -
-    size bigint -
-    text string -
-    decoded binary -
-    decoded_by string -
-    has_quality boolean -""")
+_READ = struct((*(each for each in QUARANTINE.content if each.name in {"line", "reason"}), *EVENTS.content))
+"""A row is an event, or a line that could not be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ingested:
-    """The counts of a bronze step: files read, new events, lines that could not be read."""
-
-    files: int
-    events: int
-    quarantined: int
-
-
-def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LARGEST_EVENT) -> Ingested:
-    """Read the files below `sources` that are new or have changed since they were read.
+def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LARGEST_EVENT) -> dict[str, int]:
+    """Read the files below `sources` that are new or have changed since they were read. Returns the numbers of files
+    read, of new events, and of lines that could not be read (`quarantined`).
 
     May be interrupted anywhere and repeated: an event is identified by run and digest, a broken line by its place, and
     a file counts as read only after all its rows are stored.
@@ -66,7 +42,7 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
     with lake.kept("new_files", _new_files(lake, sources, batch)) as files:
         count = int(files.count())
         if not count:
-            return Ingested(files=0, events=0, quarantined=0)
+            return {"files": 0, "events": 0, "quarantined": 0}
         with lake.kept("lines_read", _parsed(lake, files, Reader(largest=largest))) as parsed:
             events, quarantined = together(
                 lake.engine,
@@ -74,7 +50,7 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
                 lambda: _put_broken(lake, parsed, batch),
             )
         lake.put(FILES, files.select("path", "length", "modified"), batch=batch)
-    return Ingested(files=count, events=events, quarantined=quarantined)
+    return {"files": count, "events": events, "quarantined": quarantined}
 
 
 def _put_events(lake: Lake, parsed: DataFrame, batch: int) -> int:
@@ -89,21 +65,19 @@ def _put_broken(lake: Lake, parsed: DataFrame, batch: int) -> int:
 
 def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
     """The files that are new or changed, and those that this same step had read before it was interrupted."""
-    found: DataFrame | None = None
+    listed: list[DataFrame] = []
     for source in sources:
         try:
-            listed = lake.engine.listed(source)
+            listed.append(lake.engine.listed(source))
         except AnalysisException as error:
-            if "PATH_NOT_FOUND" in str(error):
-                continue
-            raise
-        found = listed if found is None else found.unionByName(listed)
-    if found is None:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+    if not listed:
         return lake.session.createDataFrame([], "path string, length bigint, modified timestamp")
     read = lake.read(FILES).where(f.col("batch") != batch).select("path", "length", "modified")
     name = f.element_at(f.split("path", "/"), -1)
     visible = ~name.startswith("_") & ~name.startswith(".")
-    return found.where(visible).distinct().join(read, on=["path", "length", "modified"], how="left_anti")
+    return union_of(*listed).where(visible).distinct().join(read, on=["path", "length", "modified"], how="left_anti")
 
 
 def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
@@ -113,16 +87,14 @@ def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
     lake.session.conf.set("spark.sql.files.openCostInBytes", str(_PER_FILE))
     listers = str(LISTING_TASKS_PER_CORE * lake.engine.cores)
     lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", listers)
-    found: DataFrame | None = None
+    parts: list[DataFrame] = []
     for small, at_once in ((True, _SMALL_TOGETHER), (False, _LARGE_TOGETHER)):
         if paths := sizes.get(small):
             content = lake.engine.contents(paths)
             rows = content.select("path", f.col("modificationTime").alias("modified"), "content")
-            part = stream(rows, _Parsing(reader), _READ, largest=BATCH_BYTES // at_once, weigh="text")
-            found = part if found is None else found.unionByName(part)
-    if found is None:
-        raise ValueError("no files to read")
-    return found
+            largest = BATCH_BYTES // at_once
+            parts.append(stream(rows, partial(_lines, reader), _READ, largest=largest, weigh="text"))
+    return union_of(*parts)
 
 
 def _by_size(files: DataFrame) -> DataFrame:
@@ -130,20 +102,14 @@ def _by_size(files: DataFrame) -> DataFrame:
     return small.groupBy("small").agg(f.sort_array(f.collect_list("path")).alias("paths"))
 
 
-class _Parsing:
-    """Files as rows -> events and broken lines as rows."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
-        for row in rows:
-            for found in self._reader.read(row.path, row.content, moment(row.modified)):
-                yield _broken_row(row.path, found) if isinstance(found, Broken) else _event_row(row.path, found)
-
-
-def _broken_row(path: str, found: Broken) -> Row:
-    return {"path": path, "line": found.line, "reason": found.reason, "text": found.text}
+def _lines(reader: Reader, files: Iterator[Record]) -> Iterator[Row]:
+    """The events and the broken lines of files."""
+    for file in files:
+        for found in reader.read(file.path, file.content, moment(file.modified)):
+            if isinstance(found, Broken):
+                yield {"path": file.path, "line": found.line, "reason": found.reason, "text": found.text}
+            else:
+                yield _event_row(file.path, found)
 
 
 def _event_row(path: str, found: Read) -> Row:

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 T = TypeVar("T")
@@ -26,20 +25,14 @@ class Engine(Protocol):
     def exists(self, place: str) -> bool:
         """Whether the file or folder exists."""
 
-    def names(self, place: str) -> list[str]:
-        """The names in a folder, sorted."""
-
     def delete(self, place: str) -> None:
         """Delete a folder and its contents, if it exists."""
 
     def load(self, place: str, schema: StructType) -> DataFrame:
-        """The rows of a Delta table. Columns that the stored table lacks are null."""
+        """The rows of a Delta table, whose stored columns are these."""
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """The rows that were written to `place` as Parquet; `rows` is what was written."""
-
-    def missing_columns(self, place: str, names: Sequence[str]) -> list[str]:
-        """Those of these columns that the Delta table lacks."""
 
     def listed(self, folder: str) -> DataFrame:
         """All files below a folder, as `path`, `length` (bytes) and `modified`. A missing folder gives no rows or
@@ -61,24 +54,3 @@ class Engine(Protocol):
 
     def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
         """The same work, prepared to run in a thread of its own."""
-
-
-class ColumnCache:
-    """The columns of Delta tables. Tables only gain columns, so a column seen once is not looked up again: each
-    look-up is a call to the server, and one run of the lake made a thousand.
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[str, set[str]] = {}
-
-    def missing(self, session: SparkSession, place: str, names: Sequence[str]) -> list[str]:
-        """Those of these columns that the table lacks now."""
-        if not self._seen.get(place, set()).issuperset(names):
-            self._seen[place] = {name.lower() for name in session.read.format("delta").load(place).columns}
-        return [name for name in names if name not in self._seen[place]]
-
-
-def with_null_columns(found: DataFrame, schema: StructType, missing: Sequence[str]) -> DataFrame:
-    """The rows with all columns of `schema`; those that are missing are null."""
-    null = {name: f.lit(None).cast(schema[name].dataType).alias(name) for name in missing}
-    return found.select(*(null.get(name, f.col(name)) for name in schema.names))

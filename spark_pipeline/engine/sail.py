@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,6 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 from pyspark.sql.window import Window
 
-from spark_pipeline.engine.port import ColumnCache, with_null_columns
 from spark_pipeline.engine.session import DELTA, Local
 
 T = TypeVar("T")
@@ -94,7 +93,6 @@ class SailEngine:
     """Implements `Engine`. It reads and writes files of this machine only."""
 
     session: SparkSession
-    columns: ColumnCache = field(default_factory=ColumnCache)
 
     @property
     def cores(self) -> int:
@@ -105,35 +103,25 @@ class SailEngine:
         """See `Engine`."""
         return _local(place).exists()
 
-    def names(self, place: str) -> list[str]:
-        """See `Engine`."""
-        return sorted(each.name for each in _local(place).iterdir())
-
     def delete(self, place: str) -> None:
         """See `Engine`."""
         if self.exists(place):
             shutil.rmtree(_local(place))
 
     def load(self, place: str, schema: StructType) -> DataFrame:
-        """See `Engine`. The schema is given without comments and as stored: Sail fails to combine columns when only one
-        of them has a comment.
+        """See `Engine`. The schema is given without comments: Sail fails to combine columns when only one of them has a
+        comment.
         """
-        missing = self.missing_columns(place, schema.names)
-        bare = [StructField(each.name, each.dataType) for each in schema.fields]
-        known = StructType([each for each in bare if each.name not in missing])
-        return with_null_columns(self.session.read.schema(known).format("delta").load(place), schema, missing)
+        bare = StructType([StructField(each.name, each.dataType) for each in schema.fields])
+        return self.session.read.schema(bare).format("delta").load(place)
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """See `Engine`. The schema comes from the files: asking `rows` for it would plan them again. Sail writes no
         file when there are no rows.
         """
-        if any(name.endswith(".parquet") for name in (self.names(place) if self.exists(place) else ())):
+        if any(_local(place).glob("*.parquet")):
             return self.session.read.parquet(place)
         return self.session.createDataFrame([], rows.schema)
-
-    def missing_columns(self, place: str, names: Sequence[str]) -> list[str]:
-        """See `Engine`."""
-        return self.columns.missing(self.session, place, names)
 
     def listed(self, folder: str) -> DataFrame:
         """See `Engine`. Listed by Python, with names and times as Hadoop reports them; Sail reads each file whole for

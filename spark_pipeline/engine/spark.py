@@ -1,7 +1,7 @@
 """The engine adapter for Spark itself, with its JVM: file systems are Hadoop's."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 from pyspark.util import inheritable_thread_target
 
-from spark_pipeline.engine.port import SMALL_ROW_BYTES, ColumnCache, with_null_columns
+from spark_pipeline.engine.port import SMALL_ROW_BYTES
 
 T = TypeVar("T")
 
@@ -19,7 +19,6 @@ class SparkEngine:
     """Implements `Engine`."""
 
     session: SparkSession
-    columns: ColumnCache = field(default_factory=ColumnCache)
 
     @property
     def cores(self) -> int:
@@ -30,26 +29,17 @@ class SparkEngine:
         """See `Engine`."""
         return bool(self._file_system(place).exists(self._path(place)))
 
-    def names(self, place: str) -> list[str]:
-        """See `Engine`."""
-        return sorted(str(each.getPath().getName()) for each in self._file_system(place).listStatus(self._path(place)))
-
     def delete(self, place: str) -> None:
         """See `Engine`."""
         self._file_system(place).delete(self._path(place), True)
 
-    def load(self, place: str, schema: StructType) -> DataFrame:
+    def load(self, place: str, schema: StructType) -> DataFrame:  # noqa: ARG002 - Sail's adapter needs it
         """See `Engine`."""
-        missing = self.missing_columns(place, schema.names)
-        return with_null_columns(self.session.read.format("delta").load(place), schema, missing)
+        return self.session.read.format("delta").load(place)
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """See `Engine`. The schema is known from `rows`, so no file is opened to find it."""
         return self.session.read.schema(rows.schema).parquet(place)
-
-    def missing_columns(self, place: str, names: Sequence[str]) -> list[str]:
-        """See `Engine`."""
-        return self.columns.missing(self.session, place, names)
 
     def listed(self, folder: str) -> DataFrame:
         """See `Engine`. `binaryFile` reads no contents when `content` is not selected."""

@@ -46,6 +46,10 @@ class Nodes:
         here = _place(self.assets, asset)
         return [] if here is None else [str(each) for each in self.columns[self.column[self.asset == here]]]
 
+    def name_of(self, node: int) -> tuple[str, str]:
+        """The data set and the column of a node."""
+        return str(self.assets[self.asset[node]]), str(self.columns[self.column[node]])
+
     def asset_of(self, nodes: Ints) -> pa.Array:
         """The names of the data sets of these nodes."""
         return pa.array(self.assets, type=pa.string()).take(pa.array(self.asset[nodes]))
@@ -55,6 +59,7 @@ class Nodes:
         return pa.array(self.columns, type=pa.string()).take(pa.array(self.column[nodes]))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:
     """The columns of the current lineage as `nodes`, and its edges between them as numbers in `start` and `end`, with
     `direct` and `masked`, and `process` as an index into `processes`.
@@ -62,24 +67,13 @@ class Columns:
     A column that decides over all rows of a data set reaches all columns of it.
     """
 
-    def __init__(
-        self,
-        *,
-        nodes: Nodes,
-        start: Ints,
-        end: Ints,
-        direct: npt.NDArray[np.bool_],
-        masked: npt.NDArray[np.bool_],
-        process: Ints,
-        processes: Names,
-    ) -> None:
-        self.nodes = nodes
-        self.start = start
-        self.end = end
-        self.direct = direct
-        self.masked = masked
-        self.process = process
-        self.processes = processes
+    nodes: Nodes
+    start: Ints
+    end: Ints
+    direct: npt.NDArray[np.bool_]
+    masked: npt.NDArray[np.bool_]
+    process: Ints
+    processes: Names
 
     @classmethod
     def of(cls, edges: pd.DataFrame) -> "Columns":

@@ -12,9 +12,10 @@ from pyspark.sql import functions as f
 
 from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.score import DEFAULT_RULES, ScoreRules, lacking, score
-from spark_pipeline.tables.declaration import Table, struct
+from spark_pipeline.gold.current_lineage import linked_assets
+from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.encoding import moment, unpack_process
-from spark_pipeline.tables.lake import Lake, LakeError
+from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import COMPLETENESS, COMPLETENESS_TREND, CONTRIBUTIONS, COVERAGE, CURRENT, TAGS
 
 AssetKey = tuple[str, str]
@@ -50,20 +51,12 @@ class LinkedDataset:
 
 def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
     """The data sets of the current lineage, by name. Raises LakeError where there is no lake."""
-    if not lake.exists(CURRENT):
-        raise LakeError(
-            f"there is no lake in {lake.root}: make one with `throughline lake run ARCHIVE --lake {lake.root}`"
-        )
-    sides = (
-        lake.live(CURRENT).select("process", f.explode(side).alias("one"), f.lit(side == "inputs").alias("reads"))
-        for side in ("inputs", "outputs")
-    )
-    read, made = sides
-    known = (
-        read.unionByName(made)
-        .select("one.*", f.when(f.col("reads"), f.col("process")).alias("reader"))
+    lake.require(CURRENT)
+    reader = f.when(~f.col("written"), f.col("process"))
+    rows = (
+        linked_assets(lake)
         .groupBy("qualified_name")
-        .agg(f.min("type").alias("type"), f.count_distinct("reader").alias("readers"))
+        .agg(f.min("type").alias("type"), f.count_distinct(reader).alias("readers"))
     )
     written = (
         lake.live(CONTRIBUTIONS)
@@ -76,7 +69,6 @@ def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
     )
     tagged = lake.read(TAGS).select("qualified_name").distinct().withColumn("tagged", f.lit(True))
     described, declared_tags = _declared(lake)
-    rows = known
     for part in (written, traced, tagged):
         rows = rows.join(part, "qualified_name", "left")
     return tuple(
@@ -184,4 +176,4 @@ def _whole(rows: list[dict[str, Any]], datasets: tuple[LinkedDataset, ...], at: 
 
 def _put(lake: Lake, table: Table, rows: list[dict[str, Any]], *, whole: bool) -> None:
     values = [tuple(row[name] for name in table.names) for row in rows]
-    lake.put(table, lake.session.createDataFrame(values, struct(table.columns)), batch=0, whole=whole)
+    lake.put(table, lake.session.createDataFrame(values, table.struct()), batch=0, whole=whole)

@@ -1,12 +1,13 @@
 """Gold, `coverage` and `schema_changes`: how complete lineage is, which tests fail, and how data sets changed."""
 
-from collections.abc import Mapping
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
+from spark_pipeline.engine.unions import union_of
+from spark_pipeline.gold.current_lineage import linked_assets
 from spark_pipeline.silver.quality import last_tests
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, RUNS, SCHEMA_CHANGES, SCHEMAS
@@ -14,23 +15,9 @@ from spark_pipeline.tables.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, RUN
 _PLACEHOLDER = "DataSet"
 """The type of data sets that no naming rule matches."""
 
-_COUNTS = (
-    "assets",
-    "linked",
-    "written",
-    "columns",
-    "traced",
-    "runs",
-    "failed",
-    "unended",
-    "unusable",
-    "exact",
-    "by_listener",
-    "tests",
-    "failing",
-)
-_FLAGS = ("orphan", "placeholder")
-"""Counts of data sets only."""
+_COUNTS = tuple(each.name for each in COVERAGE.content if each.type == "bigint")
+_FLAGS = tuple(each.name for each in COVERAGE.content if each.type == "boolean")
+"""Of data sets only."""
 
 _MOVED = ("translated", "waiting", "unusable")
 _FAILED = ("FAIL", "ABORT")
@@ -38,23 +25,17 @@ _FAILED = ("FAIL", "ABORT")
 
 def write_coverage(lake: Lake, *, batch: int) -> int:
     """Recompute `coverage`. Returns how many rows changed."""
-    with lake.kept("schemas_newest", _newest(lake)) as newest:
-        return _write_coverage(lake, newest, batch=batch)
-
-
-def _write_coverage(lake: Lake, newest: DataFrame, *, batch: int) -> int:
-    assets = _at(_assets(lake, newest), asset="qualified_name", store="store")
-    runs = _at(_runs(lake), owner="job_namespace", job=f.concat_ws("/", "job_namespace", "application"))
+    counts = {each: f.coalesce(f.sum(each), f.lit(0)) for each in _COUNTS}
     flags = {each: f.max((f.col("level") == "asset") & f.col(each)) for each in _FLAGS}
-    rows = (
-        assets.unionByName(runs)
-        .groupBy("level", "name")
-        .agg(*(f.sum(each).alias(each) for each in _COUNTS), *(value.alias(each) for each, value in flags.items()))
-    )
     ratio = f.when(f.col("columns") > 0, f.col("traced") / f.col("columns")).when(
         f.col("assets") > 0, f.col("linked") / f.col("assets")
     )
-    return lake.put(COVERAGE, rows.withColumn("score", ratio), batch=batch, whole=True)
+    with lake.kept("schemas_newest", _newest(lake)) as newest:
+        assets = _at(_assets(lake, newest), asset="qualified_name", store="store")
+        runs = _at(_runs(lake), owner="job_namespace", job=f.concat_ws("/", "job_namespace", "application"))
+        levels = union_of(assets, runs).groupBy("level", "name")
+        rows = levels.agg(*(value.alias(each) for each, value in (counts | flags).items()))
+        return lake.put(COVERAGE, rows.withColumn("score", ratio), batch=batch, whole=True)
 
 
 def _newest(lake: Lake) -> DataFrame:
@@ -77,8 +58,9 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
     joins would shuffle each part. A data set that no lineage has counts with its tests alone.
     """
     assets = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
+    linked = linked_assets(lake).select("qualified_name", f.col("type").alias("linked_type"), "written")
     both = (
-        _laid(_KNOWN, assets, _linked(lake), _columns(lake, newest), _tests(lake))
+        union_of(assets, linked, _columns(lake, newest), _tests(lake))
         .groupBy("qualified_name")
         .agg(
             f.min("type").alias("type"),
@@ -96,61 +78,21 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
     written = f.col("written").eqNullSafe(f.lit(True))
     kind = f.coalesce("linked_type", "type", f.lit(_PLACEHOLDER))
     number = {
-        "assets": named.cast("bigint"),
-        "linked": f.col("linked_type").isNotNull().cast("bigint"),
-        "written": written.cast("bigint"),
-        "columns": f.coalesce(f.when(written, f.col("known")), f.lit(0)),
-        "traced": f.coalesce(f.when(written, f.col("sources")), f.lit(0)),
-        "tests": f.coalesce("tests", f.lit(0)),
-        "failing": f.coalesce("failing", f.lit(0)),
+        "assets": named,
+        "linked": f.col("linked_type").isNotNull(),
+        "written": written,
+        "columns": f.when(written, f.col("known")),
+        "traced": f.when(written, f.col("sources")),
+        "tests": f.col("tests"),
+        "failing": f.col("failing"),
     }
     scheme = f.regexp_extract("qualified_name", r"^([A-Za-z0-9+.-]+://[^/?]*)", 1)
     return both.select(
         "qualified_name",
         f.when(scheme != "", scheme).otherwise(kind).alias("store"),
         *(value.cast("bigint").alias(name) for name, value in number.items()),
-        *(f.lit(0).cast("bigint").alias(name) for name in _COUNTS if name not in number),
         (named & f.col("linked_type").isNull()).alias("orphan"),
         (named & (kind == _PLACEHOLDER)).alias("placeholder"),
-    )
-
-
-_KNOWN = {
-    "qualified_name": "string",
-    "type": "string",
-    "named": "boolean",
-    "linked_type": "string",
-    "written": "boolean",
-    "known": "int",
-    "source": "int",
-    "test": "int",
-    "failing": "int",
-}
-_TRACED = {"qualified_name": "string", "column": "string", "named": "boolean", "source": "int"}
-
-
-def _laid(columns: Mapping[str, str], *parts: DataFrame) -> DataFrame:
-    """The union of the parts, null where a part lacks a column."""
-
-    def whole(part: DataFrame) -> DataFrame:
-        there = set(part.columns)
-        each = ((f.col(name) if name in there else f.lit(None)).cast(of).alias(name) for name, of in columns.items())
-        return part.select(*each)
-
-    return reduce(lambda above, below: above.unionByName(below), map(whole, parts))
-
-
-def _linked(lake: Lake) -> DataFrame:
-    """The inputs and outputs of the current lineage."""
-    sides = f.concat(_side("inputs", written=False), _side("outputs", written=True))
-    return lake.live(CURRENT).select(f.explode(sides).alias("one")).select("one.*")
-
-
-def _side(name: str, *, written: bool) -> Column:
-    kinds = {"qualified_name": "qualified_name", "type": "linked_type"}
-    return f.transform(
-        name,
-        lambda each: f.struct(*(each[old].alias(new) for old, new in kinds.items()), f.lit(written).alias("written")),
     )
 
 
@@ -176,7 +118,7 @@ def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
         "qualified_name", f.explode_outer("fields.name").alias("column"), f.lit(True).alias("named")
     )
     return (
-        _laid(_TRACED, fields, sourced)
+        union_of(fields, sourced)
         .groupBy("qualified_name", "column")
         .agg(f.max("named").alias("named"), f.max("source").alias("source"))
         .withColumn("known", f.col("column").isNotNull().cast("int"))
@@ -190,22 +132,15 @@ def _runs(lake: Lake) -> DataFrame:
     translated = f.col("outcome").eqNullSafe("translated")
     number = {
         "runs": f.lit(1),
-        "failed": failed.cast("bigint"),
-        "unended": f.col("ended").isNull().cast("bigint"),
-        "unusable": f.col("outcome").eqNullSafe("unusable").cast("bigint"),
-        "exact": (translated & f.col("columns_by").eqNullSafe("plan")).cast("bigint"),
-        "by_listener": (translated & f.col("columns_by").eqNullSafe("listener")).cast("bigint"),
+        "failed": failed,
+        "unended": f.col("ended").isNull(),
+        "unusable": f.col("outcome").eqNullSafe("unusable"),
+        "exact": translated & f.col("columns_by").eqNullSafe("plan"),
+        "by_listener": translated & f.col("columns_by").eqNullSafe("listener"),
     }
     moved = lake.read(RUNS).where(f.col("outcome").isin(*_MOVED) | failed)
     jobs = moved.groupBy("job_namespace", f.coalesce("application", "job").alias("application"))
-    return jobs.agg(*(f.sum(value.cast("bigint")).alias(name) for name, value in number.items())).select(
-        "job_namespace",
-        "application",
-        *number,
-        *(f.lit(0).cast("bigint").alias(name) for name in _COUNTS if name not in number),
-        f.lit(False).alias("orphan"),
-        f.lit(False).alias("placeholder"),
-    )
+    return jobs.agg(*(f.sum(value.cast("bigint")).alias(name) for name, value in number.items()))
 
 
 def _at(rows: DataFrame, **levels: Column | str) -> DataFrame:
@@ -214,7 +149,7 @@ def _at(rows: DataFrame, **levels: Column | str) -> DataFrame:
     named = f.lit("")
     for level, name in levels.items():
         named = f.when(f.col("level") == level, f.col(name) if isinstance(name, str) else name).otherwise(named)
-    return rows.select("level", named.alias("name"), *_COUNTS, *_FLAGS)
+    return rows.withColumn("name", named)
 
 
 _CHANGE = ("qualified_name", "at", "run_id", "column", "change", "before", "after")
@@ -226,7 +161,7 @@ def write_schema_changes(lake: Lake, *, batch: int, since: int) -> int:
     """
     rows = lake.live(SCHEMAS)
     if lake.exists(SCHEMA_CHANGES):
-        news = lake.read(SCHEMAS).where(f.col("batch") > since).select("qualified_name").distinct()
+        news = lake.changed(SCHEMAS, since).select("qualified_name").distinct()
         with lake.kept("schemas_touched", news) as touched:
             rows = rows.join(touched, "qualified_name", "left_semi")
             rest = lake.read(SCHEMA_CHANGES).select(*_CHANGE).join(touched, "qualified_name", "left_anti")

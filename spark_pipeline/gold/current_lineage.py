@@ -2,26 +2,25 @@
 hold.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
 from shared.atlas.entities import process_entity
-from shared.model import ApplicationTimes, Contribution, Span
+from shared.model import ApplicationTimes, Contribution
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.silver.refinement import Meaning
-from spark_pipeline.tables.declaration import shape
-from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_process
+from spark_pipeline.tables.declaration import struct
+from spark_pipeline.tables.encoding import application_times_of, assets, contribution_of, edges, pack
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CONTRIBUTIONS, CURRENT, RUNS
 
-_ADDED = shape(
-    "\n".join(f"{each.name} {each.type} -" for each in CURRENT.columns if each.name not in {"active", "batch"})
-)
+_ROWS = struct(CURRENT.content)
 
 
 def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
@@ -31,19 +30,17 @@ def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
             return 0
         rows = _that_count(contributions(lake, touched), meaning)
         ordered = lake.engine.in_order(rows, ("process",), ("application_run", "digest"), keep=rows.columns)
-        found = stream(ordered, _Adding(meaning), _ADDED, largest=largest_content(lake, touched), weigh="content")
+        found = stream(
+            ordered, partial(_processes, meaning), _ROWS, largest=largest_content(lake, touched), weigh="content"
+        )
         return lake.put(CURRENT, found, batch=batch, scope=touched)
 
 
 def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
     """The processes to recompute: contributions changed, an application run ended, or their revisit time has come."""
-    contributions = lake.read(CONTRIBUTIONS)
-    runs = lake.read(RUNS).where(f.col("batch") > since).select(f.col("run_id").alias("application_run"))
-    found = (
-        contributions.where(f.col("batch") > since)
-        .select("process")
-        .union(contributions.join(runs, "application_run", "left_semi").select("process"))
-    )
+    runs = lake.changed(RUNS, since).select(f.col("run_id").alias("application_run"))
+    of_runs = lake.read(CONTRIBUTIONS).join(runs, "application_run", "left_semi")
+    found = lake.changed(CONTRIBUTIONS, since).select("process").union(of_runs.select("process"))
     if meaning.as_of:
         due = lake.live(CURRENT).where(f.col("revisit") <= f.lit(meaning.as_of))
         found = found.union(due.select("process"))
@@ -61,6 +58,19 @@ def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
     contributions = lake.live(CONTRIBUTIONS).where("not eliminated").join(touched, "process", "left_semi")
     return contributions.select("process", "application_run", "digest", "first", "last", "content").join(
         facts, "application_run", "left"
+    )
+
+
+def linked_assets(lake: Lake) -> DataFrame:
+    """The inputs and outputs of the current lineage, with their `process`, and whether it has `written` them."""
+    sides = f.concat(_side("inputs", written=False), _side("outputs", written=True))
+    return lake.live(CURRENT).select("process", f.explode(sides).alias("one")).select("process", "one.*")
+
+
+def _side(name: str, *, written: bool) -> Column:
+    columns = ("qualified_name", "type")
+    return f.transform(
+        name, lambda each: f.struct(*(each[name].alias(name) for name in columns), f.lit(written).alias("written"))
     )
 
 
@@ -87,41 +97,30 @@ def _that_count(rows: DataFrame, meaning: Meaning) -> DataFrame:
     return rows.where(f.col("newest").isNull() | (f.col("since") >= f.col("newest"))).drop("since", "newest", "spoke")
 
 
-class _Adding:
-    """The contributions of each process in, the process out."""
-
-    def __init__(self, meaning: Meaning) -> None:
-        self._meaning = meaning
-        self._patience = SupersessionPolicy(quiet=meaning.quiet, unseen=meaning.unseen)
-
-    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
-        for name, own in grouped(rows, "process"):
-            facts: dict[str, ApplicationTimes] = {}
-            contributions: list[Contribution] = []
-            for row in own:
-                run = row.application_run
-                if row.app_first is not None:
-                    facts[run] = ApplicationTimes(
-                        first=moment(row.app_first), last=moment(row.app_last), ended=row.ended
-                    )
-                seen = Span(first=moment(row.first), last=moment(row.last))
-                contributions.append(Contribution(application_run=run, content=unpack_process(row.content), seen=seen))
-            total = aggregate(contributions, facts, now=self._meaning.as_of, patience=self._patience)
-            process = total.process
-            if process is None:
-                continue
-            entity = process_entity(process, with_indirect=self._meaning.with_indirect)
-            yield {
-                "process": name,
-                "name": process.name,
-                "operations": list(process.operations),
-                "inputs": assets(process, "inputs"),
-                "outputs": assets(process, "outputs"),
-                "columns": edges(process),
-                "sourceless": [{"output": each.qualified_name, "column": each.column} for each in process.sourceless],
-                "end_not_seen": process.end_not_seen,
-                "generic_identity": process.generic_identity,
-                "fingerprint": entity.fingerprint,
-                "revisit": total.revisit,
-                "content": pack(process),
-            }
+def _processes(meaning: Meaning, rows: Iterator[Record]) -> Iterator[Row]:
+    """The process of the contributions to each name."""
+    patience = SupersessionPolicy(quiet=meaning.quiet, unseen=meaning.unseen)
+    for name, own in grouped(rows, "process"):
+        facts, contributions = dict[str, ApplicationTimes](), list[Contribution]()
+        for row in own:
+            facts[row.application_run] = application_times_of(row)
+            contributions.append(contribution_of(row))
+        total = aggregate(contributions, facts, now=meaning.as_of, patience=patience)
+        process = total.process
+        if process is None:
+            continue
+        entity = process_entity(process, with_indirect=meaning.with_indirect)
+        yield {
+            "process": name,
+            "name": process.name,
+            "operations": list(process.operations),
+            "inputs": assets(process, "inputs"),
+            "outputs": assets(process, "outputs"),
+            "columns": edges(process),
+            "sourceless": [{"output": each.qualified_name, "column": each.column} for each in process.sourceless],
+            "end_not_seen": process.end_not_seen,
+            "generic_identity": process.generic_identity,
+            "fingerprint": entity.fingerprint,
+            "revisit": total.revisit,
+            "content": pack(process),
+        }

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from spark_pipeline.engine.arrow import schema_of
 from spark_pipeline.gold.column_index import Columns, Names, Nodes
 from spark_pipeline.gold.graph import Graph, Ints
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CURRENT, IMPACT, TAGS
 
@@ -46,12 +46,12 @@ def columns_of(edges: DataFrame) -> Columns:
     return Columns.of(edges.orderBy("input", "input_column", "output", "output_column", "process").toPandas())
 
 
-def write_impact(lake: Lake, *, batch: int, deepest: int = DEEPEST) -> int:
+def write_impact(lake: Lake, *, batch: int) -> int:
     """Recompute `impact` from the current lineage. Returns how many rows changed."""
-    return lake.put(IMPACT, impact(lake, columns_of(column_edges(lake)), deepest=deepest), batch=batch, whole=True)
+    return lake.put(IMPACT, impact(lake, columns_of(column_edges(lake))), batch=batch, whole=True)
 
 
-def impact(lake: Lake, known: Columns, *, deepest: int = DEEPEST) -> DataFrame:
+def impact(lake: Lake, known: Columns) -> DataFrame:
     """Rows of `impact`: the closure of each column, many columns at a time in each worker, which also names them: to
     join names to the pairs took several times as long as to find these.
     """
@@ -67,12 +67,12 @@ def impact(lake: Lake, known: Columns, *, deepest: int = DEEPEST) -> DataFrame:
         sources = np.unique(held.whole.starts)
         for chunk in (chunk for batch in batches for chunk in batch.column(0).to_pylist()):
             some = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
-            yield from held.rows(some, deepest, schema)
+            yield from held.rows(some, schema)
 
     return given.mapInArrow(work, _ROWS)
 
 
-_ROWS = shape("\n".join(f"{each.name} {each.type} -" for each in IMPACT.columns if each.name != "batch"))
+_ROWS = struct(IMPACT.content)
 
 _MOST_ROWS = 100_000
 """Of one batch that goes to Spark."""
@@ -98,12 +98,12 @@ class _Held:
             processes=known.processes,
         )
 
-    def rows(self, sources: Ints, deepest: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def rows(self, sources: Ints, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Rows of `impact` for these columns."""
-        found = self.whole.closure(sources, depth=deepest)
+        found = self.whole.closure(sources, depth=DEEPEST)
         direct = np.ones(len(found.source), dtype=bool)
         if self.direct is not None:
-            plain = self.direct.closure(sources, depth=deepest)
+            plain = self.direct.closure(sources, depth=DEEPEST)
             size = self.whole.size
             direct = np.isin(found.source * size + found.target, plain.source * size + plain.target)
         for begin in range(0, len(found.source), _MOST_ROWS):
@@ -137,41 +137,39 @@ class Dependent:
     process: str
 
 
-def downstream(known: Columns, asset: str, column: str, *, deepest: int = DEEPEST) -> list[Dependent]:
+def downstream(known: Columns, asset: str, column: str) -> list[Dependent]:
     """All columns that depend on one column, nearest first; empty if no edge has it."""
-    nodes, number = known.nodes, known.nodes.find(asset, column)
+    number = known.nodes.find(asset, column)
     if number is None:
         return []
-    graph = known.graph
-    some = np.array([number], dtype=np.int64)
-    found = graph.closure(some, depth=deepest)
-    values = set(known.direct_graph.closure(some, depth=deepest).target.tolist())
+    rows = _Held.of(known).rows(np.array([number], dtype=np.int64), schema_of(_ROWS))
     return [
         Dependent(
-            asset=str(nodes.assets[nodes.asset[target]]),
-            column=str(nodes.columns[nodes.column[target]]),
-            depth=depth,
-            direct=target in values,
-            process=str(known.processes[known.process[graph.order[edge]]]),
+            asset=row["target"],
+            column=row["target_column"],
+            depth=row["depth"],
+            direct=row["direct"],
+            process=row["process"],
         )
-        for target, depth, edge in zip(found.target.tolist(), found.depth.tolist(), found.edge.tolist(), strict=True)
+        for batch in rows
+        for row in batch.to_pylist()
     ]
 
 
-def write_tags(lake: Lake, tags: DataFrame, *, batch: int, deepest: int = DEEPEST) -> int:
+def write_tags(lake: Lake, tags: DataFrame, *, batch: int) -> int:
     """Spread tags (`qualified_name`, `column`, `tag`) along direct columns, ending at masks. Returns how many rows
     changed.
     """
     lake.session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
     seeds = tags.select("qualified_name", "column", "tag").distinct().toPandas()
-    found = spread(columns_of(column_edges(lake)), seeds, deepest=deepest)
+    found = spread(columns_of(column_edges(lake)), seeds)
     return lake.put(TAGS, lake.session.createDataFrame(found, _TAGS), batch=batch, whole=True)
 
 
-_TAGS = shape("\n".join(f"{each.name} {each.type} -" for each in TAGS.columns if each.name != "batch"))
+_TAGS = struct(TAGS.content)
 
 
-def spread(known: Columns, seeds: pd.DataFrame, *, deepest: int = DEEPEST) -> list[tuple[Any, ...]]:
+def spread(known: Columns, seeds: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`."""
     nodes, graph = known.nodes, known.graph_of(known.direct & ~known.masked)
     best: dict[tuple[str, str, str], tuple[int, str, str]] = {}
@@ -180,9 +178,9 @@ def spread(known: Columns, seeds: pd.DataFrame, *, deepest: int = DEEPEST) -> li
         number = nodes.find(asset, column)
         if number is None:
             continue
-        found = graph.closure(np.array([number], dtype=np.int64), depth=deepest)
+        found = graph.closure(np.array([number], dtype=np.int64), depth=DEEPEST)
         for target, depth in zip(found.target.tolist(), found.depth.tolist(), strict=True):
-            key = (str(nodes.assets[nodes.asset[target]]), str(nodes.columns[nodes.column[target]]), tag)
+            key = (*nodes.name_of(target), tag)
             value = (depth, asset, column)
             best[key] = min(best.get(key, value), value)
     return [(*key, *value) for key, value in sorted(best.items())]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.window import Window
 
 from shared.lineage.building import Interval, KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
@@ -31,10 +30,7 @@ def document_of_lake(
 
     Raises LakeError where there is no lake, or one whose history has no masks: an older version wrote it.
     """
-    if not lake.exists(HISTORY):
-        raise LakeError(
-            f"there is no lake in {lake.root}: make one with `throughline lake run ARCHIVE --lake {lake.root}`"
-        )
+    lake.require(HISTORY)
     history = lake.live(HISTORY)
     if history.where("masked is null").head() is not None:
         raise LakeError(
@@ -88,22 +84,15 @@ def _intervals(history: DataFrame) -> Iterator[Interval]:
 
 def _processes(lake: Lake, *, statements: bool) -> Iterator[KnownProcess]:
     """Each process by its current content, a past one by its newest contribution, with the times of its runs."""
-    newest = Window.partitionBy("process").orderBy(f.desc("last"), f.desc("digest"))
+    newest = f.max(f.struct("last", "digest", "content"))
     past = (
         lake.read(CONTRIBUTIONS)
-        .withColumn("newest", f.row_number().over(newest))
-        .where("newest = 1")
-        .select("process", f.col("content").alias("past"))
+        .groupBy("process")
+        .agg(newest["content"].alias("past"), f.min("first").alias("first"), f.max("last").alias("last"))
     )
-    times = lake.read(CONTRIBUTIONS).groupBy("process").agg(f.min("first").alias("first"), f.max("last").alias("last"))
     live = lake.live(CURRENT).select("process", "content")
     named = lake.live(HISTORY).select("process").union(live.select("process")).distinct()
-    rows = (
-        named.join(live, "process", "left")
-        .join(past, "process", "left")
-        .join(times, "process", "left")
-        .join(_last_runs(lake), "process", "left")
-    )
+    rows = named.join(live, "process", "left").join(past, "process", "left").join(_last_runs(lake), "process", "left")
     if statements:
         rows = rows.join(lake.read(RUNS).select(f.col("run_id").alias("last_run"), "merged"), "last_run", "left")
     columns = ("process", "content", "past", "last_run", "failed", *(("merged",) if statements else ()))
@@ -123,14 +112,11 @@ def _processes(lake: Lake, *, statements: bool) -> Iterator[KnownProcess]:
 def _last_runs(lake: Lake) -> DataFrame:
     """The last run that contributed to each process, and whether the last run of its job failed."""
     runs = lake.read(RUNS).select("run_id", "job_namespace", "job", f.col("last").alias("at"), "ended")
-    by_job = Window.partitionBy("job_namespace", "job").orderBy(f.desc("at"), f.desc("run_id"))
-    last_of_job = runs.withColumn("place", f.row_number().over(by_job)).where("place = 1")
-    failed = last_of_job.select("job_namespace", "job", f.col("ended").isin(*_FAILURES).alias("failed"))
+    job = ("job_namespace", "job")
+    last_ended = f.max(f.struct("at", "run_id", "ended"))["ended"]
+    failed = runs.groupBy(*job).agg(last_ended.isin(*_FAILURES).alias("failed"))
     mine = lake.live(RUN_CONTRIBUTIONS).select("process", "run_id").join(runs, "run_id")
-    by_process = Window.partitionBy("process").orderBy(f.desc("at"), f.desc("run_id"))
-    return (
-        mine.withColumn("place", f.row_number().over(by_process))
-        .where("place = 1")
-        .join(failed, ["job_namespace", "job"], "left")
-        .select("process", f.col("run_id").alias("last_run"), f.coalesce("failed", f.lit(False)).alias("failed"))
+    last = mine.groupBy("process").agg(f.max(f.struct("at", "run_id", *job)).alias("last")).select("process", "last.*")
+    return last.join(failed, list(job), "left").select(
+        "process", f.col("run_id").alias("last_run"), f.coalesce("failed", f.lit(False)).alias("failed")
     )

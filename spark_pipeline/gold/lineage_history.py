@@ -1,9 +1,10 @@
 """Gold, `lineage_history`: from when to when each edge was part of the lineage."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial, reduce
+from operator import or_
 
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
@@ -15,8 +16,8 @@ from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.gold.current_lineage import contributions, largest_content
 from spark_pipeline.silver.refinement import Meaning
-from spark_pipeline.tables.declaration import shape
-from spark_pipeline.tables.encoding import moment, unpack_process
+from spark_pipeline.tables.declaration import struct
+from spark_pipeline.tables.encoding import application_times_of, contribution_of, unpack_process
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CONTRIBUTIONS, CURRENT, HISTORY
 
@@ -27,15 +28,13 @@ _HOW = ("masked", "parsed", "how")
 _Edge = tuple[str, str, str, str, str]
 _How = tuple[bool, bool, str]
 
-_ROWS = shape(
-    "\n".join(f"{each.name} {each.type} -" for each in HISTORY.columns if each.name not in {"active", "batch"})
-)
+_ROWS = struct(HISTORY.content)
 
 
 def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
     """Update `lineage_history` from silver and the current lineage. Returns how many rows changed."""
-    changed = lake.read(CONTRIBUTIONS).where(f.col("batch") > since).select("process")
-    now = lake.read(CURRENT).where(f.col("batch") > since).select("process")
+    changed = lake.changed(CONTRIBUTIONS, since).select("process")
+    now = lake.changed(CURRENT, since).select("process")
     with lake.kept("edges_touched", changed.union(now).distinct()) as touched:
         if touched.isEmpty():
             return 0
@@ -46,7 +45,7 @@ def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> in
         known = rows.withColumn("began", began).join(present, "process", "left")
         then = ("began", "application_run", "digest")
         ordered = lake.engine.in_order(known, ("process",), then, keep=known.columns)
-        found = stream(ordered, _Writing(meaning), _ROWS, largest=largest_content(lake, touched))
+        found = stream(ordered, partial(_intervals, meaning), _ROWS, largest=largest_content(lake, touched))
         return lake.put(HISTORY, found, batch=batch, scope=touched)
 
 
@@ -57,61 +56,44 @@ class _Interval:
     how: _How
 
 
-class _Writing:
-    """Contributions to each process, oldest application run first, in; intervals out."""
-
-    def __init__(self, meaning: Meaning) -> None:
-        self._meaning = meaning
-        self._patience = SupersessionPolicy(quiet=meaning.quiet, unseen=meaning.unseen)
-
-    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
-        for process, own in grouped(rows, "process"):
-            holds: dict[_Edge, _Interval] = {}
-            present: bytes | None = None
-            for (_, application_run), said in grouped(own, "began", "application_run"):
-                contents, facts, present = _said(application_run, said)
-                seen = contents[0].seen
-                for each in contents[1:]:
-                    seen |= each.seen
-                total = aggregate(contents, {application_run: facts}, now=None, patience=self._patience)
-                current = _edges(total.process) if total.process else {}
-                is_over = self._is_over(facts, seen)
-                for edge, how in current.items():
-                    interval = holds.setdefault(edge, _Interval(seen.first, seen.last, how))
-                    if interval.how != how and is_over:
-                        yield _row(process, edge, interval, seen.first)
-                        holds[edge] = _Interval(seen.first, seen.last, how)
-                    interval.seen = max(interval.seen, seen.last)
-                if is_over:
-                    end = max(facts.last or seen.last, seen.last)
-                    for edge in sorted(holds.keys() - current.keys()):
-                        yield _row(process, edge, holds.pop(edge), end)
-            current = _edges(unpack_process(present)) if present else {}
-            for edge in sorted(holds):
-                interval = holds[edge]
-                if edge in current:  # several runs may stand behind it: it is as their union has it
-                    interval.how = current[edge]
-                yield _row(process, edge, interval, None if edge in current else interval.seen)
-
-    def _is_over(self, facts: ApplicationTimes, seen: Span) -> bool:
-        if facts.ended == "COMPLETE":
-            return True
-        now = self._meaning.as_of
-        last = max(facts.last or seen.last, seen.last)
-        return bool(facts.ended is None and now and last + self._meaning.quiet <= now)
+def _intervals(meaning: Meaning, rows: Iterator[Record]) -> Iterator[Row]:
+    """The intervals of the contributions to each process, which come by application run, the oldest first."""
+    patience = SupersessionPolicy(quiet=meaning.quiet, unseen=meaning.unseen)
+    for process, own in grouped(rows, "process"):
+        holds: dict[_Edge, _Interval] = {}
+        present: bytes | None = None
+        for (_, application_run), of_run in grouped(own, "began", "application_run"):
+            facts, contents = ApplicationTimes(), list[Contribution]()
+            for row in of_run:
+                contents.append(contribution_of(row))
+                facts, present = application_times_of(row), row.present
+            seen = reduce(or_, (each.seen for each in contents))
+            total = aggregate(contents, {application_run: facts}, now=None, patience=patience)
+            current = _edges(total.process) if total.process else {}
+            is_over = _is_over(meaning, facts, seen)
+            for edge, how in current.items():
+                interval = holds.setdefault(edge, _Interval(seen.first, seen.last, how))
+                if interval.how != how and is_over:
+                    yield _row(process, edge, interval, seen.first)
+                    holds[edge] = _Interval(seen.first, seen.last, how)
+                interval.seen = max(interval.seen, seen.last)
+            if is_over:
+                end = max(facts.last or seen.last, seen.last)
+                for edge in sorted(holds.keys() - current.keys()):
+                    yield _row(process, edge, holds.pop(edge), end)
+        current = _edges(unpack_process(present)) if present else {}
+        for edge in sorted(holds):
+            interval = holds[edge]
+            if edge in current:  # several runs may stand behind it: it is as their union has it
+                interval.how = current[edge]
+            yield _row(process, edge, interval, None if edge in current else interval.seen)
 
 
-def _said(application_run: str, rows: Iterable[Record]) -> tuple[list[Contribution], ApplicationTimes, bytes | None]:
-    contents: list[Contribution] = []
-    facts, present = ApplicationTimes(), None
-    for row in rows:
-        seen = Span(first=moment(row.first), last=moment(row.last))
-        content = unpack_process(row.content)
-        contents.append(Contribution(application_run=application_run, content=content, seen=seen))
-        present = row.present
-        if row.app_first is not None:
-            facts = ApplicationTimes(first=moment(row.app_first), last=moment(row.app_last), ended=row.ended)
-    return contents, facts, present
+def _is_over(meaning: Meaning, facts: ApplicationTimes, seen: Span) -> bool:
+    if facts.ended == "COMPLETE":
+        return True
+    last = max(facts.last or seen.last, seen.last)
+    return bool(facts.ended is None and meaning.as_of and last + meaning.quiet <= meaning.as_of)
 
 
 def _edges(process: Process) -> dict[_Edge, _How]:
@@ -125,7 +107,7 @@ def _edges(process: Process) -> dict[_Edge, _How]:
     return found
 
 
-def _row(process: str, edge: _Edge, interval: _Interval, until: datetime | None) -> dict[str, Any]:
+def _row(process: str, edge: _Edge, interval: _Interval, until: datetime | None) -> Row:
     return {
         "process": process,
         **dict(zip(_KEY, edge, strict=True)),

@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 
 from spark_pipeline.engine.concurrency import together
 from spark_pipeline.silver.affected_runs import runs_nearby, runs_to_read, runs_to_translate
-from spark_pipeline.silver.run_merging import merged_runs, touched_runs
+from spark_pipeline.silver.run_merging import NOT_TRANSLATED, merged_runs, touched_runs
 from spark_pipeline.silver.staging_elimination import without_staging
 from spark_pipeline.silver.translation import translated
 from spark_pipeline.tables.lake import Lake
@@ -46,25 +46,19 @@ class Meaning:
         return int(hashlib.sha256(repr(timeless).encode()).hexdigest()[:15], 16) if timeless != Meaning() else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refined:
-    """The numbers of rows that a step of silver changed."""
-
-    runs: int
-    processes: int
-
-
-def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> Refined:
-    """Bring silver up to what bronze holds: all that changed after the batch `since`."""
+def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> dict[str, int]:
+    """Update silver from all that changed in bronze after the batch `since`. Returns the numbers of changed rows of
+    runs and of their contributions to processes.
+    """
     runs = _refine_runs(lake, meaning, batch=batch, since=since)
-    return Refined(runs=runs, processes=_refine_processes(lake, batch=batch, since=since))
+    return {"runs": runs, "processes": _refine_processes(lake, batch=batch, since=since)}
 
 
 def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
     with lake.kept("runs_touched", touched_runs(lake, since)) as ids:
         stored = lake.read(RUNS)
         due = _due(stored, meaning)
-        if ids.isEmpty() and (due is None or due.isEmpty()):
+        if ids.isEmpty() and due.isEmpty():
             return 0
         before = stored.join(ids, on="run_id", how="left_semi")
         with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(before))) as merged:
@@ -80,8 +74,7 @@ def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int
                 return _translate(lake, meaning, runs, asked, ids.unionByName(asked).distinct(), batch=batch)
 
 
-_NOT_TRANSLATED = tuple(name for name in RUNS.names if name not in {"outcome", "reason", "lifecycle_events", "batch"})
-"""The columns of runs that translation does not compute."""
+_NOT_TRANSLATED = tuple(each.name for each in NOT_TRANSLATED)
 
 
 def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:
@@ -118,11 +111,9 @@ def _translate(
         return lake.put(RUNS, rows, batch=batch, scope=scope)
 
 
-def _due(stored: DataFrame, meaning: Meaning) -> DataFrame | None:
-    """The runs whose end timeout is over; None where no time counts as now."""
-    if meaning.as_of is None:
-        return None
-    over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout)
+def _due(stored: DataFrame, meaning: Meaning) -> DataFrame:
+    """The runs whose end timeout is over; none where no time counts as now."""
+    over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout) if meaning.as_of else f.lit(False)
     return stored.where((f.col("outcome") == "waiting") & over).select("run_id")
 
 
@@ -144,16 +135,14 @@ def _schemas(translated: DataFrame) -> DataFrame:
 
 def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
     """Contributions, without staging, of the applications in which anything changed. Returns how many rows changed."""
-    fresh_runs = lake.read(RUNS).where(f.col("batch") > since).select("application_run")
-    fresh_contributions = lake.read(RUN_CONTRIBUTIONS).where(f.col("batch") > since).select("application_run")
+    fresh_runs = lake.changed(RUNS, since).select("application_run")
+    fresh_contributions = lake.changed(RUN_CONTRIBUTIONS, since).select("application_run")
     with lake.kept("applications_touched", fresh_runs.union(fresh_contributions).distinct()) as applications:
         if applications.isEmpty():
             return 0
-        lifecycle_events = (
-            lake.read(RUNS).where("lifecycle_events is not null").join(applications, "application_run", "left_semi")
-        )
         own = lake.live(RUN_CONTRIBUTIONS).join(applications, "application_run", "left_semi")
-        lifecycle_events = lifecycle_events.select("application_run", "lifecycle_events")
+        known = lake.read(RUNS).where("lifecycle_events is not null").select("application_run", "lifecycle_events")
+        lifecycle_events = known.join(applications, "application_run", "left_semi")
         with lake.kept("contributions_found", without_staging(lake.engine, own, lifecycle_events)) as found:
             _, _, processes = together(
                 lake.engine,

@@ -15,7 +15,7 @@ from spark_pipeline.bronze.decoded_events import contents, event_of
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.silver.event_folding import TooManyEventsError, thinned
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import columns, struct
 from spark_pipeline.tables.encoding import pack
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import EVENTS, RUNS
@@ -25,19 +25,22 @@ UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, Arithme
 
 _STREAMING = "STREAMING"
 
-MERGED = shape(
-    "\n".join(
-        f"{each.name} {each.type} -"
-        for each in RUNS.columns
-        if each.name not in {"lifecycle_events", "outcome", "reason", "batch", "arrived"}
+NOT_TRANSLATED = tuple(each for each in RUNS.content if each.name not in {"lifecycle_events", "outcome", "reason"})
+"""The columns of runs that translation does not compute."""
+
+MERGED = struct(
+    (
+        *NOT_TRANSLATED,
+        *columns("""
+            problem string Why the events could not be merged
+            weight int The bytes of the merged run"""),
     )
-    + "\narrived timestamp -\nproblem string -\nweight int -"
 )
 
 
 def touched_runs(lake: Lake, since: int) -> DataFrame:
     """The ids of the runs that got events after this batch."""
-    news = lake.read(EVENTS).where((f.col("batch") > since) & f.col("ignored").isNull() & (f.col("run_id") != ""))
+    news = lake.changed(EVENTS, since).where(f.col("ignored").isNull() & (f.col("run_id") != ""))
     return news.select("run_id").distinct()
 
 
@@ -69,7 +72,7 @@ def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
         except UNUSABLE as error:
             for _ in seen.each(own):
                 pass
-            found = {"run_id": run_id, "application_run": run_id, "problem": _sentence(error)}
+            found = {"run_id": run_id, "application_run": run_id, "problem": reason_of(error)}
         found["days"], found["arrived"], found["events"] = sorted(seen.days), seen.arrived, seen.count
         yield found
 
@@ -131,5 +134,6 @@ def _may_be_a_batch(run: MergedRun) -> bool:
     return bool(run.ended and run.processing_type.upper() == _STREAMING and run.inputs and not run.outputs)
 
 
-def _sentence(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
+    """Why a run is unusable, from what the core raised."""
     return f"{type(error).__name__}: {error}"[:1000]

@@ -6,22 +6,21 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.model import Contribution, Process, Span
+from shared.model import Contribution, Process
 from shared.translation.application.lifecycle import LifecycleEvents
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 from spark_pipeline.engine.arrow import grouped, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.port import Engine
-from spark_pipeline.tables.declaration import shape
-from spark_pipeline.tables.encoding import assets, edges, moment, pack, unpack_lifecycle_events, unpack_process
+from spark_pipeline.engine.unions import union_of
+from spark_pipeline.tables.declaration import columns, struct
+from spark_pipeline.tables.encoding import assets, contribution_of, edges, pack, unpack_lifecycle_events
 from spark_pipeline.tables.schemas import CONTRIBUTIONS
 
 _LIFECYCLE_EVENTS, _CONTRIBUTION = 0, 1
 
-_ROWS = shape(
-    "\n".join(f"{each.name} {each.type} -" for each in CONTRIBUTIONS.columns if each.name not in {"active", "batch"})
-    + "\nassets array<struct<type:string,qualified_name:string,namespace:string,name:string,tables:array<string>>> -"
-)
+_ASSETS = "array<struct<type:string,qualified_name:string,namespace:string,name:string,tables:array<string>>>"
+_ROWS = struct((*CONTRIBUTIONS.content, *columns(f"assets {_ASSETS} The data sets that it names")))
 
 
 def without_staging(engine: Engine, run_contributions: DataFrame, lifecycle_events: DataFrame) -> DataFrame:
@@ -45,27 +44,13 @@ def without_staging(engine: Engine, run_contributions: DataFrame, lifecycle_even
         .agg(f.sort_array(f.collect_list("lifecycle_events")).alias("lifecycle_events"))
         .join(distinct.select("application_run").distinct(), "application_run", "left_semi")
     )
-    rows = distinct.select(
-        "application_run",
-        f.lit(_CONTRIBUTION).alias("rank"),
-        "digest",
-        "first",
-        "last",
-        "content",
-        f.lit(None).cast("array<binary>").alias("lifecycle_events"),
+    both = union_of(
+        distinct.drop("unresolved").withColumn("rank", f.lit(_CONTRIBUTION)),
+        heads.withColumn("rank", f.lit(_LIFECYCLE_EVENTS)),
     )
-    empty = {"digest": "string", "first": "timestamp", "last": "timestamp", "content": "binary"}
-    first = heads.select(
-        "application_run",
-        f.lit(_LIFECYCLE_EVENTS).alias("rank"),
-        *(f.lit(None).cast(of).alias(name) for name, of in empty.items()),
-        "lifecycle_events",
-    )
-    both = rows.unionByName(first)
-    order = ("application_run", "rank", *empty, "lifecycle_events")
     largest = engine.largest(run_contributions, f.length("content"))
     return stream(
-        engine.in_order(both, ("application_run",), ("rank", "digest"), keep=order),
+        engine.in_order(both, ("application_run",), ("rank", "digest"), keep=both.columns),
         _eliminated,
         _ROWS,
         largest=largest,
@@ -74,7 +59,7 @@ def without_staging(engine: Engine, run_contributions: DataFrame, lifecycle_even
 
 
 def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
-    for application_run, own in grouped(rows, "application_run"):
+    for _, own in grouped(rows, "application_run"):
         digests: dict[int, str] = {}
         contributions: list[Contribution] = []
         lifecycle_events: LifecycleEvents | None = None
@@ -84,7 +69,7 @@ def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
                     event for packed in row.lifecycle_events for event in unpack_lifecycle_events(packed)
                 )
                 continue
-            contribution = _contribution(application_run, row)
+            contribution = contribution_of(row)
             if lifecycle_events is None:
                 yield _row(row.digest, StagingResult(contribution=contribution, remains=contribution))
             else:
@@ -95,11 +80,6 @@ def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
                 _row(digests[id(each.contribution)], each)
                 for each in eliminate_staging(contributions, lifecycle_events)
             )
-
-
-def _contribution(application_run: str, row: Record) -> Contribution:
-    seen = Span(first=moment(row.first), last=moment(row.last))
-    return Contribution(application_run=application_run, content=unpack_process(row.content), seen=seen)
 
 
 def _row(digest: str, each: StagingResult) -> Row:

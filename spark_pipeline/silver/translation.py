@@ -5,9 +5,9 @@ ordered stream. An application may have any number of runs: it is cut into piece
 context. Equal runs are translated once (`translation_cache`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import sqlglot.dialects.databricks  # noqa: F401 - the core imports it when a statement is read: else each worker would
@@ -21,10 +21,11 @@ from shared.translation.run.changes import batch_of, names_no_source
 from spark_pipeline.engine.arrow import following, stream
 from spark_pipeline.engine.arrow_cells import Record, Row
 from spark_pipeline.engine.port import Engine
-from spark_pipeline.silver.run_merging import UNUSABLE
+from spark_pipeline.engine.unions import union_of
+from spark_pipeline.silver.run_merging import UNUSABLE, reason_of
 from spark_pipeline.silver.stream_batches import Batches
 from spark_pipeline.silver.translation_cache import MAX_CACHED_BYTES, TranslationCache
-from spark_pipeline.tables.declaration import shape
+from spark_pipeline.tables.declaration import columns, struct
 from spark_pipeline.tables.encoding import unpack_facts, unpack_run
 
 PIECE = 20_000
@@ -32,16 +33,18 @@ PIECE = 20_000
 
 _CONTEXT, _BATCH, _RUN = 0, 1, 2
 
-TRANSLATED = shape("""
-    run_id string -
-    application_run string -
-    first timestamp -
-    last timestamp -
-    outcome string -
-    reason string -
-    lifecycle_events binary -
-    contributions array<struct<process:string,digest:string,unresolved:boolean,content:binary>> -
-    schemas array<struct<qualified_name:string,written:boolean,fields:array<struct<name:string,type:string>>>> -""")
+TRANSLATED = struct(
+    columns("""
+        run_id string -
+        application_run string -
+        first timestamp -
+        last timestamp -
+        outcome string -
+        reason string -
+        lifecycle_events binary -
+        contributions array<struct<process:string,digest:string,unresolved:boolean,content:binary>> -
+        schemas array<struct<qualified_name:string,written:boolean,fields:array<struct<name:string,type:string>>>> -""")
+)
 """The structs of `contributions` and `schemas` are tuples with their fields in this order."""
 
 
@@ -65,7 +68,6 @@ def translated(
     if wanted is not None:
         own = own.join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
     cut = f.lit(False) if as_of is None else f.col("arrived") <= f.lit(as_of - end_timeout)
-    blank = {name: f.lit(None) for name in ("contexts", "merged", "run_id")}
     rows = own.select(
         "application_run",
         f.pmod(f.xxhash64("run_id"), f.lit(1 << 30)).alias("hash"),
@@ -73,7 +75,6 @@ def translated(
         "last",
         "first",
         "run_id",
-        blank["contexts"].cast("array<binary>").alias("contexts"),
         "merged",
         cut.alias("timed_out"),
         "lacks_sources",
@@ -98,68 +99,50 @@ def translated(
     )
     # very few applications are cut: to join the sizes of all would move what is merged once more (Sail takes no hints)
     cut_up = f.broadcast(sizes.where("pieces > 1").select("application_run", "pieces"))
-    piece = f.coalesce(f.col("hash") % f.col("pieces"), f.lit(0))
+    piece = f.coalesce(f.col("hash") % f.col("pieces"), f.lit(0)).cast("int")
     plain = rows.join(cut_up, "application_run", "left").withColumn("piece", piece)
-    order = {
-        "application_run": "string",
-        "piece": "int",
-        "rank": "int",
-        "last": "timestamp",
-        "first": "timestamp",
-        "run_id": "string",
-        "contexts": "array<binary>",
-        "merged": "binary",
-        "timed_out": "boolean",
-    }
-    whole = plain.select(*(f.col(name).cast(of) for name, of in order.items()))
-    for rank, head in ((_CONTEXT, contexts), (_BATCH, batches)):
-        lacking = set(order).difference(head.columns)
-        each = ((f.lit(rank if name == "rank" else None).cast(of).alias(name), name) for name, of in order.items())
-        whole = whole.unionByName(head.select(*(value if name in lacking else name for value, name in each)))
+    whole = union_of(
+        plain.drop("hash", "lacks_sources", "pieces"),
+        contexts.withColumn("rank", f.lit(_CONTEXT)),
+        batches.withColumn("rank", f.lit(_BATCH)),
+    )
     largest = engine.largest(own, f.col("weight"))
-    ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=tuple(order))
-    return stream(ordered, Translating(names, cached), TRANSLATED, largest=largest)
+    ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=whole.columns)
+    return stream(ordered, partial(translations, names, cached), TRANSLATED, largest=largest)
 
 
-class Translating:
-    """Rows of applications in, rows of TRANSLATED out."""
-
-    def __init__(self, names: tuple[str, str] | None, cached: int = MAX_CACHED_BYTES) -> None:
-        self._names, self._cached = names, cached
-
-    def __call__(self, rows: Iterator[Record]) -> Iterable[Row]:
-        """Rows of TRANSLATED from the rows that `translated` puts in order."""
-        names, cache = _names_of(self._names), TranslationCache(self._cached)
-        piece: Any = None
-        facts, batches = NO_APPLICATION_FACTS, Batches()
-        for row in rows:
-            if (row.application_run, row.piece) != piece:
-                piece = following((row.application_run, row.piece), piece)
-                facts, batches = NO_APPLICATION_FACTS, Batches()
-            if row.rank == _CONTEXT:
-                for each in row.contexts:
-                    facts |= unpack_facts(each)
+def translations(file: tuple[str, str] | None, cached: int, rows: Iterator[Record]) -> Iterator[Row]:
+    """Rows of TRANSLATED from the rows that `translated` puts in order; `file` is its `names`."""
+    names, cache = names_of(file), TranslationCache(cached)
+    piece: Any = None
+    facts, batches = NO_APPLICATION_FACTS, Batches()
+    for row in rows:
+        if (row.application_run, row.piece) != piece:
+            piece = following((row.application_run, row.piece), piece)
+            facts, batches = NO_APPLICATION_FACTS, Batches()
+        if row.rank == _CONTEXT:
+            for each in row.contexts:
+                facts |= unpack_facts(each)
+            continue
+        try:
+            run = unpack_run(row.merged)
+            context = RunContext(facts=facts | application_facts_of(run), names=names)
+            if row.rank == _BATCH:
+                if batch := batch_of(run, context):
+                    batches.add(batch)
                 continue
-            try:
-                run = unpack_run(row.merged)
-                context = RunContext(facts=facts | application_facts_of(run), names=names)
-                if row.rank == _BATCH:
-                    if batch := batch_of(run, context):
-                        batches.add(batch)
-                    continue
-                if batches and names_no_source(run):
-                    context = RunContext(facts=context.facts, batches=batches.around(run), names=names)
-                found = cache.of(run, context, timed_out=row.timed_out)
-            except UNUSABLE as error:
-                if row.rank == _BATCH:  # where it is translated itself it has a row of its own
-                    continue
-                reason = f"{type(error).__name__}: {error}"[:1000]
-                found = {"outcome": "unusable", "reason": reason, "contributions": [], "schemas": []}
-            seen = {"first": row.first, "last": row.last}
-            yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **found}
+            if batches and names_no_source(run):
+                context = RunContext(facts=context.facts, batches=batches.around(run), names=names)
+            found = cache.of(run, context, timed_out=row.timed_out)
+        except UNUSABLE as error:
+            if row.rank == _BATCH:  # where it is translated itself it has a row of its own
+                continue
+            found = {"outcome": "unusable", "reason": reason_of(error), "contributions": [], "schemas": []}
+        seen = {"first": row.first, "last": row.last}
+        yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **found}
 
 
 @cache
-def _names_of(file: tuple[str, str] | None) -> Names:
+def names_of(file: tuple[str, str] | None) -> Names:
     """The naming rules of a file (text and path), parsed once a worker. Raises Misconfigured."""
     return parse_names(*file) if file else BUILT_IN

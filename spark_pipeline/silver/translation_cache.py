@@ -70,16 +70,16 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
     names_any = run.inputs or run.outputs
     datasets = Datasets.of(run, context) if run.ended == "COMPLETE" and names_any else None
     found = translate(run, context, timed_out=timed_out, datasets=datasets)
+    if isinstance(found, RunLineage):
+        outcome, reason, processes = "translated", None, found.processes
+    else:
+        outcome, reason, processes = "skipped" if isinstance(found, Skip) else "waiting", found.reason, ()
     lifecycle_events = lifecycle_events_in(run, context)
     return {
-        "outcome": "translated"
-        if isinstance(found, RunLineage)
-        else "skipped"
-        if isinstance(found, Skip)
-        else "waiting",
-        "reason": None if isinstance(found, RunLineage) else found.reason,
+        "outcome": outcome,
+        "reason": reason,
         "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
-        "contributions": [_contribution(each) for each in found.processes] if isinstance(found, RunLineage) else [],
+        "contributions": [_contribution(each) for each in processes],
         "schemas": list(schemas_in(datasets)) if datasets else [],
     }
 

@@ -68,9 +68,7 @@ class ArchiveFiles:
     def add(self, moment: datetime, run: bytes, line: bytes) -> None:
         """One line, in the file of its hour; the lines of a run that follow one another make one gzip member."""
         hour = f"{moment:%Y/%m/%d/%H}"
-        file = self.open.get(hour)
-        if file is None:
-            file = self.open[hour] = _Open()
+        file = self.open.setdefault(hour, _Open())
         if file.run != run:
             _close_member(file)
             file.run = run

@@ -20,17 +20,12 @@ _FEWEST_JOBS = 12
 _CHAIN = 8
 _STAR = 12
 _CLOSED_AFTER = timedelta(hours=48)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
-    """Rates from 0 to 1: broken, late and repeated per event, failures per application."""
-
-    broken: float = 0.01
-    late: float = 0.001
-    repeated: float = 0.005
-    failed: float = 0.01
-    changing: float = 0.3
+_BROKEN, _LATE, _REPEATED = 0.01, 0.001, 0.005
+"""The shares of events."""
+_FAILED = 0.01
+"""The share of applications."""
+_CHANGING = 0.3
+"""The share of jobs whose schemas change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +60,6 @@ def synthesize(
     events: int,
     seed: int,
     templates: Path,
-    shares: Shares | None = None,
     note: Callable[[int], None] = lambda _: None,
 ) -> Synthesis:
     """Write so many events below `folder` in the archive's layout; `note` is called after each day with their number.
@@ -73,9 +67,9 @@ def synthesize(
     Raises NoTemplatesError when `templates` holds no captured events.
     """
     known = read_templates(templates)
-    draw, shares = random.Random(seed), shares or Shares()
-    jobs = _jobs(known, events, draw, shares.changing)
-    history = _History(draw=draw, shares=shares, files=ArchiveFiles(root=folder), jobs=jobs, left=events)
+    draw = random.Random(seed)
+    jobs = _jobs(known, events, draw)
+    history = _History(draw=draw, files=ArchiveFiles(root=folder), jobs=jobs, left=events)
     day = 0
     while history.left > 0:
         history.live(day)
@@ -92,7 +86,7 @@ def synthesize(
     )
 
 
-def _jobs(known: Templates, events: int, draw: random.Random, changing: float) -> list[_Job]:
+def _jobs(known: Templates, events: int, draw: random.Random) -> list[_Job]:
     """The jobs of the estate: of ten six whole applications, two steps of chains, one point of a star, one stream."""
     found: list[_Job] = []
     for number in range(max(_FEWEST_JOBS, events // _EVENTS_A_JOB)):
@@ -122,7 +116,7 @@ def _jobs(known: Templates, events: int, draw: random.Random, changing: float) -
                 application=b"%s_%d" % (template.application, number),
                 places=dict(zip(template.places, where, strict=True)),
                 minute=draw.randrange(24 * 60),
-                changes=draw.randrange(3, 40) if draw.random() < changing else 0,
+                changes=draw.randrange(3, 40) if draw.random() < _CHANGING else 0,
                 rounds=draw.choice((4, 8, 16, 64)) if kind == 9 else 0,  # noqa: PLR2004 - the same
             )
         )
@@ -132,7 +126,6 @@ def _jobs(known: Templates, events: int, draw: random.Random, changing: float) -
 @dataclass(slots=True, kw_only=True)
 class _History:
     draw: random.Random
-    shares: Shares
     files: ArchiveFiles
     jobs: list[_Job]
     left: int
@@ -148,7 +141,7 @@ class _History:
                 self._stream(job, start, day)
             else:
                 self.applications += 1
-                self._application(job, start, day, self._ids(job, {}), failed=self._happens(self.shares.failed))
+                self._application(job, start, day, self._ids(job, {}), failed=self._happens(_FAILED))
             if self.left <= 0:
                 return
 
@@ -186,10 +179,10 @@ class _History:
 
     def _lines(self, raw: bytes, run: str, piece: Piece, moment: datetime, closed: str) -> Iterator[bytes]:
         """The event as a line; now and then broken, late, or twice."""
-        broken = self._happens(self.shares.broken)
+        broken = self._happens(_BROKEN)
         if broken:
             raw = self._damaged(raw)
-        late = self._happens(self.shares.late)
+        late = self._happens(_LATE)
         line = archived(
             raw,
             run=run,
@@ -204,7 +197,7 @@ class _History:
             if self._happens(0.25):
                 line = line[: self.draw.randrange(1, len(line))]
         yield line + b"\n"
-        if not broken and self._happens(self.shares.repeated):
+        if not broken and self._happens(_REPEATED):
             yield line + b"\n"
 
     def _damaged(self, raw: bytes) -> bytes:

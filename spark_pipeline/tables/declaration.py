@@ -1,8 +1,11 @@
 """The declaration of a table: its place, its keys, its columns with types and comments."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+
+from pyspark.sql import types
+from pyspark.sql.types import DataType, StructField, StructType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,74 +17,82 @@ class LakeColumn:
     comment: str
 
 
+def columns(text: str) -> tuple[LakeColumn, ...]:
+    """Columns from lines of name, type and comment."""
+    rows = (line.split(maxsplit=2) for line in text.strip().splitlines())
+    return tuple(LakeColumn(name=name, type=of, comment=comment.strip()) for name, of, comment in rows)
+
+
+_ACTIVE = columns(
+    "active boolean Whether the row is still valid; an invalid row stays, so that readers of changes see it"
+)
+_BATCH = columns("batch bigint The step of the lake in which this row was last changed")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of the lake: its place, the keys of a row, and its columns.
+    """A table of the lake: its `place` below the root (layer and name), the keys of a row, and its columns.
 
-    In a table with a column `active` rows are marked inactive instead of deleted, so that readers of changes see it.
+    `content` are the columns that a step computes. `marks`: rows are marked inactive instead of deleted, by a column
+    `active`, so that readers of changes see it. `batched`: a column `batch` has the step that last changed the row.
     `partition` is the partition column, if any.
     """
 
-    layer: str
-    name: str
+    place: str
     comment: str
     keys: tuple[str, ...]
-    columns: tuple[LakeColumn, ...]
+    content: tuple[LakeColumn, ...]
     partition: str = ""
+    marks: bool = False
+    batched: bool = True
+
+    @property
+    def name(self) -> str:
+        """Its name, without the layer."""
+        return self.place.rpartition("/")[2]
+
+    @cached_property
+    def columns(self) -> tuple[LakeColumn, ...]:
+        """All its columns."""
+        return (*self.content, *(_ACTIVE if self.marks else ()), *(_BATCH if self.batched else ()))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of its columns."""
         return tuple(column.name for column in self.columns)
 
-    @cached_property
-    def marks(self) -> bool:
-        """Whether rows are marked inactive instead of deleted."""
-        return "active" in self.names
-
-    @property
-    def place(self) -> str:
-        """Its path below the root of the lake."""
-        return f"{self.layer}/{self.name}"
-
-    def struct(self) -> Any:
+    def struct(self) -> StructType:
         """Its columns as Spark's StructType."""
         return struct(self.columns)
 
 
-def struct(columns: tuple[LakeColumn, ...]) -> Any:
+def struct(columns: Iterable[LakeColumn]) -> StructType:
     """Columns as a StructType, each with its comment. Needs no session."""
-    from pyspark.sql.types import StructType  # noqa: PLC0415 - code that only names tables needs no Spark
-
-    found = StructType()
-    for column in columns:
-        found = found.add(column.name, _type(column.type), nullable=True, metadata={"comment": column.comment})
-    return found
+    return StructType(
+        [StructField(each.name, _type(each.type), metadata={"comment": each.comment}) for each in columns]
+    )
 
 
-def _type(text: str) -> Any:
+_SIMPLE: dict[str, DataType] = {
+    each.simpleString(): each
+    for each in (
+        *(types.StringType(), types.LongType(), types.IntegerType(), types.BooleanType()),
+        *(types.DoubleType(), types.BinaryType(), types.DateType(), types.TimestampType()),
+    )
+}
+
+
+def _type(text: str) -> DataType:
     """A Spark type from the subset of DDL that is used here."""
-    from pyspark.sql import types  # noqa: PLC0415 - the same
-
-    simple = {
-        "string": types.StringType,
-        "bigint": types.LongType,
-        "int": types.IntegerType,
-        "boolean": types.BooleanType,
-        "double": types.DoubleType,
-        "binary": types.BinaryType,
-        "date": types.DateType,
-        "timestamp": types.TimestampType,
-    }
-    if text in simple:
-        return simple[text]()
+    if text in _SIMPLE:
+        return _SIMPLE[text]
     kind, _, inner = text.partition("<")
     inner = inner.removesuffix(">")
     if kind == "array":
         return types.ArrayType(_type(inner))
     if kind == "struct":
         fields = (field.partition(":") for field in _split(inner))
-        return types.StructType([types.StructField(name, _type(of)) for name, _, of in fields])
+        return StructType([StructField(name, _type(of)) for name, _, of in fields])
     raise ValueError(f"No type of a column here: {text}")
 
 
@@ -95,14 +106,3 @@ def _split(inner: str) -> list[str]:
         else:
             found[-1] += letter
     return found
-
-
-def columns(text: str) -> tuple[LakeColumn, ...]:
-    """Columns from lines of name, type and comment."""
-    rows = (line.split(maxsplit=2) for line in text.strip().splitlines())
-    return tuple(LakeColumn(name=name, type=of, comment=comment.strip()) for name, of, comment in rows)
-
-
-def shape(text: str) -> Any:
-    """A StructType from lines of name, type and comment."""
-    return struct(columns(text))

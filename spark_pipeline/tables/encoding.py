@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from shared.model import Process
+from shared.model import ApplicationTimes, Contribution, Process, Span
 from shared.openlineage.run import MergedRun
 from shared.translation.application.context import ApplicationFacts
 from shared.translation.application.lifecycle import LifecycleEvent
@@ -35,6 +35,21 @@ def moment(micros: int) -> datetime:
 def digest(data: bytes) -> str:
     """32 hexadecimal digits that stand for these bytes."""
     return hashlib.sha256(data).hexdigest()[:32]
+
+
+def contribution_of(row: Any) -> Contribution:
+    """The contribution in a row with `application_run`, `content` and the times `first` and `last`."""
+    seen = Span(first=moment(row.first), last=moment(row.last))
+    return Contribution(application_run=row.application_run, content=unpack_process(row.content), seen=seen)
+
+
+def application_times_of(row: Any) -> ApplicationTimes:
+    """The times and the end of an application run in a row with `app_first`, `app_last` and `ended`, null if the run
+    has no events of its own.
+    """
+    if row.app_first is None:
+        return ApplicationTimes()
+    return ApplicationTimes(first=moment(row.app_first), last=moment(row.app_last), ended=row.ended)
 
 
 def edges(process: Process) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """The lake's Delta tables: read them, and change only the rows that differ, one commit for each change."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from pyspark.sql import functions as f
 from spark_pipeline.engine.opening import engine_of
 from spark_pipeline.engine.port import Engine
 from spark_pipeline.engine.session import has_delta, prepare
-from spark_pipeline.tables.declaration import Table
+from spark_pipeline.tables.declaration import LakeColumn, Table, struct
 from spark_pipeline.tables.schemas import PROGRESS
 
 _MOST_PARTITIONS = 400
@@ -23,8 +22,6 @@ _MOST_PARTITIONS = 400
 
 _ASIDE = "_aside"
 _OPERATION = "_operation"
-_COMMIT = re.compile(r"\d{20}\.json")
-"""The name of a commit in Delta's log (Delta's protocol)."""
 
 _ADD, _PUT, _END = "add", "put", "end"
 """The operation for a row: insert, update, or end."""
@@ -41,6 +38,8 @@ class Lake:
     session: SparkSession
     root: str
     engine: Engine = field(init=False, repr=False, compare=False)
+    stored: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The columns of stored tables, by their places. They are looked up seldom: a run made a thousand such calls."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "engine", engine_of(self.session))
@@ -56,19 +55,35 @@ class Lake:
         return cls(session=prepare(session), root=root.rstrip("/"))
 
     def read(self, table: Table) -> DataFrame:
-        """All rows, inactive ones too; a table that does not exist is empty."""
+        """All rows, inactive ones too; columns that the stored table lacks are null, and a table that does not exist is
+        empty.
+        """
         if not self.exists(table):
             return self.session.createDataFrame([], table.struct())
-        return self.engine.load(self._path(table), table.struct())
+        lacking, types = self._lacking(table), table.struct()
+        stored = self.engine.load(self._path(table), struct(each for each in table.columns if each not in lacking))
+        null = {each.name: f.lit(None).cast(types[each.name].dataType).alias(each.name) for each in lacking}
+        return stored.select(*(null.get(name, f.col(name)) for name in table.names))
 
     def live(self, table: Table) -> DataFrame:
         """The active rows."""
         rows = self.read(table)
         return rows.where("active") if table.marks else rows
 
+    def changed(self, table: Table, since: int) -> DataFrame:
+        """The rows that changed after the batch `since`, inactive ones too."""
+        return self.read(table).where(f.col("batch") > since)
+
     def exists(self, table: Table) -> bool:
         """Whether the table exists."""
         return self.engine.exists(f"{self._path(table)}/_delta_log")
+
+    def require(self, table: Table) -> None:
+        """Raise LakeError where the table does not exist: no run of the lake has ended here."""
+        if not self.exists(table):
+            raise LakeError(
+                f"there is no lake in {self.root}: make one with `throughline lake run ARCHIVE --lake {self.root}`"
+            )
 
     def put(
         self,
@@ -145,13 +160,6 @@ class Lake:
             return
         self._change(PROGRESS, row.withColumn(_OPERATION, f.lit(_PUT)), [], adds=False)
 
-    def version(self, table: Table) -> int:
-        """The table's current Delta version, -1 if it does not exist."""
-        if not self.exists(table):
-            return -1
-        names = self.engine.names(f"{self._path(table)}/_delta_log")
-        return max(int(name[:20]) for name in names if _COMMIT.fullmatch(name))
-
     def _old(self, table: Table, fresh: DataFrame, scope: DataFrame | None) -> tuple[DataFrame, list[Any]]:
         """The rows that may change, and the values of the partition column that they can have, where they are few."""
         old, within = self.read(table), []
@@ -188,15 +196,14 @@ class Lake:
         if not adds:
             self._merge(table, changes, within)
             return
-        self._evolve(table, self._path(table))
+        self._evolve(table)
         rows = changes.select(*table.names)
         if table.partition:  # else every task would write a file into every partition
             rows = rows.repartition(table.partition)
         rows.write.format("delta").mode("append").save(self._path(table))
 
     def _merge(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
-        place = self._path(table)
-        self._evolve(table, place)
+        self._evolve(table)
         view = f"throughline_changes_of_{table.name}"
         changes.createOrReplaceTempView(view)
         conditions = [f"t.`{key}` = s.`{key}`" for key in table.keys]
@@ -204,7 +211,7 @@ class Lake:
             conditions.append(f"t.`{table.partition}` IN ({', '.join(_literal(value) for value in within)})")
         pairs = ", ".join(f"t.`{name}` = s.`{name}`" for name in table.names)
         self.session.sql(
-            f"MERGE INTO delta.`{place}` t USING {view} s "  # noqa: S608 - the names are constants
+            f"MERGE INTO delta.`{self._path(table)}` t USING {view} s "  # noqa: S608 - the names are constants
             f"ON {' AND '.join(conditions)} "
             f"WHEN MATCHED AND s.{_OPERATION} = '{_END}' THEN DELETE "
             f"WHEN MATCHED THEN UPDATE SET {pairs} "
@@ -212,17 +219,25 @@ class Lake:
             f"VALUES ({', '.join(f's.`{name}`' for name in table.names)})"
         )
 
-    def _evolve(self, table: Table, place: str) -> None:
+    def _lacking(self, table: Table) -> list[LakeColumn]:
+        """The columns that the stored table lacks. It only gains columns: one that was seen once is there."""
+        if not self.stored.get(table.place, frozenset()).issuperset(table.names):
+            found = self.session.read.format("delta").load(self._path(table)).columns
+            self.stored[table.place] = frozenset(name.lower() for name in found)
+        return [each for each in table.columns if each.name not in self.stored[table.place]]
+
+    def _evolve(self, table: Table) -> None:
         """Add the columns that the stored table lacks. Raises LakeError where the engine cannot (Sail)."""
-        lacking = self.engine.missing_columns(place, table.names)
+        lacking = self._lacking(table)
         if not lacking:
             return
-        added = (f"{each.name} {each.type} COMMENT '{each.comment}'" for each in table.columns if each.name in lacking)
+        place, names = self._path(table), ", ".join(each.name for each in lacking)
+        added = ", ".join(f"{each.name} {each.type} COMMENT '{each.comment}'" for each in lacking)
         try:
-            self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({', '.join(added)})")
+            self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({added})")
         except PySparkException as error:
             raise LakeError(
-                f"The table at {place} lacks {', '.join(lacking)}, and this engine cannot add columns ({error}): "
+                f"The table at {place} lacks {names}, and this engine cannot add columns ({error}): "
                 "run the lake once with Spark (--engine spark)"
             ) from error
 
@@ -232,7 +247,7 @@ class Lake:
 
 def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:
     """With the table's columns in its types and order."""
-    if "batch" in table.names:
+    if table.batched:
         fresh = fresh.withColumn("batch", f.lit(batch))
     if table.marks:
         fresh = fresh.withColumn("active", f.lit(True))
@@ -259,7 +274,7 @@ def _changes(
     if not ends:
         return changed.select(*table.names, put.alias(_OPERATION))
     values = {name: f.when(gone, f.col(f"was_{name}")).otherwise(f.col(name)) for name in plain}
-    if "batch" in values:
+    if table.batched:
         values["batch"] = f.lit(batch).cast("bigint")
     if table.marks:
         values["active"] = f.col("now").isNotNull()

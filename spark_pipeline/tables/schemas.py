@@ -6,8 +6,6 @@ renamed or given another type; a table whose meaning changes gets another name.
 
 from spark_pipeline.tables.declaration import Table, columns
 
-BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
-
 _ASSETS = "array<struct<type:string,qualified_name:string>>"
 _COLUMNS = "array<struct<name:string,type:string>>"
 _EDGES = (
@@ -15,27 +13,22 @@ _EDGES = (
     "kind:string,masked:boolean,parsed:boolean,how:array<string>>>"
 )
 
-_BATCH = "batch bigint The step of the lake in which this row was last changed"
-_ACTIVE = "active boolean Whether the row is still valid; an invalid row stays, so that readers of changes see it"
 
 FILES = Table(
-    layer=BRONZE,
-    name="files",
+    place="bronze/files",
     comment="Every file that was read, so that it is not read again",
     keys=("path",),
-    columns=columns(f"""
+    content=columns("""
         path string Where the file lies
         length bigint Its length in bytes when it was read
-        modified timestamp When it was last written before it was read
-        {_BATCH}"""),
+        modified timestamp When it was last written before it was read"""),
 )
 EVENTS = Table(
-    layer=BRONZE,
-    name="events",
+    place="bronze/events",
     comment="Every event once, with its text as received",
     keys=("day", "run_id", "digest"),
     partition="day",
-    columns=columns(f"""
+    content=columns("""
         day date The day of the event by its own time, in UTC
         run_id string The id of its run, empty where it names none
         digest string 32 hexadecimal digits of the SHA-256 of the text
@@ -51,27 +44,23 @@ EVENTS = Table(
         text string The event as it was received
         decoded binary The decoded event as MessagePack; null if it does not count or has no such form
         decoded_by string The version of the decoder
-        has_quality boolean Whether it tests or measures a data set
-        {_BATCH}"""),
+        has_quality boolean Whether it tests or measures a data set"""),
 )
 QUARANTINE = Table(
-    layer=BRONZE,
-    name="quarantine",
+    place="bronze/quarantine",
     comment="Lines that could not be read, and why",
     keys=("path", "line"),
-    columns=columns(f"""
+    content=columns("""
         path string The file
         line bigint The number of the line in it; 0 for the file as a whole
         reason string Why it could not be read
-        text string The beginning of the line
-        {_BATCH}"""),
+        text string The beginning of the line"""),
 )
 RUNS = Table(
-    layer=SILVER,
-    name="runs",
+    place="silver/runs",
     comment="Every run, its events merged",
     keys=("run_id",),
-    columns=columns(f"""
+    content=columns("""
         run_id string The id of the run
         application_run string The run of the application that it belongs to; its own id where it has no parent
         application string The name of the application, if an event of the run has it
@@ -94,15 +83,14 @@ RUNS = Table(
         merged binary The merged run
         columns_by string Who gave its columns: plan, both (a plan with parts that no rule knows) or listener
         outcome string translated, skipped, waiting or unusable
-        reason string Why it is skipped, waiting or unusable
-        {_BATCH}"""),
+        reason string Why it is skipped, waiting or unusable"""),
 )
 RUN_CONTRIBUTIONS = Table(
-    layer=SILVER,
-    name="run_contributions",
+    place="silver/run_contributions",
     comment="What each run contributes to each process, before the rest of its application is known",
     keys=("run_id", "application_run", "process"),
-    columns=columns(f"""
+    marks=True,
+    content=columns("""
         run_id string The run
         application_run string The run of its application
         process string The qualified name of the process
@@ -110,16 +98,14 @@ RUN_CONTRIBUTIONS = Table(
         first timestamp The time of the first event of the run
         last timestamp The time of its last event
         unresolved boolean Whether its statement names tables that only other runs can locate
-        content binary The contribution
-        {_ACTIVE}
-        {_BATCH}"""),
+        content binary The contribution"""),
 )
 CONTRIBUTIONS = Table(
-    layer=SILVER,
-    name="contributions",
+    place="silver/contributions",
     comment="What each application run contributes to each process: a row for each distinct content",
     keys=("application_run", "digest", "process"),
-    columns=columns(f"""
+    marks=True,
+    content=columns(f"""
         application_run string The run of the application
         digest string The digest of the content before staging was eliminated
         process string The qualified name of the process, after renames of its output
@@ -132,43 +118,36 @@ CONTRIBUTIONS = Table(
         outputs {_ASSETS} What it writes
         columns {_EDGES} Which column reaches which
         content binary All of it
-        eliminated boolean Whether everything that it wrote was dropped again
-        {_ACTIVE}
-        {_BATCH}"""),
+        eliminated boolean Whether everything that it wrote was dropped again"""),
 )
 ASSETS = Table(
-    layer=SILVER,
-    name="assets",
+    place="silver/assets",
     comment="Every data set that lineage names",
     keys=("type", "qualified_name"),
-    columns=columns(f"""
+    content=columns("""
         type string Its type in the catalog
         qualified_name string Its qualified name in the catalog
         namespace string Its namespace in events
         name string Its name in events
-        tables array<string> Its names in catalogs of tables
-        {_BATCH}"""),
+        tables array<string> Its names in catalogs of tables"""),
 )
 SCHEMAS = Table(
-    layer=SILVER,
-    name="schemas",
+    place="silver/schemas",
     comment="The columns of data sets as runs saw them, where they differ from those of the previous run",
     keys=("qualified_name", "at", "run_id"),
-    columns=columns(f"""
+    marks=True,
+    content=columns(f"""
         qualified_name string The data set
         at timestamp When the run saw it
         run_id string The run that saw it
         written boolean Whether the run wrote it
-        fields {_COLUMNS} Its columns and their types
-        {_ACTIVE}
-        {_BATCH}"""),
+        fields {_COLUMNS} Its columns and their types"""),
 )
 QUALITY = Table(
-    layer=SILVER,
-    name="quality",
+    place="silver/quality",
     comment="Tests of data sets with their results, and what was measured of them, by run",
     keys=("run_id", "qualified_name", "column", "kind", "name"),
-    columns=columns(f"""
+    content=columns("""
         run_id string The run that tested or measured
         qualified_name string The data set
         column string Its column; empty: the whole data set
@@ -183,15 +162,14 @@ QUALITY = Table(
         severity string error or warn, where the event has it
         expected string What the test expected, as text
         actual string What it found, as text
-        value double What was measured; null for a test
-        {_BATCH}"""),
+        value double What was measured; null for a test"""),
 )
 COLUMN_EDGES = Table(
-    layer=SILVER,
-    name="column_edges",
+    place="silver/column_edges",
     comment="Which column reached which, by application run",
     keys=("application_run", "process", "input", "input_column", "output", "output_column", "kind"),
-    columns=columns(f"""
+    marks=True,
+    content=columns("""
         application_run string The run of the application
         process string The qualified name of the process
         input string The qualified name of the data set that is read
@@ -203,16 +181,14 @@ COLUMN_EDGES = Table(
         parsed boolean Whether it was read from the SQL text, because no event has it
         how array<string> The steps in terms of OpenLineage
         first timestamp The first event time of a run with it
-        last timestamp The last event time of a run with it
-        {_ACTIVE}
-        {_BATCH}"""),
+        last timestamp The last event time of a run with it"""),
 )
 CURRENT = Table(
-    layer=GOLD,
-    name="lineage_current",
+    place="gold/lineage_current",
     comment="The processes as the catalog should hold them now",
     keys=("process",),
-    columns=columns(f"""
+    marks=True,
+    content=columns(f"""
         process string The qualified name of the process
         name string What people call it
         operations array<string> insert, merge, ctas …
@@ -224,25 +200,23 @@ CURRENT = Table(
         generic_identity boolean Whether the name of the job is generic: many jobs share it
         fingerprint string Changes when the entity in the catalog would
         revisit timestamp When it may change without new events
-        content binary All of it
-        {_ACTIVE}
-        {_BATCH}"""),
+        content binary All of it"""),
 )
 PROGRESS = Table(
-    layer=BRONZE,
-    name="progress",
+    place="bronze/progress",
     comment="The last completed step",
     keys=("step",),
-    columns=columns("""
+    batched=False,
+    content=columns("""
         step string The stage
         batch bigint The last completed batch"""),
 )
 HISTORY = Table(
-    layer=GOLD,
-    name="lineage_history",
+    place="gold/lineage_history",
     comment="From when to when each edge was part of the lineage",
     keys=("process", "input", "input_column", "output", "output_column", "kind", "valid_from"),
-    columns=columns(f"""
+    marks=True,
+    content=columns("""
         process string The qualified name of the process
         input string The qualified name of the data set that is read
         input_column string Its column; empty in rows about data sets
@@ -254,16 +228,13 @@ HISTORY = Table(
         how string The steps in terms of OpenLineage, with spaces between
         valid_from timestamp The first event time of an application run with it
         valid_to timestamp When a newer application run without it ended; null while it is valid
-        last_seen timestamp The last event time of a run with it
-        {_ACTIVE}
-        {_BATCH}"""),
+        last_seen timestamp The last event time of a run with it"""),
 )
 IMPACT = Table(
-    layer=GOLD,
-    name="impact",
+    place="gold/impact",
     comment="Which columns depend on which, however far away",
     keys=("source", "source_column", "target", "target_column"),
-    columns=columns(f"""
+    content=columns("""
         source string The qualified name of a data set
         source_column string Its column; empty: all its rows
         target string The qualified name of a data set that depends on it
@@ -273,15 +244,13 @@ IMPACT = Table(
         direct boolean Whether the value itself arrives, on this path or a longer one
         process string The process of the last step of one shortest path
         before string The data set before the last step
-        before_column string Its column: follow it backwards to see the path
-        {_BATCH}"""),
+        before_column string Its column: follow it backwards to see the path"""),
 )
 COVERAGE = Table(
-    layer=GOLD,
-    name="coverage",
+    place="gold/coverage",
     comment="How complete lineage is: by data set, store, owner and job, and in total",
     keys=("level", "name"),
-    columns=columns(f"""
+    content=columns("""
         level string asset, store, owner, job or all
         name string The name of that asset, store, owner or job; empty for all
         assets bigint Data sets that runs name
@@ -299,15 +268,13 @@ COVERAGE = Table(
         failing bigint Of these, those whose last result is a failure
         orphan boolean Whether no current lineage has this data set
         placeholder boolean Whether its type is no store that the catalog scans
-        score double Columns traced of those known, else data sets linked of those named; 0 to 1
-        {_BATCH}"""),
+        score double Columns traced of those known, else data sets linked of those named; 0 to 1"""),
 )
 SCHEMA_CHANGES = Table(
-    layer=GOLD,
-    name="schema_changes",
+    place="gold/schema_changes",
     comment="Columns that came, went or changed their type, and what depends on them",
     keys=("qualified_name", "at", "run_id", "column"),
-    columns=columns(f"""
+    content=columns("""
         qualified_name string The data set
         at timestamp When a run first saw it so
         run_id string The run
@@ -315,15 +282,14 @@ SCHEMA_CHANGES = Table(
         change string added, removed or retyped
         before string Its type before
         after string Its type now
-        downstream bigint How many columns depend on it now
-        {_BATCH}"""),
+        downstream bigint How many columns depend on it now"""),
 )
 COMPLETENESS = Table(
-    layer=GOLD,
-    name="completeness",
+    place="gold/completeness",
     comment="How completely the catalog documents each data set of the current lineage, when it was last measured",
     keys=("qualified_name",),
-    columns=columns("""
+    batched=False,
+    content=columns("""
         qualified_name string The data set
         type string Its type in the catalog
         held boolean Whether the catalog has it
@@ -335,15 +301,15 @@ COMPLETENESS = Table(
         score double The weighted mean of the parts; 0 to 1
         lacks array<string> The parts that it lacks, the one with the greatest weight first
         traced double Columns with a known source of all that are written; null where none is
-        fresh boolean Whether a run wrote it lately enough; null where no process writes it
+        fresh boolean Whether a run wrote it recently enough; null where no process writes it
         readers bigint How many processes read it"""),
 )
 COMPLETENESS_TREND = Table(
-    layer=GOLD,
-    name="completeness_trend",
+    place="gold/completeness_trend",
     comment="The same in all, by the time of the measurement",
     keys=("at",),
-    columns=columns("""
+    batched=False,
+    content=columns("""
         at timestamp When it was measured
         assets bigint Data sets of the current lineage
         held bigint Of these, those that the catalog has
@@ -358,18 +324,16 @@ COMPLETENESS_TREND = Table(
         fresh double Data sets that are fresh of all that are written"""),
 )
 TAGS = Table(
-    layer=GOLD,
-    name="tags",
+    place="gold/tags",
     comment="Where tagged columns went: along their values, ending at masks",
     keys=("qualified_name", "column", "tag"),
-    columns=columns(f"""
+    content=columns("""
         qualified_name string The data set
         column string Its column
         tag string The tag
         depth int How many steps from where it was set; 0 there
         origin string The nearest data set where it was set
-        origin_column string Its column
-        {_BATCH}"""),
+        origin_column string Its column"""),
 )
 LAKE = (
     FILES,

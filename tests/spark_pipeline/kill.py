@@ -26,6 +26,7 @@ from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.tables.declaration import Table
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import LAKE
+from tests.spark_pipeline.files import version_of
 
 TEMPLATES = Path(__file__).parent.parent / "golden" / "spark35-ol1.53"
 
@@ -137,9 +138,9 @@ def disturbed(case: Case, whole: Whole, dies_at: int) -> dict[str, list[str]]:
             run(lake, order)
         except DiedError:
             run(lake, order)
-    versions = [lake.version(table) for table in LAKE]
+    versions = [version_of(lake, table) for table in LAKE]
     run(lake, orders[-1])
-    if versions != [lake.version(table) for table in LAKE]:
+    if versions != [version_of(lake, table) for table in LAKE]:
         raise AssertionError(f"a run without news wrote something, after one that died at {dies_at}")
     return rows(lake)
 

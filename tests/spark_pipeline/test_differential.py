@@ -23,7 +23,7 @@ from spark_pipeline.synth.histories import synthesize
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import COVERAGE, IMPACT, LAKE, QUARANTINE
 from tests.spark_pipeline.differential import TEMPLATES, captured, current, history, usable
-from tests.spark_pipeline.files import OF_SPARK
+from tests.spark_pipeline.files import OF_SPARK, version_of
 from tests.support.declared import declared_truth
 from tests.support.golden import FOLDERS
 from tests.support.lineage import dependents
@@ -78,9 +78,9 @@ def test_the_lake_says_what_the_functions_say(
     assert len(document.edges) + len(document.flows) > len(now(document)), "past edges are there too"
     assert downstream(document) == {tuple(row) for row in lake.read(IMPACT).select(*REACHED).collect()}
     assert lake.read(QUARANTINE).count() == made.broken
-    versions = {table.name: lake.version(table) for table in LAKE}
+    versions = {table.name: version_of(lake, table) for table in LAKE}
     done = run(lake, Order(sources=(str(source),)))
-    assert {table.name: lake.version(table) for table in LAKE} == versions
+    assert {table.name: version_of(lake, table) for table in LAKE} == versions
     assert not any(count for stage in done for count in stage.counts.values())
 
 

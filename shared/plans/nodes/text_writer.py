@@ -76,11 +76,13 @@ class Writer:
             self._pieces[start] = "("
             self.put(")")
 
-    def listed(self, given: Iterable[Node]) -> None:
-        """Write expressions with commas between them."""
+    def listed(self, before: str, given: Iterable[Node], after: str = "") -> None:
+        """Write expressions with commas between them, and what stands before and after them."""
+        self.put(before)
         for place, each in enumerate(given):
             if self._left < 0:
                 break
             if place:
                 self.put(", ")
             self.write(each)
+        self.put(after)

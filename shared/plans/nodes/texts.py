@@ -50,9 +50,7 @@ _FUNCTIONS_BY_NAME = frozenset({"PythonUDF", "PythonUDAF", "PythonUDTF", "ScalaU
 
 def _function(to: Writer, node: Node) -> int:
     given = node.get("udfName") or (node.get("name") if kind(node) in _FUNCTIONS_BY_NAME else None)
-    to.put(str(given or function_name(kind(node))), "(")
-    to.listed(_arguments(node))
-    to.put(")")
+    to.listed(f"{given or function_name(kind(node))}(", _arguments(node), ")")
     return ONE
 
 
@@ -106,9 +104,8 @@ def _around(before: str, after: str, strength: int) -> Way:
 def _cast(to: Writer, node: Node) -> int:
     if kind(node.get("child")) in _LITERALS:
         return _literal(to, node)
-    to.put("CAST(")
-    to.listed(nodes(node.get("child")))
-    to.put(" AS ", _PARAMETERS.split(str(node.get("t", "")), maxsplit=1)[0] or CUT, ")")
+    to.listed("CAST(", nodes(node.get("child")), " AS ")
+    to.put(_PARAMETERS.split(str(node.get("t", "")), maxsplit=1)[0] or CUT, ")")
     return ONE
 
 
@@ -120,10 +117,8 @@ def _case(to: Writer, node: Node) -> int:
     to.put("CASE")
     for branch in node.get("branches", ()):
         if isinstance(branch, list) and len(branch) == 2:  # noqa: PLR2004 - condition and value
-            to.put(" WHEN ")
-            to.listed(nodes(branch[0]))
-            to.put(" THEN ")
-            to.listed(nodes(branch[1]))
+            to.listed(" WHEN ", nodes(branch[0]))
+            to.listed(" THEN ", nodes(branch[1]))
     for each in nodes(node.get("elseValue")):
         to.put(" ELSE ")
         to.write(each)
@@ -135,9 +130,7 @@ def _in(to: Writer, node: Node) -> int:
     given = [*nodes(node.get("value")), *nodes(node.get("values"))]
     for each in given[:1]:
         to.part(each, COMPARED)
-    to.put(" IN (")
-    to.listed([*given[1:], *nodes(node.get("list"))])
-    to.put(")")
+    to.listed(" IN (", [*given[1:], *nodes(node.get("list"))], ")")
     return COMPARED
 
 
@@ -151,13 +144,10 @@ def _aggregate(to: Writer, node: Node) -> int:
         if kind(function) in _FUNCTIONS_BY_NAME:
             to.write(function)
             continue
-        to.put(function_name(kind(function)), "(DISTINCT " if node.get("isDistinct") else "(")
-        to.listed(_arguments(function))
-        to.put(")")
+        distinct = "DISTINCT " if node.get("isDistinct") else ""
+        to.listed(f"{function_name(kind(function))}({distinct}", _arguments(function), ")")
     for each in nodes(node.get("filter")):
-        to.put(" FILTER (WHERE ")
-        to.write(each)
-        to.put(")")
+        to.listed(" FILTER (WHERE ", (each,), ")")
     return ONE
 
 
@@ -168,11 +158,9 @@ def _window(to: Writer, node: Node) -> int:
     to.put(" OVER (")
     groups, orders = list(nodes(given.get("partitionSpec"))), list(nodes(given.get("orderSpec")))
     if groups:
-        to.put("PARTITION BY ")
-        to.listed(groups)
+        to.listed("PARTITION BY ", groups)
     if orders:
-        to.put(" ORDER BY " if groups else "ORDER BY ")
-        to.listed(orders)
+        to.listed(" ORDER BY " if groups else "ORDER BY ", orders)
     to.put(")")
     return ONE
 
@@ -186,9 +174,7 @@ def _order(to: Writer, node: Node) -> int:
 
 
 def _struct(to: Writer, node: Node) -> int:
-    to.put("struct(")
-    to.listed(list(nodes(node.get("children")))[1::2])
-    to.put(")")
+    to.listed("struct(", list(nodes(node.get("children")))[1::2], ")")
     return ONE
 
 
@@ -202,16 +188,13 @@ def _field(to: Writer, node: Node) -> int:
 def _item(to: Writer, node: Node) -> int:
     whole, *place = _arguments(node)
     to.part(whole, ONE)
-    to.put("[")
-    to.listed(place)
-    to.put("]")
+    to.listed("[", place, "]")
     return ONE
 
 
 def _lambda(to: Writer, node: Node) -> int:
-    to.listed(nodes(node.get("arguments")))
-    to.put(" -> ")
-    to.listed(nodes(node.get("function")))
+    to.listed("", nodes(node.get("arguments")), " -> ")
+    to.listed("", nodes(node.get("function")))
     return ONE
 
 

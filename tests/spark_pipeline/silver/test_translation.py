@@ -1,6 +1,7 @@
 """Runs as rows in Arrow's batches -> what they say, without Spark; and what is known of an application meanwhile."""
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,8 @@ from shared.translation.run.schemas import schemas_in
 from shared.translation.run.translate import translate
 from spark_pipeline.engine.arrow import schema_of, through
 from spark_pipeline.silver.stream_batches import Batches
-from spark_pipeline.silver.translation import TRANSLATED, Translating
+from spark_pipeline.silver.translation import TRANSLATED, translations
+from spark_pipeline.silver.translation_cache import MAX_CACHED_BYTES
 from spark_pipeline.tables.encoding import digest, pack, unpack_process
 from tests.spark_pipeline.files import OF_SPARK
 
@@ -100,7 +102,9 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
             rows.append(row)
     table = pa.Table.from_pylist([row | {"application_run": "a"} for row in rows], RUNS)
     for size in (1, 4, 1_000):
-        made = through(table.to_batches(max_chunksize=size), Translating(None), schema_of(TRANSLATED))
+        made = through(
+            table.to_batches(max_chunksize=size), partial(translations, None, MAX_CACHED_BYTES), schema_of(TRANSLATED)
+        )
         found = {row["run_id"]: row for row in pa.Table.from_batches(made).to_pylist()}
         assert found.keys() == events.keys()
         assert {row["outcome"] for row in found.values()} >= {"translated", "skipped"}
@@ -129,7 +133,9 @@ def test_a_batch_that_cannot_be_read_is_told_of_once() -> None:
     told = {"run_id": RUN.run_id, "merged": pack(RUN), "timed_out": False}
     rows = [broken | {"rank": 1}, broken | {"rank": _OF_RUN}, told | {"rank": _OF_RUN}]
     given = pa.RecordBatch.from_pylist([row | {"application_run": "a", "piece": 0} for row in rows], RUNS)
-    made = pa.Table.from_batches(through([given], Translating(None), schema_of(TRANSLATED))).to_pylist()
+    made = pa.Table.from_batches(
+        through([given], partial(translations, None, MAX_CACHED_BYTES), schema_of(TRANSLATED))
+    ).to_pylist()
     assert [row["run_id"] for row in made] == ["b", RUN.run_id]
     assert (made[0]["outcome"], made[0]["contributions"]) == ("unusable", [])
     assert made[1]["outcome"] != "unusable"

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from spark_pipeline.tables.compaction import Compacted, compact
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import FILES
-from tests.spark_pipeline.files import OF_SPARK
+from tests.spark_pipeline.files import OF_SPARK, version_of
 
 pytestmark = OF_SPARK
 
@@ -35,9 +35,9 @@ def test_many_files_become_one(spark: SparkSession, tmp_path: Path) -> None:
     assert compact(lake, note=told.append) == tuple(told) == (Compacted(table="files", files=4, now=1),)
     assert _rows(lake) == before
     assert len(lake.read(FILES).inputFiles()) == 1
-    version = lake.version(FILES)
+    version = version_of(lake, FILES)
     assert compact(lake) == (Compacted(table="files", files=0, now=0),)
-    assert lake.version(FILES) == version
+    assert version_of(lake, FILES) == version
 
 
 @pytest.mark.engine("sail")

@@ -15,30 +15,22 @@ from spark_pipeline.pipeline import MEANING, MIXED, note_meaning
 from spark_pipeline.silver.refinement import Meaning
 from spark_pipeline.tables.declaration import LakeColumn, Table, columns
 from spark_pipeline.tables.lake import Lake, LakeError
-from spark_pipeline.tables.schemas import LAKE, PROGRESS, SILVER
-from tests.spark_pipeline.files import OF_SPARK
+from spark_pipeline.tables.schemas import LAKE, PROGRESS
+from tests.spark_pipeline.files import OF_SPARK, version_of
 
 pytestmark = OF_SPARK
 
 MARKED = Table(
-    layer=SILVER,
-    name="marked",
+    place="silver/marked",
     comment="A table",
     keys=("id",),
-    columns=columns("""
+    marks=True,
+    content=columns("""
         id string What it is
         of string To what it belongs
-        outcome string What it says
-        active boolean Whether it holds
-        batch bigint When it changed"""),
+        outcome string What it says"""),
 )
-PLAIN = Table(
-    layer=SILVER,
-    name="plain",
-    comment="Another",
-    keys=("id",),
-    columns=tuple(each for each in MARKED.columns if each.name != "active"),
-)
+PLAIN = replace(MARKED, place="silver/plain", comment="Another", marks=False)
 
 
 @pytest.fixture
@@ -66,9 +58,9 @@ def test_only_what_differs_is_changed(lake: Lake) -> None:
         ("c", "y", "1", True, 1),
         ("d", "x", "1", True, 2),
     ]
-    version = lake.version(MARKED)
+    version = version_of(lake, MARKED)
     assert _put(lake, MARKED, 3, [("a", "x", "1"), ("d", "x", "1")], scope=scope) == 0
-    assert lake.version(MARKED) == version
+    assert version_of(lake, MARKED) == version
     assert _put(lake, MARKED, 4, [("b", "x", "2")]) == 1
     assert ("b", "x", "2", True, 4) in _rows(lake, MARKED)
 
@@ -107,7 +99,7 @@ def test_rows_without_marks_go(lake: Lake) -> None:
 
 
 MORE = LakeColumn(name="more", type="bigint", comment="A column that came later")
-WIDER = replace(PLAIN, columns=(*PLAIN.columns, MORE))
+WIDER = replace(PLAIN, content=(*PLAIN.content, MORE))
 
 
 def _put_wider(lake: Lake) -> int:
@@ -151,7 +143,7 @@ _WRITTEN = "2023-11-14 22:13:20.123"
 
 def test_what_is_not_there_is_empty(lake: Lake) -> None:
     assert _rows(lake, PLAIN) == []
-    assert lake.version(PLAIN) == -1
+    assert version_of(lake, PLAIN) == -1
     assert lake.progress("lake") == 0
 
 
@@ -166,7 +158,7 @@ def test_by_what_settings_a_lake_was_made_is_kept(lake: Lake) -> None:
     assert replace(others[0], names=("[[rules]]", "/another.toml")).number == others[0].number, "by content"
     assert len({0, MIXED, *(each.number for each in others)}) == 4
     note_meaning(lake, Meaning(as_of=datetime.now(UTC)), since=0)
-    assert (lake.version(PROGRESS), lake.progress(MEANING)) == (-1, 0), "the defaults cost nothing"
+    assert (version_of(lake, PROGRESS), lake.progress(MEANING)) == (-1, 0), "the defaults cost nothing"
     note_meaning(lake, others[0], since=0)
     assert lake.progress(MEANING) == others[0].number
     note_meaning(lake, others[0], since=3)

@@ -3,9 +3,8 @@
 Mounts of old notebooks have an access key before the bucket's name; it is removed.
 """
 
-from shared.naming.rules.normalization import authority_folded, path_folded
 from shared.naming.rules.rule import AlternateName, NamingRule, rule
-from shared.naming.rules.store import StoreFamily
+from shared.naming.rules.store import StoreFamily, as_path
 
 RULES: tuple[NamingRule, ...] = (
     rule(
@@ -24,8 +23,7 @@ RULES: tuple[NamingRule, ...] = (
 def without_user(rest: str, name: str) -> tuple[str, str]:
     """Normalize bucket and path; the part of the authority before an `@` is a secret."""
     authority, slash, behind = rest.partition("/")
-    folded = authority_folded(authority.rpartition("@")[2] + slash + behind)
-    return folded, path_folded(name) if folded else f"/{path_folded(name)}"
+    return as_path(authority.rpartition("@")[2] + slash + behind, name)
 
 
 STORES: tuple[StoreFamily, ...] = (
