@@ -16,8 +16,9 @@ import msgspec
 from shared.errors import Quarantined, ThroughlineError
 from shared.events.archive_format import Line, Member, lines_of, members_of
 from shared.events.blob_cache import Known
-from shared.records.run_state import RunState, packed_cell, unpacked_cell
-from shared.storage.port import BlobFact, Row, Storage, Value
+from shared.records.cells import PackedCell, cells_of, record_of
+from shared.records.run_state import RunState
+from shared.storage.port import BlobFact, Row, Storage
 from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, reason_of_ignored, stored_from_blob
 
 ARCHIVED = "archived|"
@@ -28,7 +29,8 @@ CLOSED = "closed"
 
 _IGNORED = "ignored|"
 _ENDING = ".json.gz"
-_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
+NAMES = PackedCell(name="names", decoder=msgspec.json.Decoder(tuple[str, ...]))
+"""The names in a row of the index."""
 
 
 class ArchiveMissing(ThroughlineError):  # noqa: N818 - named for what became of it
@@ -91,29 +93,13 @@ class Archived:
     def row(self, storage: Storage) -> Row:
         """As a row of `runs`."""
         hour = self.folder.rpartition("/")[0].replace("/", "")
-        where: dict[str, Value] = {
-            "folder": self.folder,
-            "offset": self.offset,
-            "length": self.length,
-        }
-        return Row(
-            partition=self.partition,
-            key=f"{ARCHIVED}{hour}|{self.batch}",
-            values={**where, "job": self.job, "ignored": self.ignored, **packed_cell(storage, "names", self.names)},
-        )
+        values = {**cells_of(self, without=("batch", "names")), **NAMES.pack(storage, self.names)}
+        return Row(partition=self.partition, key=f"{ARCHIVED}{hour}|{self.batch}", values=values)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "Archived":
         """From a row of `runs`."""
-        return cls(
-            folder=str(row.values["folder"]),
-            batch=row.key.rpartition("|")[2],
-            offset=int(str(row.values["offset"])),
-            length=int(str(row.values["length"])),
-            names=_decode_names(unpacked_cell(storage, "names", row)),
-            ignored=bool(row.values["ignored"]),
-            job=str(row.values["job"]),
-        )
+        return record_of(cls, row, batch=row.key.rpartition("|")[2], names=NAMES.unpack(storage, row))
 
 
 def file_of(folder: str, batch: str, *, ignored: bool) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from shared.concurrency.parallel_map import ParallelMap
 from shared.events.archive_format import Line, member_of, members_of, with_content
 from shared.events.archive_index import Archived, archived_of, file_of, partition_of
-from shared.records.run_state import packed_cell, unpacked_cell
+from shared.records.cells import PackedCell
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
     ARCHIVE,
@@ -73,15 +73,15 @@ class Batch:
         return file_of(self.items[0].folder, self.name, ignored=self.items[0].ignored)
 
 
-_decode = msgspec.json.Decoder(tuple[Item, ...]).decode
+_ITEMS = PackedCell(name="items", decoder=msgspec.json.Decoder(tuple[Item, ...]))
 
 
 def begin(storage: Storage, items: tuple[Item, ...]) -> Batch | None:
     """Put a batch on record; None when another one is there still."""
     partition, key = _PENDING
-    cell = packed_cell(storage, "items", items)
-    etag = storage.insert(CONTROL, Row(partition=partition, key=key, values=cell))
-    return Batch(items=items, etag=etag, overflow=str(cell.get("items_blob", ""))) if etag else None
+    row = Row(partition=partition, key=key, values=_ITEMS.pack(storage, items))
+    etag = storage.insert(CONTROL, row)
+    return Batch(items=items, etag=etag, overflow=_ITEMS.blob(row)) if etag else None
 
 
 def pending_batch(storage: Storage) -> Batch | None:
@@ -89,11 +89,7 @@ def pending_batch(storage: Storage) -> Batch | None:
     found = storage.read(CONTROL, *_PENDING)
     if found is None:
         return None
-    return Batch(
-        items=_decode(unpacked_cell(storage, "items", found)),
-        etag=found.etag,
-        overflow=str(found.values.get("items_blob", "")),
-    )
+    return Batch(items=_ITEMS.unpack(storage, found), etag=found.etag, overflow=_ITEMS.blob(found))
 
 
 def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:

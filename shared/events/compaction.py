@@ -12,7 +12,7 @@ import msgspec
 
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold
-from shared.records.run_state import packed_cell, unpacked_cell
+from shared.records.cells import PackedCell
 from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import COMPACTED, CONTENTS, RUNS, StoredEvent
@@ -35,19 +35,17 @@ class Folded:
 
 
 class _Cell(msgspec.Struct, frozen=True, array_like=True):
-    events: list[Event]
-    digests: list[str]
+    events: tuple[Event, ...]
+    digests: frozenset[str]
 
 
-_decode = msgspec.json.Decoder(_Cell).decode
-_CELL = "folded"
+_FOLDED = PackedCell(name="folded", decoder=msgspec.json.Decoder(_Cell))
 
 
 def folded_of(row: Row, storage: Storage) -> Folded:
     """From a row of `runs`."""
-    cell = _decode(unpacked_cell(storage, _CELL, row))
-    blob = str(row.values.get(f"{_CELL}_blob", ""))
-    return Folded(events=tuple(cell.events), digests=frozenset(cell.digests), etag=row.etag, blob=blob)
+    cell = _FOLDED.unpack(storage, row)
+    return Folded(events=cell.events, digests=cell.digests, etag=row.etag, blob=_FOLDED.blob(row))
 
 
 Read = Callable[[StoredEvent], Event | None]
@@ -74,10 +72,10 @@ def _chunks(places: Iterable[StoredEvent]) -> Iterator[list[StoredEvent]]:
 
 def _note(storage: Storage, run_id: str, before: Folded, events: tuple[Event, ...], digests: frozenset[str]) -> Folded:
     """Write it, unless another worker did meanwhile; the blob that it replaces is deleted."""
-    cell = packed_cell(storage, _CELL, _Cell(events=list(events), digests=sorted(digests)))
-    row = Row(partition=run_id, key=COMPACTED, values=cell, etag=before.etag)
+    values = _FOLDED.pack(storage, _Cell(events=events, digests=digests))
+    row = Row(partition=run_id, key=COMPACTED, values=values, etag=before.etag)
     etag = write_if_unchanged(storage, RUNS, row)
-    blob = str(cell.get(f"{_CELL}_blob", ""))
+    blob = _FOLDED.blob(row)
     if not etag:
         return Folded(events=events, digests=digests, etag=before.etag, blob=before.blob)
     if before.blob and before.blob != blob:

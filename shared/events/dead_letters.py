@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 from shared.errors import GivenUp, Quarantined, Refused
 from shared.events.archive_index import job_in_archive
+from shared.records.cells import cells_of, record_of
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import RowAddress, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage
@@ -74,38 +75,13 @@ class DeadLetter:
 
     def row(self) -> Row:
         """As a row of `deadletters`."""
-        return Row(
-            partition=_PARTITION,
-            key=self.digest,
-            etag=self.etag,
-            values={
-                "blob": self.blob,
-                "reason": self.reason,
-                "error": self.error,
-                "first": self.first.isoformat(),
-                "last": self.last.isoformat(),
-                "count": self.count,
-                "job": self.job,
-                "discarded": self.discarded.isoformat() if self.discarded else "",
-            },
-        )
+        values = cells_of(self, without=("digest",))
+        return Row(partition=_PARTITION, key=self.digest, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row) -> "DeadLetter":
         """From a row of `deadletters`."""
-        discarded = str(row.values["discarded"])
-        return cls(
-            digest=row.key,
-            blob=str(row.values["blob"]),
-            reason=str(row.values["reason"]),
-            error=str(row.values["error"]),
-            first=datetime.fromisoformat(str(row.values["first"])),
-            last=datetime.fromisoformat(str(row.values["last"])),
-            count=int(str(row.values["count"])),
-            job=str(row.values["job"]),
-            discarded=datetime.fromisoformat(discarded) if discarded else None,
-            etag=row.etag,
-        )
+        return record_of(cls, row, digest=row.key)
 
 
 def dead_letters(storage: Storage, prefix: str = "") -> Iterator[DeadLetter]:

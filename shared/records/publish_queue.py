@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from shared.records.cells import cells_of, record_of
 from shared.records.states import QueueState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
@@ -41,34 +42,13 @@ class QueueEntry:
 
     def row(self) -> Row:
         """As a row of `publishqueue`."""
-        return Row(
-            partition=QUEUE_PARTITION,
-            key=self.process,
-            etag=self.etag,
-            values={
-                "due": self.due.isoformat(),
-                "attempts": self.attempts,
-                "error": self.error,
-                "revisit": self.revisit,
-                "since": self.since.isoformat() if self.since else "",
-                "isolated": self.isolated,
-            },
-        )
+        values = cells_of(self, without=("process",))
+        return Row(partition=QUEUE_PARTITION, key=self.process, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row) -> "QueueEntry":
         """From a row of `publishqueue`."""
-        since = str(row.values["since"])
-        return cls(
-            process=row.key,
-            due=datetime.fromisoformat(str(row.values["due"])),
-            attempts=int(str(row.values["attempts"])),
-            error=str(row.values["error"]),
-            revisit=bool(row.values["revisit"]),
-            since=datetime.fromisoformat(since) if since else None,
-            isolated=bool(row.values["isolated"]),
-            etag=row.etag,
-        )
+        return record_of(cls, row, process=row.key)
 
 
 def enqueue(storage: Storage, processes: Iterable[str], *, since: datetime | None = None) -> None:
