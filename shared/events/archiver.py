@@ -27,10 +27,10 @@ from shared.events.archive_writer import Item, begin, pending_batch, write_batch
 from shared.events.compaction import is_long, let_go
 from shared.events.dead_letters import dead_letters
 from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
-from shared.records.run_state import RunState
+from shared.records.run_state import run_state_of
 from shared.records.states import State
 from shared.storage.port import BlobFact, Storage
-from shared.storage_layout import EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
+from shared.storage_layout import EVENTS, IGNORED, RUNS, is_ignored_blob, stored_from_blob
 
 _LOG = logging.getLogger("throughline.archive")
 _FINAL = frozenset({State.CONTRIBUTED, State.SKIPPED, State.DEAD})
@@ -174,10 +174,9 @@ def _hour(blob: str) -> str:
 
 def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | None:
     """Close a run whose fate is final, if it is not closed yet. Up to which arrival it counts; None when it is open."""
-    found = storage.read(RUNS, run, STATE)
-    if found is None:
+    state = run_state_of(storage, run)
+    if state is None:
         return None
-    state = RunState.of(found, storage)
     if state.closed:
         return state.closed
     digests = {stored_from_blob(fact.name).digest for fact in stored}

@@ -29,7 +29,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.checkpoint import SWEEP, Checkpoint
 from shared.records.publish_queue import hold_publishing, queue_entries, resume_publishing
-from shared.records.run_state import RunState
+from shared.records.run_state import RunState, run_state_of
 from shared.records.states import State
 from shared.storage.port import BlobFact, Lease, Row, Storage
 from shared.storage_layout import (
@@ -40,7 +40,6 @@ from shared.storage_layout import (
     PUBLISH_QUEUE,
     QUEUE_PARTITION,
     RUNS,
-    STATE,
     stored_from_blob,
 )
 
@@ -213,8 +212,7 @@ def _process_runs(storage: Storage, here: Rebuild, options: _Options) -> Iterato
 
 def _process_run(storage: Storage, run_id: str, generation: int, names: Names) -> None:
     events = noted(storage, run_id).events
-    found = storage.read(RUNS, run_id, STATE)
-    state = RunState.of(found, storage) if found else None
+    state = run_state_of(storage, run_id)
     if state is None:
         if any(event.end for event in events):
             storage.insert(RUNS, RunState(run_id=run_id, generation=generation).row(storage))

@@ -27,10 +27,10 @@ from shared.publishing.shadow import leave_shadow_mode
 from shared.publishing.writing.catalog_write import Published
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import queue_entries
-from shared.records.run_state import RunState
+from shared.records.run_state import RunState, run_state_of
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
-from shared.storage_layout import RUNS, STATE, StoredEvent
+from shared.storage_layout import StoredEvent
 
 _SAVE_EVERY = 100
 _MAX_LETTERS_IN_MEMORY = 5000
@@ -131,7 +131,7 @@ def _planned(storage: Storage, run: StoredRun, wanted: RunFilter, known: Noted) 
     ):
         return ReplayOutcome.PROCESSED_EARLIER
     ends = any(event.end for event in (*known.events, *run.events))
-    state = _state(storage, run.run_id)
+    state = run_state_of(storage, run.run_id)
     if state and state.expired:
         return ReplayOutcome.GONE  # retention has deleted a part of it: it stays as it is
     # A run with a state is processed for each further event: an open one gets none before its end.
@@ -145,7 +145,7 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: RunFilter, names: Name
         note_events(storage, known.missing(run.events))
     if outcome is ReplayOutcome.PROCESSED:
         try:
-            process_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
+            process_stored(storage, run.run_id, run_state_of(storage, run.run_id), (*known.events, *run.events), names)
         except WriteConflict:
             return ReplayOutcome.BUSY
     return outcome
@@ -162,11 +162,6 @@ def _jobs_of(storage: Storage, run: StoredRun) -> frozenset[str]:
         if body:
             return frozenset({body.job.name})
     return frozenset()
-
-
-def _state(storage: Storage, run_id: str) -> RunState | None:
-    found = storage.read(RUNS, run_id, STATE)
-    return RunState.of(found, storage) if found else None
 
 
 def process_stored(
@@ -247,7 +242,7 @@ def _letters_of(
 ) -> Iterator[ReplayedLetter]:
     try:
         note_events(storage, noted(storage, run_id).missing(place for _, place in group))
-        process_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
+        process_stored(storage, run_id, run_state_of(storage, run_id), noted(storage, run_id).events, names)
     except WriteConflict:
         yield from (ReplayedLetter(letter=letter, outcome=LetterOutcome.BUSY) for letter, _ in group)
         return
@@ -260,7 +255,7 @@ def _letters_of(
             count_again(storage, letter, again)
             yield _failed(storage, letter)
         return
-    state = _state(storage, run_id)
+    state = run_state_of(storage, run_id)
     for letter, place in group:
         if state and state.settled and place.digest in state.merged and let_go(storage, letter):
             now = f"{state.verdict}: {state.reason}" if state.reason else state.verdict

@@ -36,12 +36,12 @@ from shared.records.application.entries import context_of, read_context
 from shared.records.application.process_index import processes_written_by
 from shared.records.application.record import read_application
 from shared.records.publish_queue import enqueue
-from shared.records.run_state import EntryKey, RunState, change_run_state
+from shared.records.run_state import EntryKey, RunState, change_run_state, run_state_of
 from shared.records.states import State
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import UNREAD
 from shared.storage.port import Storage
-from shared.storage_layout import RUNS, STATE, StoredEvent
+from shared.storage_layout import StoredEvent
 from shared.telemetry.kinds import RUN
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.application.context import RunContext
@@ -83,10 +83,9 @@ class RunProcessor:
         """
         self.blob_cache.put(event.digest, packed)
         if event.end is None:
-            found = self.storage.read(RUNS, event.run_id, STATE)
-            if found is None:
+            state = run_state_of(self.storage, event.run_id)
+            if state is None:
                 return event.type == "START" and self._queue_processes_of(event, packed)
-            state = RunState.of(found, self.storage)
             if state.closed or state.done_with(event.digest, None):
                 return False
         known = AtHand(digest=event.digest, packed=packed, blob_cache=self.blob_cache)

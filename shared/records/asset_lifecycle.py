@@ -147,8 +147,14 @@ def _note(
     return swapped.after or _Record()
 
 
-def _state(storage: Storage, row: Row | None) -> AssetState | None:
-    return _RECORD.unpack(storage, row).state() if row else None
+def _sentence(record: _Record) -> str:
+    state = record.state()
+    return state.sentence if state else ""
+
+
+def _read(storage: Storage, key: str) -> _Record:
+    row = storage.read(ASSET_LIFECYCLE, key, STATE)
+    return _RECORD.unpack(storage, row) if row else _Record()
 
 
 def is_asset_entry(entry: QueueEntry) -> bool:
@@ -158,22 +164,17 @@ def is_asset_entry(entry: QueueEntry) -> bool:
 
 def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
     """A data set by its key, None where it is not on record, and the sentence that the catalog is to say of it."""
-    row = storage.read(ASSET_LIFECYCLE, key, STATE)
-    record = _RECORD.unpack(storage, row) if row else _Record()
-    state = record.state()
-    return record.asset, state.sentence if state else ""
+    record = _read(storage, key)
+    return record.asset, _sentence(record)
 
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
     """What the catalog is to say of these data sets, by their keys in the publish queue: a point read each."""
-    found = {
-        queue_key(match_key(asset.key)): _state(storage, storage.read(ASSET_LIFECYCLE, match_key(asset.key), STATE))
-        for asset in assets
-    }
-    return {mark: state.sentence if state else "" for mark, state in found.items()}
+    keys = [match_key(asset.key) for asset in assets]
+    return {queue_key(key): _sentence(_read(storage, key)) for key in keys}
 
 
 def states(storage: Storage) -> tuple[AssetState, ...]:
     """All states on record, by qualified name."""
-    found = (state for row in storage.scan(ASSET_LIFECYCLE) if (state := _state(storage, row)))
+    found = (state for row in storage.scan(ASSET_LIFECYCLE) if (state := _RECORD.unpack(storage, row).state()))
     return tuple(sorted(found, key=lambda state: (state.asset.qualified_name, state.asset.type)))

@@ -37,7 +37,7 @@ class QueueEntry:
         if self.revisit:
             return QueueState.REVISIT
         if self.attempts:
-            return QueueState.REFUSED
+            return QueueState.REFUSED if self.isolated else QueueState.RETRYING
         return QueueState.PUBLISHING if now < self.due else QueueState.PENDING
 
     def row(self) -> Row:
@@ -68,6 +68,12 @@ def retry_refused(storage: Storage) -> int:
     return sum(storage.replace(PUBLISH_QUEUE, replace(each, due=now).row()) is not None for each in refused)
 
 
+def queue_entry(storage: Storage, process: str) -> QueueEntry | None:
+    """The entry of a process (by key); None when it is not in the queue."""
+    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, process)
+    return QueueEntry.of(row) if row else None
+
+
 def queue_entries(storage: Storage) -> tuple[tuple[QueueEntry, ...], datetime | None, str]:
     """All entries; until when publishing pauses (None: it does not); and why."""
     until, why, found = None, "", []
@@ -87,8 +93,8 @@ def pause(storage: Storage, until: datetime, error: str, failures: int = 0) -> N
 
 def failures_before(storage: Storage) -> int:
     """How many batches in a row failed before the present pause; 0 without one."""
-    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, _PAUSE)
-    return QueueEntry.of(row).attempts if row else 0
+    pausing = queue_entry(storage, _PAUSE)
+    return pausing.attempts if pausing else 0
 
 
 _FOR_EVER = datetime(2999, 12, 31, tzinfo=UTC)

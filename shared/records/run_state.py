@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage.merging import stronger_end
 from shared.records.cells import PackedCell, cells_of, pack, record_of, unpack
@@ -88,6 +89,20 @@ class RunState:
 _LONG = ("attempted", "entries", "changed_assets", "current", "merged", "seen", "facts")
 """The fields of a run's state that may be long: one packed cell."""
 _LONG_CELL = PackedCell(name="lists", decoder=msgspec.json.Decoder(dict[str, Any]))
+
+
+def run_state_of(storage: Storage, run_id: str) -> RunState | None:
+    """The state of a run: a point read; None before it was first processed. Raises ContentLost."""
+    row = storage.read(RUNS, run_id, STATE)
+    return RunState.of(row, storage) if row else None
+
+
+def readable_run_state(row: Row | None, storage: Storage) -> RunState | None:
+    """The state in a row; None without a row, and where a blob of it is lost: `verify --fix` restores that."""
+    try:
+        return RunState.of(row, storage) if row else None
+    except ContentLost:
+        return None
 
 
 def change_run_state(

@@ -17,10 +17,10 @@ from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.records.asset_matches import read_matches
 from shared.records.digest_set import combined_digest, short
 from shared.records.ledger import LedgerEntry, ledger_entry
-from shared.records.publish_queue import QueueEntry, queue_entries
+from shared.records.publish_queue import QueueEntry, queue_entries, queue_entry
 from shared.records.states import LedgerState
 from shared.reporting.run_outcomes import counted
-from shared.storage_layout import CONTRIBUTIONS, LEDGER, PUBLISH_QUEUE, QUEUE_PARTITION, process_key
+from shared.storage_layout import CONTRIBUTIONS, LEDGER, process_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,7 @@ def unpublished_processes(context: VerifyContext, process: PlannedProcess) -> Fo
         if plan.entity and not process.is_due:
             yield from process.found("is in the catalog, but not in the ledger")
     elif (description := _why_queued(process)) and not process.is_due:
-        row = context.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
-        is_due = _is_due(context, QueueEntry.of(row) if row else None)
+        is_due = _is_due(context, queue_entry(context.storage, entry.process))
         if not is_due and ledger_entry(context.storage, entry.process) == entry:
             yield from process.found(f"{description}, and is not in the publish queue")
 

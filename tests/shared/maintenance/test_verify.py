@@ -66,7 +66,7 @@ def check(world: VerifyContext, planted: Planted) -> None:
     assert described(found(world)) == [], "nothing is left"
     assert (held(world.catalog) == before) is not planted.adds
     assert status(world.storage).reconciles
-    assert status(world.storage).dirty == 0
+    assert status(world.storage).publish_queue == 0
 
 
 def test_every_kind_is_planted() -> None:
@@ -103,7 +103,7 @@ def test_what_can_not_be_read_holds_up_no_other_process() -> None:
     assert (done.written, done.refused) == (1, 1)
     assert "verify --fix" in status(world.storage).last_errors[0]
     assert kinds(found(world, fix=True)) == ("lost content",)
-    assert status(world.storage).dirty == 0
+    assert status(world.storage).publish_queue == 0
 
 
 def test_a_repair_leaves_a_ledger_entry_that_changed_meanwhile() -> None:
