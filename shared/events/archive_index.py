@@ -125,7 +125,7 @@ def lines_in(storage: Storage, archived: Archived) -> Iterator[Line]:
     """The lines of what lies in one file, by one read of a part of it. Raises ArchiveMissing."""
     part = storage.get_part(ARCHIVE, archived.file, archived.offset, archived.length)
     if part is None:
-        raise ArchiveMissing(f"{ARCHIVE}/{archived.file} is not there")
+        raise ArchiveMissing(f"{ARCHIVE}/{archived.file} is missing: restore it from a copy of the account")
     with damage_named(archived.file):
         yield from lines_of(part)
 
