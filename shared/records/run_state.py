@@ -165,13 +165,13 @@ class ContributionRecord:
     def row(self, storage: Storage) -> Row:
         """As a row of `contributions`; a long content becomes a blob first."""
         key = contribution_key(self.application_run, self.digest)
-        values = {"supporters": pack([self.supporters, self.folded]), **_CONTENT.pack(storage, self.content)}
+        values = {"supporters": pack([self.supporters, self.folded]), **CONTENT.pack(storage, self.content)}
         return Row(partition=self.process, key=key, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "ContributionRecord":
         """From a row of `contributions`."""
-        return replace(cls.without_content(row), content=_CONTENT.unpack(storage, row))
+        return replace(cls.without_content(row), content=CONTENT.unpack(storage, row))
 
     @classmethod
     def without_content(cls, row: Row) -> "ContributionRecord":
@@ -188,7 +188,8 @@ class ContributionRecord:
         )
 
 
-_CONTENT: PackedCell[Process | None] = PackedCell(name="content", decoder=msgspec.json.Decoder(Process | None))
+CONTENT: PackedCell[Process | None] = PackedCell(name="content", decoder=msgspec.json.Decoder(Process | None))
+"""The content in a row of `contributions`."""
 _decode_supporters = msgspec.json.Decoder(tuple[dict[str, VersionedEntry[Span]], Span | None]).decode
 
 
