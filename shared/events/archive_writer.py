@@ -1,4 +1,4 @@
-"""Moving one batch of events into a file of the archive: on record first, so that a crash anywhere leaves one file."""
+"""Move one batch of events into a file of the archive: on record first, so that a crash anywhere leaves one file."""
 
 import logging
 from collections.abc import Iterator
@@ -93,9 +93,9 @@ def pending_batch(storage: Storage) -> Batch | None:
 
 
 def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
-    """Write the file of a batch that is on record, and let go of its blobs. How many events were written.
+    """Write the file of a batch that is on record, and delete its blobs. How many events were written.
 
-    Whatever part of that was done before is found done: a file that is there, of the same events, is not written again.
+    Any part of that may have been done before: a file that is there, of the same events, is not written again.
     """
     file = storage.get(ARCHIVE, batch.file)
     there_already: frozenset[str] = frozenset()
@@ -109,7 +109,7 @@ def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
     calls.all(lambda member: storage.upsert(RUNS, Archived.of_member(batch.name, member).row(storage)), members)
     packed = {line.blob for member in members for line in member.lines}
     done = (item for item in batch.items if item.blob in packed or item.blob in there_already)
-    calls.all(lambda item: _let_go(storage, item), done)
+    calls.all(lambda item: _delete_archived(storage, item), done)
     if storage.delete(CONTROL, *_PENDING, batch.etag) and batch.overflow:
         storage.delete_blob(CONTENTS, batch.overflow)
     _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(packed), len(file))
@@ -148,7 +148,7 @@ def _line(storage: Storage, item: Item) -> Line | None:
     return with_content(line, packed)
 
 
-def _let_go(storage: Storage, item: Item) -> None:
+def _delete_archived(storage: Storage, item: Item) -> None:
     """The blob first: a row without a blob is no event."""
     storage.delete_blob(item.container, item.blob)
     if item.container == EVENTS:

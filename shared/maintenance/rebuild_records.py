@@ -1,11 +1,10 @@
 """The rows that a rebuild writes of stored events before it processes runs, and those it must keep."""
 
 import gzip
-import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.events.archive_format import Member, job_in
+from shared.events.archive_format import DAMAGED, Member, job_in
 from shared.events.archive_index import Archived
 from shared.openlineage.merging import stronger_end
 from shared.records.application.entries import APPLICATION_KEYS, entries_of
@@ -86,7 +85,7 @@ def event_row(place: StoredEvent, packed: bytes) -> Row:
     """
     try:
         raw = gzip.decompress(packed)
-    except (OSError, EOFError, zlib.error):
+    except DAMAGED:
         values: dict[str, Value] = {}
     else:
         values = {"job": job_in(raw), "bytes": len(raw)}

@@ -4,20 +4,17 @@ Processing is idempotent, so replaying is too: unchanged lineage is not written 
 order of their blobs' names; a checkpoint in `control` records the position.
 """
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 
-from shared.errors import Refused, StorageUnavailable, WriteConflict
-from shared.events.archive_index import is_stored, stored_packed
-from shared.events.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, let_go
-from shared.events.stored_runs import Noted, RunFilter, StoredRun, note_events, noted, stored_runs
+from shared.errors import StorageUnavailable, WriteConflict
+from shared.events.archive_index import is_stored
+from shared.events.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, delete_letter
+from shared.events.stored_runs import Noted, RunFilter, StoredRun, note_events, noted, readable_event, stored_runs
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.decoding import decode
 from shared.openlineage.merging import END_STRENGTH, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
@@ -153,15 +150,8 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: RunFilter, names: Name
 
 def _jobs_of(storage: Storage, run: StoredRun) -> frozenset[str]:
     """The job's name in the first readable event, where no row has it."""
-    for event in run.events:
-        packed = stored_packed(storage, event.blob)
-        try:
-            body = decode(gzip.decompress(packed)).body if packed else None
-        except (Refused, OSError, EOFError, zlib.error):
-            continue  # processing makes a dead letter of it
-        if body:
-            return frozenset({body.job.name})
-    return frozenset()
+    events = (readable_event(storage, place) for place in run.events)
+    return next((frozenset({event.body.job.name}) for event in events if event and event.body), frozenset())
 
 
 def process_stored(
@@ -227,7 +217,7 @@ def _key(letter: DeadLetter) -> str:
 
 def _foreign(storage: Storage, letter: DeadLetter) -> ReplayedLetter:
     """Delete a letter with a foreign blob name once that blob is gone: then it was renamed."""
-    if not is_stored(storage, letter.blob) and let_go(storage, letter):
+    if not is_stored(storage, letter.blob) and delete_letter(storage, letter):
         return ReplayedLetter(letter=letter, outcome=LetterOutcome.GONE)
     count_again(storage, letter, replace(letter, last=datetime.now(UTC)))
     return _failed(storage, letter)
@@ -257,7 +247,7 @@ def _letters_of(
         return
     state = run_state_of(storage, run_id)
     for letter, place in group:
-        if state and state.settled and place.digest in state.merged and let_go(storage, letter):
+        if state and state.settled and place.digest in state.merged and delete_letter(storage, letter):
             now = f"{state.verdict}: {state.reason}" if state.reason else state.verdict
             yield ReplayedLetter(letter=letter, outcome=LetterOutcome.USED, now=now)
         else:

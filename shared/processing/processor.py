@@ -23,7 +23,7 @@ from traceback import format_tb
 from shared.concurrency.single_flight import KeyedLock
 from shared.errors import Superseded, WriteConflict
 from shared.events.archive_index import ArchiveMissing, Kept
-from shared.events.blob_cache import AtHand, BlobCache, Known
+from shared.events.blob_cache import BlobCache, GivenEvent, PackedEvents
 from shared.events.run_loader import Gathered, add_dead_letter, context_digest, gather, readable
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import stronger_end
@@ -88,7 +88,7 @@ class RunProcessor:
                 return event.type == "START" and self._queue_processes_of(event, packed)
             if state.closed or state.done_with(event.digest, None):
                 return False
-        known = AtHand(digest=event.digest, packed=packed, blob_cache=self.blob_cache)
+        known = GivenEvent(digest=event.digest, packed=packed, blob_cache=self.blob_cache)
         with self.locks.at(event.run_id) if self.locks else nullcontext():
             return self.process(event.run_id, EventArrived(event=event), known=known)
 
@@ -103,7 +103,7 @@ class RunProcessor:
         enqueue(self.storage, written)
         return bool(written)
 
-    def process(self, run_id: str, trigger: Trigger, *, known: Known | None = None) -> bool:
+    def process(self, run_id: str, trigger: Trigger, *, known: PackedEvents | None = None) -> bool:
         """Process a run from everything that is stored of it. `known` holds blobs by digest that need not be read.
 
         Returns whether there may be something to publish. No trigger changes a run that is closed, or one whose events
@@ -150,7 +150,7 @@ class RunProcessor:
         return replace(swapped.after or fresh, etag=swapped.etag)
 
     def _process_once(
-        self, run_id: str, known: Known, *, nested: bool, again: bool, accepts: bool, began: int
+        self, run_id: str, known: PackedEvents, *, nested: bool, again: bool, accepts: bool, began: int
     ) -> bool | None:
         """Load, decide, write. Returns whether anything was queued, None if the context changed meanwhile.
 

@@ -4,9 +4,7 @@ Each looks once more at what was found, since much may have happened in between,
 nothing where it did.
 """
 
-import gzip
 import logging
-import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,13 +12,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.catalog.port import AssetKey
-from shared.errors import Refused, WriteConflict
-from shared.events.dead_letters import DeadLetter, dead_letter, let_go
-from shared.events.stored_runs import last_arrival, noted, packed_event
+from shared.errors import WriteConflict
+from shared.events.dead_letters import DeadLetter, dead_letter, delete_letter
+from shared.events.stored_runs import last_arrival, noted, packed_event, readable_event
 from shared.maintenance.rebuild_records import event_row
 from shared.maintenance.replay import LetterOutcome, process_stored, replay_dead_letters
 from shared.maintenance.verify.checks import CHANGED, VerifyContext
-from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import TimedOut
@@ -90,7 +87,7 @@ def restored_state(storage: Storage, run_id: str, events: Iterable[StoredEvent])
     for place in places:
         end = stronger_end(end, place.end)
     try:
-        opened = [event for place in places if (event := _decoded(storage, place))]
+        opened = [event for place in places if (event := readable_event(storage, place))]
         by = merge(opened).application_run if opened else run_id
     except UNUSABLE:
         by = run_id  # processing makes dead letters of its events
@@ -110,14 +107,6 @@ def restored_state(storage: Storage, run_id: str, events: Iterable[StoredEvent])
         attempted=frozenset(contributed),
         entries=frozenset(entries),
     )
-
-
-def _decoded(storage: Storage, place: StoredEvent) -> Event | None:
-    packed = packed_event(storage, place)
-    try:
-        return decode(gzip.decompress(packed)) if packed else None
-    except (Refused, OSError, EOFError, zlib.error):
-        return None  # processing makes a dead letter of it
 
 
 def process_event_again(context: VerifyContext, event: StoredEvent) -> str:
@@ -211,9 +200,9 @@ def letter_is_stored(storage: Storage, letter: DeadLetter) -> bool:
     return any(fact.name == letter.blob for fact in storage.blobs(EVENTS, letter.blob))
 
 
-def delete_letter(context: VerifyContext, letter: DeadLetter) -> str:
+def delete_lost_letter(context: VerifyContext, letter: DeadLetter) -> str:
     """Delete a dead letter, unless its blob is back or it was met again."""
-    return "" if letter_is_stored(context.storage, letter) or let_go(context.storage, letter) else CHANGED
+    return "" if letter_is_stored(context.storage, letter) or delete_letter(context.storage, letter) else CHANGED
 
 
 def delete_event_row(context: VerifyContext, event: StoredEvent) -> str:

@@ -1,22 +1,19 @@
 """Checks of dead letters, runs and events: rows against blobs, run states against both."""
 
-import gzip
-import zlib
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from shared.errors import Refused
 from shared.events.archive_index import ARCHIVED, Archived
 from shared.events.dead_letters import DeadLetter, dead_letters
-from shared.events.stored_runs import Arrived, arrivals, noted, packed_event
+from shared.events.stored_runs import Arrived, arrivals, noted, packed_event, readable_event
 from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
 from shared.maintenance.verify.repairs import (
     UNUSABLE,
     delete_event_row,
-    delete_letter,
+    delete_lost_letter,
     has_end,
     is_over,
     letter_is_stored,
@@ -24,7 +21,6 @@ from shared.maintenance.verify.repairs import (
     process_event_again,
     process_letter_again,
 )
-from shared.openlineage.decoding import decode
 from shared.records.application.entries import context_of, holds_entries
 from shared.records.application.record import read_application
 from shared.records.digest_set import combined_digest, short
@@ -56,7 +52,7 @@ def letters_without_blob(context: VerifyContext, letter: DeadLetter) -> Iterator
         yield Inconsistency(
             subject=f"dead letter {letter.digest}",
             description=f"its blob {letter.blob!r} is gone",
-            repair=partial(delete_letter, context, letter),
+            repair=partial(delete_lost_letter, context, letter),
         )
 
 
@@ -74,18 +70,12 @@ def usable_letters(context: VerifyContext, letter: DeadLetter) -> Iterator[Incon
 def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
     """Whether the event can be decoded, and its run merged and translated."""
     storage, place = context.storage, letter.place
-    if place is None or packed_event(storage, place) is None:
+    event = readable_event(storage, place) if place else None
+    if place is None or event is None:
         return False
-    events = []
-    for each in {place, *noted(storage, place.run_id).events}:
-        packed = packed_event(storage, each)
-        try:
-            events += [decode(gzip.decompress(packed))] if packed else []
-        except (Refused, OSError, EOFError, zlib.error):
-            if each == place:
-                return False
+    others = (readable_event(storage, each) for each in noted(storage, place.run_id).events if each != place)
     try:
-        run = merge_run(events)
+        run = merge_run([event, *filter(None, others)])
         known = read_application(storage, run.application_run)
         translate(run, context_of(storage, run, known, context.names))
     except UNUSABLE:
