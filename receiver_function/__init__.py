@@ -5,7 +5,7 @@ import azure.functions as func
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
 from shared.ingest.receiver import note_refusal
-from shared.ingest.responses import Answer, come_again, kept, refused
+from shared.ingest.responses import Answer, kept, refused, retry_later
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:
@@ -18,7 +18,7 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
         note_refusal(parts.storage, body, refusal)
         return _http(refused(refusal))
     except StorageUnavailable as error:
-        return _http(come_again(error))
+        return _http(retry_later(error))
     return _http(kept(receipt))
 
 

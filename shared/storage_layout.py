@@ -126,9 +126,17 @@ def stored(event: Event, digest: str) -> StoredEvent:
 
 def stored_from_blob(name: str) -> StoredEvent:
     """The event of a blob's name within `events`. Raises Quarantined for a name of another form."""
+    found = event_of_blob(name)
+    if found is None:
+        raise Quarantined(f"Not the name of an event: {name[:200]}")
+    return found
+
+
+def event_of_blob(name: str) -> StoredEvent | None:
+    """The event of a blob's name within `events`; None for a foreign name, which the sweeper makes a dead letter."""
     found = _EVENT_BLOB.fullmatch(name)
     if not found:
-        raise Quarantined(f"Not the name of an event: {name[:200]}")
+        return None
     return StoredEvent(run_id=found["run"], time=_moment(found["time"]), type=found["type"], digest=found["digest"])
 
 

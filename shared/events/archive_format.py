@@ -21,6 +21,9 @@ _GZIP = 31
 
 _SLICE = 1 << 20
 
+DAMAGED = (OSError, EOFError, zlib.error)
+"""What unpacking a damaged gzip raises."""
+
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One event: the name that its `blob` had, in `events` or, where `ignored` says why, in `ignored`.
@@ -51,7 +54,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         return self.closed is not None and self.arrived > self.closed
 
     def raw(self) -> bytes:
-        """The bytes as they were received. Raises OSError, EOFError or zlib.error where they were damaged."""
+        """The bytes as they were received. Raises one of DAMAGED where they were damaged."""
         return gzip.decompress(self.packed or b"") if self.event is None else self.event.encode()
 
 
@@ -60,7 +63,7 @@ def with_content(line: Line, packed: bytes) -> Line:
     try:
         raw = gzip.decompress(packed)
         return msgspec.structs.replace(line, event=raw.decode(), job=job_in(raw))
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+    except (*DAMAGED, UnicodeDecodeError):
         return msgspec.structs.replace(line, packed=packed)
 
 
@@ -84,7 +87,7 @@ def job_in(raw: bytes) -> str:
 
 
 def member_of(lines: Iterable[Line]) -> bytes:
-    """Lines as one gzip member; one line is in hand at a time."""
+    """Lines as one gzip member; one line is in memory at a time."""
     packer = zlib.compressobj(6, wbits=_GZIP)
     parts: list[bytes] = []
     for line in lines:

@@ -9,16 +9,16 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 
 import msgspec
 
-from shared.errors import Quarantined, ThroughlineError
+from shared.errors import ThroughlineError
 from shared.events.archive_format import Line, Member, lines_of, members_of
-from shared.events.blob_cache import Known
-from shared.records.run_state import RunState, packed_cell, unpacked_cell
-from shared.storage.port import BlobFact, Row, Storage, Value
-from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, reason_of_ignored, stored_from_blob
+from shared.events.blob_cache import PackedEvents
+from shared.records.cells import PackedCell, cells_of, record_of
+from shared.records.run_state import RunState
+from shared.storage.port import Row, Storage
+from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, event_of_blob, reason_of_ignored, stored_from_blob
 
 ARCHIVED = "archived|"
 """How the keys of the rows in `runs` begin that say what the archive has of a run."""
@@ -28,7 +28,8 @@ CLOSED = "closed"
 
 _IGNORED = "ignored|"
 _ENDING = ".json.gz"
-_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
+NAMES = PackedCell(name="names", decoder=msgspec.json.Decoder(tuple[str, ...]))
+"""The names in a row of the index."""
 
 
 class ArchiveMissing(ThroughlineError):  # noqa: N818 - named for what became of it
@@ -91,29 +92,13 @@ class Archived:
     def row(self, storage: Storage) -> Row:
         """As a row of `runs`."""
         hour = self.folder.rpartition("/")[0].replace("/", "")
-        where: dict[str, Value] = {
-            "folder": self.folder,
-            "offset": self.offset,
-            "length": self.length,
-        }
-        return Row(
-            partition=self.partition,
-            key=f"{ARCHIVED}{hour}|{self.batch}",
-            values={**where, "job": self.job, "ignored": self.ignored, **packed_cell(storage, "names", self.names)},
-        )
+        values = {**cells_of(self, without=("batch", "names")), **NAMES.pack(storage, self.names)}
+        return Row(partition=self.partition, key=f"{ARCHIVED}{hour}|{self.batch}", values=values)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "Archived":
         """From a row of `runs`."""
-        return cls(
-            folder=str(row.values["folder"]),
-            batch=row.key.rpartition("|")[2],
-            offset=int(str(row.values["offset"])),
-            length=int(str(row.values["length"])),
-            names=_decode_names(unpacked_cell(storage, "names", row)),
-            ignored=bool(row.values["ignored"]),
-            job=str(row.values["job"]),
-        )
+        return record_of(cls, row, batch=row.key.rpartition("|")[2], names=NAMES.unpack(storage, row))
 
 
 def file_of(folder: str, batch: str, *, ignored: bool) -> str:
@@ -139,7 +124,7 @@ def lines_in(storage: Storage, archived: Archived) -> Iterator[Line]:
     """The lines of what lies in one file, by one read of a part of it. Raises ArchiveMissing."""
     part = storage.get_part(ARCHIVE, archived.file, archived.offset, archived.length)
     if part is None:
-        raise ArchiveMissing(f"{ARCHIVE}/{archived.file} is not there")
+        raise ArchiveMissing(f"{ARCHIVE}/{archived.file} is missing: restore it from a copy of the account")
     with damage_named(archived.file):
         yield from lines_of(part)
 
@@ -168,7 +153,7 @@ class Kept:
     line: Line | None = None
 
     def raw(self) -> bytes:
-        """The bytes as they were received. Raises OSError, EOFError or zlib.error where they are damaged."""
+        """The bytes as they were received. Raises one of DAMAGED where they are damaged."""
         return self.line.raw() if self.line else gzip.decompress(self.packed)
 
 
@@ -177,7 +162,7 @@ def kept_events(
     state: RunState,
     noted: Iterable[StoredEvent],
     archived: Iterable[Archived],
-    known: Known,
+    known: PackedEvents,
 ) -> Iterator[Kept]:
     """The stored events of a run that count, each once: those that are `noted`, from `known` bytes by digest or from
     their blobs, and those in the archive. Of a closed run only those with which it was closed.
@@ -211,19 +196,6 @@ def kept_events(
         yield from from_archive(archived_of(storage, state.run_id))
 
 
-def once(
-    blobs: Iterable[BlobFact], archived: Iterable[Archived], *, ignored: bool
-) -> Iterator[tuple[str, datetime | None]]:
-    """The name of every stored event, each once, and when it came as long as it is not archived. `blobs` were listed
-    before the rows were read: what moved meanwhile is in both, and what was cut off while it moved too.
-    """
-    listed = {fact.name: fact.arrived for fact in blobs}
-    yield from listed.items()
-    yield from (
-        (name, None) for each in archived if each.ignored == ignored for name in each.blobs if name not in listed
-    )
-
-
 def stored_packed(storage: Storage, blob: str) -> bytes | None:
     """The gzip of an event, by the name that its blob has or had in `events`; None when it is stored nowhere."""
     packed = storage.get(EVENTS, blob)
@@ -247,11 +219,9 @@ def is_stored(storage: Storage, blob: str) -> bool:
 
 
 def _in_archive(storage: Storage, blob: str) -> Archived | None:
-    try:
-        place = stored_from_blob(blob)
-    except Quarantined:
-        return None
-    return next((each for each in archived_of(storage, place.run_id) if blob in each.blobs), None)
+    place = event_of_blob(blob)
+    archived = archived_of(storage, place.run_id) if place else ()
+    return next((each for each in archived if blob in each.blobs), None)
 
 
 def job_in_archive(storage: Storage, place: StoredEvent) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from shared.events.archive_format import members_of
-from shared.events.archive_index import Archived
+from shared.events.archive_index import NAMES, Archived
 from shared.records.run_state import change_run_state
 from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, CONTENTS, RUNS
@@ -34,8 +34,8 @@ def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
                 _mark_gone(storage, archived.partition, frozenset(line.digest for line in member.lines))
             row = archived.row(storage)
             storage.delete(RUNS, row.partition, row.key)
-            if overflow := row.values.get("names_blob"):
-                storage.delete_blob(CONTENTS, str(overflow))
+            if overflow := NAMES.blob(row):
+                storage.delete_blob(CONTENTS, overflow)
             events += len(member.lines)
         storage.delete_blob(ARCHIVE, fact.name)
         _LOG.info("deleted from the archive file=%s events=%d", fact.name, events)

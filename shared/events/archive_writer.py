@@ -1,4 +1,4 @@
-"""Moving one batch of events into a file of the archive: on record first, so that a crash anywhere leaves one file."""
+"""Move one batch of events into a file of the archive: on record first, so that a crash anywhere leaves one file."""
 
 import logging
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import msgspec
 from shared.concurrency.parallel_map import ParallelMap
 from shared.events.archive_format import Line, member_of, members_of, with_content
 from shared.events.archive_index import Archived, archived_of, file_of, partition_of
-from shared.records.run_state import packed_cell, unpacked_cell
+from shared.records.cells import PackedCell
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
     ARCHIVE,
@@ -73,15 +73,15 @@ class Batch:
         return file_of(self.items[0].folder, self.name, ignored=self.items[0].ignored)
 
 
-_decode = msgspec.json.Decoder(tuple[Item, ...]).decode
+_ITEMS = PackedCell(name="items", decoder=msgspec.json.Decoder(tuple[Item, ...]))
 
 
 def begin(storage: Storage, items: tuple[Item, ...]) -> Batch | None:
     """Put a batch on record; None when another one is there still."""
     partition, key = _PENDING
-    cell = packed_cell(storage, "items", items)
-    etag = storage.insert(CONTROL, Row(partition=partition, key=key, values=cell))
-    return Batch(items=items, etag=etag, overflow=str(cell.get("items_blob", ""))) if etag else None
+    row = Row(partition=partition, key=key, values=_ITEMS.pack(storage, items))
+    etag = storage.insert(CONTROL, row)
+    return Batch(items=items, etag=etag, overflow=_ITEMS.blob(row)) if etag else None
 
 
 def pending_batch(storage: Storage) -> Batch | None:
@@ -89,17 +89,13 @@ def pending_batch(storage: Storage) -> Batch | None:
     found = storage.read(CONTROL, *_PENDING)
     if found is None:
         return None
-    return Batch(
-        items=_decode(unpacked_cell(storage, "items", found)),
-        etag=found.etag,
-        overflow=str(found.values.get("items_blob", "")),
-    )
+    return Batch(items=_ITEMS.unpack(storage, found), etag=found.etag, overflow=_ITEMS.blob(found))
 
 
 def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
-    """Write the file of a batch that is on record, and let go of its blobs. How many events were written.
+    """Write the file of a batch that is on record, and delete its blobs. How many events were written.
 
-    Whatever part of that was done before is found done: a file that is there, of the same events, is not written again.
+    Any part of that may have been done before: a file that is there, of the same events, is not written again.
     """
     file = storage.get(ARCHIVE, batch.file)
     there_already: frozenset[str] = frozenset()
@@ -113,7 +109,7 @@ def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
     calls.all(lambda member: storage.upsert(RUNS, Archived.of_member(batch.name, member).row(storage)), members)
     packed = {line.blob for member in members for line in member.lines}
     done = (item for item in batch.items if item.blob in packed or item.blob in there_already)
-    calls.all(lambda item: _let_go(storage, item), done)
+    calls.all(lambda item: _delete_archived(storage, item), done)
     if storage.delete(CONTROL, *_PENDING, batch.etag) and batch.overflow:
         storage.delete_blob(CONTENTS, batch.overflow)
     _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(packed), len(file))
@@ -152,7 +148,7 @@ def _line(storage: Storage, item: Item) -> Line | None:
     return with_content(line, packed)
 
 
-def _let_go(storage: Storage, item: Item) -> None:
+def _delete_archived(storage: Storage, item: Item) -> None:
     """The blob first: a row without a blob is no event."""
     storage.delete_blob(item.container, item.blob)
     if item.container == EVENTS:

@@ -15,22 +15,21 @@ batch begins before the recorded one is done.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from shared.concurrency.parallel_map import ParallelMap
-from shared.errors import Quarantined
 from shared.events.archive_retention import delete_old
 from shared.events.archive_writer import Item, begin, pending_batch, write_batch
-from shared.events.compaction import is_long, let_go
+from shared.events.compaction import delete_compacted, is_long
 from shared.events.dead_letters import dead_letters
 from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
-from shared.records.run_state import RunState
+from shared.records.run_state import run_state_of
 from shared.records.states import State
 from shared.storage.port import BlobFact, Storage
-from shared.storage_layout import EVENTS, IGNORED, RUNS, STATE, is_ignored_blob, stored_from_blob
+from shared.storage_layout import EVENTS, IGNORED, RUNS, event_of_blob, is_ignored_blob, stored_from_blob
 
 _LOG = logging.getLogger("throughline.archive")
 _FINAL = frozenset({State.CONTRIBUTED, State.SKIPPED, State.DEAD})
@@ -69,14 +68,16 @@ def archive(
     """
     done: Counter[str] = Counter()
     now = how.now()
-    if (how.after is None and how.keep is None) or now < _next(storage):
+    if (how.after is None and how.keep is None) or now < (ARCHIVE_CHECKPOINT.load(storage) or now):
         return done
     calls = ParallelMap(at_once=how.at_once, beat=beat)
     if pending := pending_batch(storage):
         done["archived"] += write_batch(storage, pending, calls)
     if how.after is not None:
         quiet_since = now - how.after
-        batches = chain(_closed(storage, how, quiet_since), _ignored(storage, how, quiet_since))
+        batches = chain(
+            _batches(how, _closed(storage, quiet_since), _hour), _batches(how, _ignored(storage, quiet_since), _folder)
+        )
         while may_continue():
             items = next(batches, None)
             if items is None:
@@ -94,74 +95,45 @@ def archive(
     return done
 
 
-def _next(storage: Storage) -> datetime:
-    return ARCHIVE_CHECKPOINT.load(storage) or datetime.min.replace(tzinfo=UTC)
-
-
-def _closed(storage: Storage, how: ArchiveOptions, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
-    """The events of runs that are closed, or can be closed now, in batches."""
+def _closed(storage: Storage, quiet_since: datetime) -> Iterator[Item]:
+    """The events of runs that are closed, or can be closed now."""
     arrivals: dict[str, list[BlobFact]] = {}
     facts: list[tuple[str, BlobFact]] = []
     for fact in storage.blobs(EVENTS):
-        try:
-            run = stored_from_blob(fact.name).run_id
-        except Quarantined:
-            continue  # the sweeper puts it among the dead letters
-        arrivals.setdefault(run, []).append(fact)
-        facts.append((run, fact))
+        if place := event_of_blob(fact.name):
+            arrivals.setdefault(place.run_id, []).append(fact)
+            facts.append((place.run_id, fact))
     open_letters = {letter.place.run_id for letter in dead_letters(storage) if letter.place and not letter.discarded}
     closed: dict[str, datetime | None] = {}
-    chosen = _Filling(how)
     for run, fact in facts:
-        if chosen.is_full(fact, _hour):
-            yield chosen.taken()  # before another run is closed: what is closed is archived at once
         if run not in closed:
             quiet = max(each.arrived for each in arrivals[run]) <= quiet_since
             final = quiet and run not in open_letters
             closed[run] = _close(storage, run, arrivals[run]) if final else None
         if until := closed[run]:
-            chosen.add(Item(EVENTS, fact.name, fact.arrived, fact.size, until))
-    if items := chosen.taken():
-        yield items
+            yield Item(EVENTS, fact.name, fact.arrived, fact.size, until)
 
 
-def _ignored(storage: Storage, how: ArchiveOptions, quiet_since: datetime) -> Iterator[tuple[Item, ...]]:
-    """Ignored events, in batches of one hour and reason."""
-    chosen = _Filling(how)
+def _ignored(storage: Storage, quiet_since: datetime) -> Iterator[Item]:
+    """Ignored events that came before then."""
     for fact in storage.blobs(IGNORED):
-        if fact.arrived > quiet_since or not is_ignored_blob(fact.name):
-            continue
-        if chosen.is_full(fact, _folder):
-            yield chosen.taken()
-        chosen.add(Item(IGNORED, fact.name, fact.arrived, fact.size))
-    if items := chosen.taken():
-        yield items
+        if fact.arrived <= quiet_since and is_ignored_blob(fact.name):
+            yield Item(IGNORED, fact.name, fact.arrived, fact.size)
 
 
-class _Filling:
-    """The events chosen so far for one file."""
-
-    def __init__(self, how: ArchiveOptions) -> None:
-        self._how = how
-        self._items: list[Item] = []
-        self._size = 0
-
-    def add(self, item: Item) -> None:
-        self._items.append(item)
-        self._size += item.size
-
-    def is_full(self, following: BlobFact, same: Callable[[str], str]) -> bool:
-        """Whether one more would be too many, too large, or lie elsewhere (by the `same` part of its name)."""
-        return bool(self._items) and (
-            len(self._items) >= self._how.most
-            or self._size + following.size > self._how.largest
-            or same(self._items[0].blob) != same(following.name)
-        )
-
-    def taken(self) -> tuple[Item, ...]:
-        """What was chosen; from here on there is none."""
-        items, self._items, self._size = tuple(self._items), [], 0
-        return items
+def _batches(how: ArchiveOptions, items: Iterable[Item], part: Callable[[str], str]) -> Iterator[tuple[Item, ...]]:
+    """Items in batches, each for one file: none with too many items, too large, or with another `part` of names."""
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        is_full = len(batch) >= how.most or size + item.size > how.largest
+        if batch and (is_full or part(batch[0].blob) != part(item.blob)):
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(item)
+        size += item.size
+    if batch:
+        yield tuple(batch)
 
 
 def _folder(blob: str) -> str:
@@ -174,10 +146,9 @@ def _hour(blob: str) -> str:
 
 def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | None:
     """Close a run whose fate is final, if it is not closed yet. Up to which arrival it counts; None when it is open."""
-    found = storage.read(RUNS, run, STATE)
-    if found is None:
+    state = run_state_of(storage, run)
+    if state is None:
         return None
-    state = RunState.of(found, storage)
     if state.closed:
         return state.closed
     digests = {stored_from_blob(fact.name).digest for fact in stored}
@@ -187,6 +158,6 @@ def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | Non
     if not storage.replace(RUNS, closed.row(storage)):
         return None  # another worker is processing it
     if is_long(len(state.merged)):
-        let_go(storage, run)
+        delete_compacted(storage, run)
     _LOG.info("run closed run=%s verdict=%s events=%d", run, state.verdict, len(state.merged))
     return closed.closed

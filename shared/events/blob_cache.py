@@ -12,8 +12,8 @@ _MOST_BYTES = 32 * 1024 * 1024
 _LARGEST = 256 * 1024
 
 
-class Known(Protocol):
-    """Packed events that need not be read."""
+class PackedEvents(Protocol):
+    """Packed events that need not be read from storage."""
 
     def get(self, digest: str, /) -> bytes | None:
         """The packed event with this digest; None where it is not known."""
@@ -45,7 +45,7 @@ class BlobCache:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtHand:
+class GivenEvent:
     """One given event, and the cached ones."""
 
     digest: str
@@ -53,5 +53,5 @@ class AtHand:
     blob_cache: BlobCache
 
     def get(self, digest: str, /) -> bytes | None:
-        """As `Known` says."""
+        """As `PackedEvents` says."""
         return self.packed if digest == self.digest else self.blob_cache.get(digest)

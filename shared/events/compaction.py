@@ -1,10 +1,10 @@
-"""The events of a long run: what was merged once is kept merged, so that each blob is read once.
+"""Compaction: the events of a long run are merged once and stored merged, so that each blob is read once.
 
-The row `folded` of a run in `runs` holds its events folded to few, and the digests of all that went into them. Two who
-fold at once do no harm: what one of them left out is read again by the next.
+The row `compacted` of a run in `runs` holds its events merged to few, and the digests of all of them. Two workers may
+compact at once: events that the row lacks are read again by the next.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,21 +12,21 @@ import msgspec
 
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold
-from shared.records.run_state import packed_cell, unpacked_cell
+from shared.records.cells import PackedCell
 from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import COMPACTED, CONTENTS, RUNS, StoredEvent
 
 _MANY = 256
-"""Events of a run that are read one by one; more are folded."""
+"""Events of a run that are read one by one; more are compacted."""
 
 _AT_ONCE = 1024
-"""So many are folded before that is noted: what a crash makes one read again."""
+"""Events that are merged before the row is written: a crash repeats the work for as many at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Folded:
-    """What a run's events came to so far."""
+class Compacted:
+    """The events of a run merged to few, and the digests of all of them; `blob`: where the row refers to one."""
 
     events: tuple[Event, ...] = ()
     digests: frozenset[str] = frozenset()
@@ -35,65 +35,60 @@ class Folded:
 
 
 class _Cell(msgspec.Struct, frozen=True, array_like=True):
-    events: list[Event]
-    digests: list[str]
+    events: tuple[Event, ...]
+    digests: frozenset[str]
 
 
-_decode = msgspec.json.Decoder(_Cell).decode
-_CELL = "folded"
+_EVENTS = PackedCell(name="events", decoder=msgspec.json.Decoder(_Cell))
 
 
-def folded_of(row: Row, storage: Storage) -> Folded:
+def compacted_of(row: Row, storage: Storage) -> Compacted:
     """From a row of `runs`."""
-    cell = _decode(unpacked_cell(storage, _CELL, row))
-    blob = str(row.values.get(f"{_CELL}_blob", ""))
-    return Folded(events=tuple(cell.events), digests=frozenset(cell.digests), etag=row.etag, blob=blob)
+    cell = _EVENTS.unpack(storage, row)
+    return Compacted(events=cell.events, digests=cell.digests, etag=row.etag, blob=_EVENTS.blob(row))
 
 
 Read = Callable[[StoredEvent], Event | None]
 
 
-def fold_most(storage: Storage, run_id: str, known: Folded, fresh: Sequence[StoredEvent], read: Read) -> Folded:
-    """What is known of a run with its `fresh` events, where these are many; else as it was. `read` gives an event, or
+def compact(storage: Storage, run_id: str, known: Compacted, fresh: Sequence[StoredEvent], read: Read) -> Compacted:
+    """Compact the `fresh` events of a run too, where these are many; else `known` as it was. `read` gives an event, or
     None where it can't be used or is not stored: that one stays fresh.
     """
     if not is_long(len(fresh)):
         return known
-    for chunk in _chunks(fresh):
+    rest = iter(fresh)
+    while chunk := list(islice(rest, _AT_ONCE)):
         found = {place.digest: event for place in chunk if (event := read(place))}
         events = fold((*known.events, *found.values()))
         known = _note(storage, run_id, known, events, known.digests | found.keys())
     return known
 
 
-def _chunks(places: Iterable[StoredEvent]) -> Iterator[list[StoredEvent]]:
-    rest = iter(places)
-    while chunk := list(islice(rest, _AT_ONCE)):
-        yield chunk
-
-
-def _note(storage: Storage, run_id: str, before: Folded, events: tuple[Event, ...], digests: frozenset[str]) -> Folded:
+def _note(
+    storage: Storage, run_id: str, before: Compacted, events: tuple[Event, ...], digests: frozenset[str]
+) -> Compacted:
     """Write it, unless another worker did meanwhile; the blob that it replaces is deleted."""
-    cell = packed_cell(storage, _CELL, _Cell(events=list(events), digests=sorted(digests)))
-    row = Row(partition=run_id, key=COMPACTED, values=cell, etag=before.etag)
+    values = _EVENTS.pack(storage, _Cell(events=events, digests=digests))
+    row = Row(partition=run_id, key=COMPACTED, values=values, etag=before.etag)
     etag = write_if_unchanged(storage, RUNS, row)
-    blob = str(cell.get(f"{_CELL}_blob", ""))
+    blob = _EVENTS.blob(row)
     if not etag:
-        return Folded(events=events, digests=digests, etag=before.etag, blob=before.blob)
+        return Compacted(events=events, digests=digests, etag=before.etag, blob=before.blob)
     if before.blob and before.blob != blob:
         storage.delete_blob(CONTENTS, before.blob)
-    return Folded(events=events, digests=digests, etag=etag, blob=blob)
+    return Compacted(events=events, digests=digests, etag=etag, blob=blob)
 
 
-def let_go(storage: Storage, run_id: str) -> None:
-    """Delete it: the run is closed, and the archive has its events."""
+def delete_compacted(storage: Storage, run_id: str) -> None:
+    """Delete the row of a run that was closed: the archive has its events."""
     found = storage.read(RUNS, run_id, COMPACTED)
     if found:
-        if blob := folded_of(found, storage).blob:
+        if blob := compacted_of(found, storage).blob:
             storage.delete_blob(CONTENTS, blob)
         storage.delete(RUNS, run_id, COMPACTED)
 
 
 def is_long(events: int) -> bool:
-    """Whether so many events of a run are folded."""
+    """Whether so many events of a run are compacted."""
     return events > _MANY

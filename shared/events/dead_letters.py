@@ -8,18 +8,18 @@ A letter is one row; the event's blob stays in its place. A letter is deleted on
 it was not updated meanwhile, so a crash at any point loses none.
 """
 
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.errors import GivenUp, Quarantined, Refused
+from shared.events.archive_format import DAMAGED
 from shared.events.archive_index import job_in_archive
+from shared.records.cells import cells_of, record_of
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import RowAddress, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage
-from shared.storage_layout import DEAD_LETTERS, RUNS, StoredEvent, stored_from_blob
+from shared.storage_layout import DEAD_LETTERS, RUNS, StoredEvent, event_of_blob
 from shared.telemetry.kinds import LETTER
 from shared.telemetry.port import Telemetry
 
@@ -37,7 +37,7 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((Quarantined,), FOREIGN),
     ((GivenUp,), GIVEN_UP),
     ((Refused,), "unreadable event"),
-    ((OSError, EOFError, zlib.error), "damaged bytes"),
+    (DAMAGED, "damaged bytes"),
     ((Exception,), "unusable run"),
 )
 """By the class of the exception; the first row that fits decides. The last row: merging or translating failed on an
@@ -67,45 +67,17 @@ class DeadLetter:
     @property
     def place(self) -> StoredEvent | None:
         """The event by its blob's name; None for a foreign name."""
-        try:
-            return stored_from_blob(self.blob)
-        except Quarantined:
-            return None
+        return event_of_blob(self.blob)
 
     def row(self) -> Row:
         """As a row of `deadletters`."""
-        return Row(
-            partition=_PARTITION,
-            key=self.digest,
-            etag=self.etag,
-            values={
-                "blob": self.blob,
-                "reason": self.reason,
-                "error": self.error,
-                "first": self.first.isoformat(),
-                "last": self.last.isoformat(),
-                "count": self.count,
-                "job": self.job,
-                "discarded": self.discarded.isoformat() if self.discarded else "",
-            },
-        )
+        values = cells_of(self, without=("digest",))
+        return Row(partition=_PARTITION, key=self.digest, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row) -> "DeadLetter":
         """From a row of `deadletters`."""
-        discarded = str(row.values["discarded"])
-        return cls(
-            digest=row.key,
-            blob=str(row.values["blob"]),
-            reason=str(row.values["reason"]),
-            error=str(row.values["error"]),
-            first=datetime.fromisoformat(str(row.values["first"])),
-            last=datetime.fromisoformat(str(row.values["last"])),
-            count=int(str(row.values["count"])),
-            job=str(row.values["job"]),
-            discarded=datetime.fromisoformat(discarded) if discarded else None,
-            etag=row.etag,
-        )
+        return record_of(cls, row, digest=row.key)
 
 
 def dead_letters(storage: Storage, prefix: str = "") -> Iterator[DeadLetter]:
@@ -173,8 +145,8 @@ def discard(storage: Storage, digest: str) -> DeadLetter | None:
     return swapped.after and replace(swapped.after, etag=swapped.etag)
 
 
-def let_go(storage: Storage, letter: DeadLetter) -> bool:
-    """The letter's event was used: it leaves. False, and it stays, when it was met again since it was read."""
+def delete_letter(storage: Storage, letter: DeadLetter) -> bool:
+    """Delete a letter whose event was used. False, and it stays, when it was met again since it was read."""
     return storage.delete(DEAD_LETTERS, _PARTITION, letter.digest, letter.etag)
 
 
@@ -186,7 +158,7 @@ def _job(storage: Storage, place: StoredEvent | None) -> str:
 
 def report_dead_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:
     """An event became a dead letter."""
-    runs = []
-    with suppress(Quarantined):  # a foreign name has no run
-        runs.append(stored_from_blob(blob).run_id)
-    telemetry.report(LETTER, *runs, state="dead", blob=blob, reason=f"{type(error).__name__}: {error}")
+    place = event_of_blob(blob)
+    telemetry.report(
+        LETTER, *([place.run_id] if place else ()), state="dead", blob=blob, reason=f"{type(error).__name__}: {error}"
+    )

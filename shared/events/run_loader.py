@@ -1,15 +1,15 @@
-"""Gathering all that is stored of a run, as settling needs it: each event once, wherever it lies."""
+"""Load all that is stored of a run for processing: each event once, from `events` and from the archive."""
 
-import zlib
 from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
 
 from shared.errors import Refused
+from shared.events.archive_format import DAMAGED
 from shared.events.archive_index import ARCHIVED, Archived, Kept, kept_events
-from shared.events.blob_cache import Known
-from shared.events.compaction import Folded, fold_most, folded_of
+from shared.events.blob_cache import PackedEvents
+from shared.events.compaction import Compacted, compact, compacted_of
 from shared.events.dead_letters import note_letter, report_dead_letter
 from shared.openlineage.decoding import Event, decode
 from shared.records.run_state import RunState
@@ -50,7 +50,7 @@ def context_digest(context: RunContext) -> str:
     return digest_of(msgspec.json.encode((context.facts, context.batches)))
 
 
-def gather(storage: Storage, run_id: str, known: Known, telemetry: Telemetry) -> Gathered:
+def gather(storage: Storage, run_id: str, known: PackedEvents, telemetry: Telemetry) -> Gathered:
     """All that is stored of a run; what can't be used becomes a dead letter. `known` holds blobs by digest.
 
     Raises ArchiveMissing where a file of the archive is not there.
@@ -64,13 +64,13 @@ def gather(storage: Storage, run_id: str, known: Known, telemetry: Telemetry) ->
         return readable(storage, Kept(place=place, packed=packed), telemetry) if packed else None
 
     state = rows.state or RunState(run_id=run_id)
-    folded = Folded()
+    compacted = Compacted()
     if state.closed is None:  # else the archive has its events
-        fresh = [place for place in rows.noted if place.digest not in rows.folded.digests]
-        folded = fold_most(storage, run_id, rows.folded, fresh, read)
-    places = [place for place in rows.noted if place.digest in folded.digests]
-    others = [place for place in rows.noted if place.digest not in folded.digests]
-    events = list(folded.events)
+        fresh = [place for place in rows.noted if place.digest not in rows.compacted.digests]
+        compacted = compact(storage, run_id, rows.compacted, fresh, read)
+    places = [place for place in rows.noted if place.digest in compacted.digests]
+    others = [place for place in rows.noted if place.digest not in compacted.digests]
+    events = list(compacted.events)
     for kept in kept_events(storage, state, others, rows.archived, known):
         places.append(kept.place)
         event = readable(storage, kept, telemetry)
@@ -90,7 +90,7 @@ class _Rows:
     """The rows of a run, by kind."""
 
     state: RunState | None = None
-    folded: Folded = field(default_factory=Folded)
+    compacted: Compacted = field(default_factory=Compacted)
     written: list[str] = field(default_factory=list)
     archived: list[Archived] = field(default_factory=list)
     noted: list[StoredEvent] = field(default_factory=list)
@@ -101,7 +101,7 @@ class _Rows:
         if row.key == STATE:
             self.state = RunState.of(row, storage)
         elif row.key == COMPACTED:
-            self.folded = folded_of(row, storage)
+            self.compacted = compacted_of(row, storage)
         elif row.key.startswith(PROCESS_REF):
             self.written.append(row.key.removeprefix(PROCESS_REF))
         elif row.key.startswith(ARCHIVED):
@@ -115,7 +115,7 @@ def readable(storage: Storage, kept: Kept, telemetry: Telemetry) -> Event | None
     """The event; None, and a dead letter, when the stored bytes cannot be used. The rest of the run goes on."""
     try:
         event = decode(kept.raw())
-    except (Refused, OSError, EOFError, zlib.error) as error:
+    except (Refused, *DAMAGED) as error:
         add_dead_letter(storage, kept.place.blob, kept.place.digest, error, telemetry)
         return None
     return event

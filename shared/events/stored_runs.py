@@ -2,6 +2,7 @@
 folder (an hour and a run) at a time.
 """
 
+import gzip
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,10 +10,12 @@ from fnmatch import fnmatchcase
 from heapq import merge
 from itertools import groupby
 
-from shared.errors import Quarantined
+from shared.errors import Refused
+from shared.events.archive_format import DAMAGED
 from shared.events.archive_index import archived_of, members_in, stored_packed
+from shared.openlineage.decoding import Event, decode
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, stored_from_blob, stored_from_row
+from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, event_of_blob, stored_from_row
 
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 """No event has a time outside of these: the decoder refuses it."""
@@ -106,7 +109,8 @@ def stored_runs(storage: Storage, wanted: RunFilter, *, after: str = "") -> Iter
         for folder, found in groupby(names, key=lambda name: name.rpartition("/")[0]):
             if after and folder <= after:
                 continue
-            events = tuple(event for event in _events(dict.fromkeys(found)) if wanted.holds(event.time))
+            places = map(event_of_blob, dict.fromkeys(found))
+            events = tuple(place for place in places if place and wanted.holds(place.time))
             if events and wanted.run_id in {"", events[0].run_id}:
                 yield StoredRun(folder=folder, run_id=events[0].run_id, events=events)
 
@@ -122,11 +126,7 @@ class Arrived:
     @classmethod
     def of(cls, name: str, arrived: datetime | None) -> "Arrived":
         """From a blob's name."""
-        try:
-            event = stored_from_blob(name)
-        except Quarantined:
-            event = None
-        return cls(name=name, event=event, arrived=arrived)
+        return cls(name=name, event=event_of_blob(name), arrived=arrived)
 
 
 def arrivals(storage: Storage, prefix: str = "") -> Iterator[Arrived]:
@@ -144,6 +144,15 @@ def last_arrival(storage: Storage, events: Iterable[StoredEvent]) -> datetime | 
 def packed_event(storage: Storage, event: StoredEvent) -> bytes | None:
     """The bytes of an event, as they were packed; None when they are not stored (any more)."""
     return stored_packed(storage, event.blob)
+
+
+def readable_event(storage: Storage, place: StoredEvent) -> Event | None:
+    """A stored event, decoded; None where it is not stored (any more), or can't be used."""
+    packed = packed_event(storage, place)
+    try:
+        return decode(gzip.decompress(packed)) if packed else None
+    except (Refused, *DAMAGED):
+        return None  # processing makes a dead letter of it
 
 
 def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
@@ -169,14 +178,6 @@ def _prefixes(storage: Storage, wanted: RunFilter, since: datetime | None) -> It
 
 def _folder(place: StoredEvent) -> str:
     return f"{place.blob.rpartition('/')[0]}/"
-
-
-def _events(names: Iterable[str]) -> Iterator[StoredEvent]:
-    for name in names:
-        try:
-            yield stored_from_blob(name)
-        except Quarantined:
-            continue  # the sweeper puts it among the dead letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +209,6 @@ def noted(storage: Storage, run_id: str) -> Noted:
 
 
 def note_events(storage: Storage, events: Iterable[StoredEvent]) -> None:
-    """Note events whose blobs were put here by another hand than the receiver's, so that settling finds them."""
+    """Insert the rows of events whose blobs the receiver did not write, so that processing finds them."""
     for event in events:
         storage.insert(RUNS, Row(partition=event.run_id, key=event.row_key))

@@ -13,13 +13,12 @@ import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from shared.errors import Refused, StorageBusy, StorageUnavailable
 from shared.ingest.receiver import BatchReceipt, Receipt
 
 _LONGEST_WAIT = 2
-"""Seconds; whole ones, drawn by lot, so that all who were turned away do not come back at once."""
+"""Seconds; a whole number, at random, so that senders do not retry all at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +34,9 @@ class Answer:
 def kept(receipt: Receipt) -> Answer:
     """The event is stored, or set aside with a reason."""
     outcome = {"status": "ignored", "reason": receipt.ignored} if receipt.ignored else {"status": "kept"}
-    said: dict[str, Any] = {**outcome, "run": receipt.run_id, "event": receipt.digest}
-    if receipt.omitted:
-        said["omitted"] = receipt.omitted
-    return Answer(status=201, body=json.dumps(said))
+    omitted = {"omitted": receipt.omitted} if receipt.omitted else {}
+    body = {**outcome, "run": receipt.run_id, "event": receipt.digest, **omitted}
+    return Answer(status=201, body=json.dumps(body))
 
 
 def batch_kept(receipt: BatchReceipt) -> Answer:
@@ -52,8 +50,8 @@ def refused(refusal: Refused) -> Answer:
     return _problem(refusal.status, refusal.title, refusal.detail, more=more)
 
 
-def come_again(error: StorageUnavailable) -> Answer:
-    """Nothing is wrong with the event."""
+def retry_later(error: StorageUnavailable) -> Answer:
+    """Storage does not answer or is busy, and nothing is wrong with the event: the sender should send it again."""
     wait = {"Retry-After": str(random.randint(1, _LONGEST_WAIT))}
     if isinstance(error, StorageBusy):
         return _problem(429, "Storage is busy, send it again more slowly", str(error), headers=wait)
@@ -68,5 +66,5 @@ def _problem(
     headers: Mapping[str, str] | None = None,
     more: Mapping[str, str] | None = None,
 ) -> Answer:
-    said = {"type": "about:blank", "title": title, "status": status, "detail": detail, **(more or {})}
-    return Answer(status=status, body=json.dumps(said), kind="application/problem+json", headers=headers or {})
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **(more or {})}
+    return Answer(status=status, body=json.dumps(body), kind="application/problem+json", headers=headers or {})

@@ -14,10 +14,10 @@ from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.write_deadline import is_in_time, last_effect_of_success, remove_until
 from shared.publishing.publisher_lease import assets_on_record, placeholders, remove_placeholders, turn
 from shared.records.ledger import NOTHING_BEGUN, PURGED, LedgerEntry, ledger_entry, put_entry
-from shared.records.publish_queue import QueueEntry, dequeue
+from shared.records.publish_queue import QueueEntry, dequeue, queue_entry
 from shared.records.states import LedgerState
 from shared.storage.port import Storage
-from shared.storage_layout import LEDGER, PUBLISH_QUEUE, QUEUE_PARTITION, SHADOW
+from shared.storage_layout import LEDGER, QUEUE_PARTITION, SHADOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +74,14 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
         left = 0
         for listed in entries:
             entry = ledger_entry(storage, listed.process)
-            row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
+            queued = queue_entry(storage, entry.process)
             if entry.state is LedgerState.NOTHING:
                 continue
             landing = entry.may_still_land(context.publishing.now())
             noted = None if landing else put_entry(storage, replace(entry, state=LedgerState.WRITING, until=until))
             left += noted is None
             if noted:
-                begun.append((noted, QueueEntry.of(row) if row else None))
+                begun.append((noted, queued))
         found = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry, _ in begun])
         if found and not is_in_time(context, until):
             return Purged(left=left + len(begun))  # the call could outlast its deadline: the next purge finds them

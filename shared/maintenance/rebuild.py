@@ -13,14 +13,12 @@ Nothing is published meanwhile, not even after a crash: publishing half of the r
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 
 from shared.concurrency.parallel_map import ParallelMap
-from shared.errors import Quarantined
 from shared.events.archive_index import CLOSED, members_in
 from shared.events.stored_runs import RunFilter, noted, stored_runs
 from shared.maintenance.rebuild_records import expired_runs, record_blob, record_member
@@ -29,7 +27,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.checkpoint import SWEEP, Checkpoint
 from shared.records.publish_queue import hold_publishing, queue_entries, resume_publishing
-from shared.records.run_state import RunState
+from shared.records.run_state import RunState, run_state_of
 from shared.records.states import State
 from shared.storage.port import BlobFact, Lease, Row, Storage
 from shared.storage_layout import (
@@ -40,8 +38,7 @@ from shared.storage_layout import (
     PUBLISH_QUEUE,
     QUEUE_PARTITION,
     RUNS,
-    STATE,
-    stored_from_blob,
+    event_of_blob,
 )
 
 _SAVE_EVERY = 100
@@ -197,8 +194,8 @@ def _read_archive(storage: Storage, here: Rebuild, options: _Options) -> Iterato
 
 def _read_events(storage: Storage, here: Rebuild, options: _Options) -> Iterator[str]:
     def note(fact: BlobFact) -> str:
-        with suppress(Quarantined):  # a foreign name: the sweeper makes a dead letter of it
-            record_blob(storage, stored_from_blob(fact.name), fact.arrived)
+        if place := event_of_blob(fact.name):
+            record_blob(storage, place, fact.arrived)
         return fact.name
 
     yield from options.calls.each(note, (fact for fact in storage.blobs(EVENTS) if fact.name > here.after))
@@ -213,8 +210,7 @@ def _process_runs(storage: Storage, here: Rebuild, options: _Options) -> Iterato
 
 def _process_run(storage: Storage, run_id: str, generation: int, names: Names) -> None:
     events = noted(storage, run_id).events
-    found = storage.read(RUNS, run_id, STATE)
-    state = RunState.of(found, storage) if found else None
+    state = run_state_of(storage, run_id)
     if state is None:
         if any(event.end for event in events):
             storage.insert(RUNS, RunState(run_id=run_id, generation=generation).row(storage))

@@ -1,16 +1,15 @@
 """The rows that a rebuild writes of stored events before it processes runs, and those it must keep."""
 
 import gzip
-import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.events.archive_format import Member, job_in
+from shared.events.archive_format import DAMAGED, Member, job_in
 from shared.events.archive_index import Archived
 from shared.openlineage.merging import stronger_end
 from shared.records.application.entries import APPLICATION_KEYS, entries_of
 from shared.records.application.process_index import RESOLVE_TOGETHER
-from shared.records.run_state import ContributionRecord, RunState, change_run_state
+from shared.records.run_state import ContributionRecord, RunState, change_run_state, run_state_of
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEvent
 
@@ -75,8 +74,7 @@ def record_blob(storage: Storage, place: StoredEvent, arrived: datetime) -> None
     if packed is None:
         return  # archived meanwhile
     storage.insert(RUNS, event_row(place, packed))
-    found = storage.read(RUNS, place.run_id, STATE)
-    state = RunState.of(found, storage) if found else None
+    state = run_state_of(storage, place.run_id)
     if state and state.closed and arrived <= state.closed:
         _close_again(storage, state, (place,))
 
@@ -87,7 +85,7 @@ def event_row(place: StoredEvent, packed: bytes) -> Row:
     """
     try:
         raw = gzip.decompress(packed)
-    except (OSError, EOFError, zlib.error):
+    except DAMAGED:
         values: dict[str, Value] = {}
     else:
         values = {"job": job_in(raw), "bytes": len(raw)}

@@ -4,20 +4,17 @@ Processing is idempotent, so replaying is too: unchanged lineage is not written 
 order of their blobs' names; a checkpoint in `control` records the position.
 """
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 
-from shared.errors import Refused, StorageUnavailable, WriteConflict
-from shared.events.archive_index import is_stored, stored_packed
-from shared.events.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, let_go
-from shared.events.stored_runs import Noted, RunFilter, StoredRun, note_events, noted, stored_runs
+from shared.errors import StorageUnavailable, WriteConflict
+from shared.events.archive_index import is_stored
+from shared.events.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, delete_letter
+from shared.events.stored_runs import Noted, RunFilter, StoredRun, note_events, noted, readable_event, stored_runs
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.decoding import decode
 from shared.openlineage.merging import END_STRENGTH, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import Replayed
@@ -27,10 +24,10 @@ from shared.publishing.shadow import leave_shadow_mode
 from shared.publishing.writing.catalog_write import Published
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import queue_entries
-from shared.records.run_state import RunState
+from shared.records.run_state import RunState, run_state_of
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
-from shared.storage_layout import RUNS, STATE, StoredEvent
+from shared.storage_layout import StoredEvent
 
 _SAVE_EVERY = 100
 _MAX_LETTERS_IN_MEMORY = 5000
@@ -131,7 +128,7 @@ def _planned(storage: Storage, run: StoredRun, wanted: RunFilter, known: Noted) 
     ):
         return ReplayOutcome.PROCESSED_EARLIER
     ends = any(event.end for event in (*known.events, *run.events))
-    state = _state(storage, run.run_id)
+    state = run_state_of(storage, run.run_id)
     if state and state.expired:
         return ReplayOutcome.GONE  # retention has deleted a part of it: it stays as it is
     # A run with a state is processed for each further event: an open one gets none before its end.
@@ -145,7 +142,7 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: RunFilter, names: Name
         note_events(storage, known.missing(run.events))
     if outcome is ReplayOutcome.PROCESSED:
         try:
-            process_stored(storage, run.run_id, _state(storage, run.run_id), (*known.events, *run.events), names)
+            process_stored(storage, run.run_id, run_state_of(storage, run.run_id), (*known.events, *run.events), names)
         except WriteConflict:
             return ReplayOutcome.BUSY
     return outcome
@@ -153,20 +150,8 @@ def _replay_run(storage: Storage, run: StoredRun, wanted: RunFilter, names: Name
 
 def _jobs_of(storage: Storage, run: StoredRun) -> frozenset[str]:
     """The job's name in the first readable event, where no row has it."""
-    for event in run.events:
-        packed = stored_packed(storage, event.blob)
-        try:
-            body = decode(gzip.decompress(packed)).body if packed else None
-        except (Refused, OSError, EOFError, zlib.error):
-            continue  # processing makes a dead letter of it
-        if body:
-            return frozenset({body.job.name})
-    return frozenset()
-
-
-def _state(storage: Storage, run_id: str) -> RunState | None:
-    found = storage.read(RUNS, run_id, STATE)
-    return RunState.of(found, storage) if found else None
+    events = (readable_event(storage, place) for place in run.events)
+    return next((frozenset({event.body.job.name}) for event in events if event and event.body), frozenset())
 
 
 def process_stored(
@@ -232,7 +217,7 @@ def _key(letter: DeadLetter) -> str:
 
 def _foreign(storage: Storage, letter: DeadLetter) -> ReplayedLetter:
     """Delete a letter with a foreign blob name once that blob is gone: then it was renamed."""
-    if not is_stored(storage, letter.blob) and let_go(storage, letter):
+    if not is_stored(storage, letter.blob) and delete_letter(storage, letter):
         return ReplayedLetter(letter=letter, outcome=LetterOutcome.GONE)
     count_again(storage, letter, replace(letter, last=datetime.now(UTC)))
     return _failed(storage, letter)
@@ -247,7 +232,7 @@ def _letters_of(
 ) -> Iterator[ReplayedLetter]:
     try:
         note_events(storage, noted(storage, run_id).missing(place for _, place in group))
-        process_stored(storage, run_id, _state(storage, run_id), noted(storage, run_id).events, names)
+        process_stored(storage, run_id, run_state_of(storage, run_id), noted(storage, run_id).events, names)
     except WriteConflict:
         yield from (ReplayedLetter(letter=letter, outcome=LetterOutcome.BUSY) for letter, _ in group)
         return
@@ -260,9 +245,9 @@ def _letters_of(
             count_again(storage, letter, again)
             yield _failed(storage, letter)
         return
-    state = _state(storage, run_id)
+    state = run_state_of(storage, run_id)
     for letter, place in group:
-        if state and state.settled and place.digest in state.merged and let_go(storage, letter):
+        if state and state.settled and place.digest in state.merged and delete_letter(storage, letter):
             now = f"{state.verdict}: {state.reason}" if state.reason else state.verdict
             yield ReplayedLetter(letter=letter, outcome=LetterOutcome.USED, now=now)
         else:

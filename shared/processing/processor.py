@@ -23,7 +23,7 @@ from traceback import format_tb
 from shared.concurrency.single_flight import KeyedLock
 from shared.errors import Superseded, WriteConflict
 from shared.events.archive_index import ArchiveMissing, Kept
-from shared.events.blob_cache import AtHand, BlobCache, Known
+from shared.events.blob_cache import BlobCache, GivenEvent, PackedEvents
 from shared.events.run_loader import Gathered, add_dead_letter, context_digest, gather, readable
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import stronger_end
@@ -36,12 +36,12 @@ from shared.records.application.entries import context_of, read_context
 from shared.records.application.process_index import processes_written_by
 from shared.records.application.record import read_application
 from shared.records.publish_queue import enqueue
-from shared.records.run_state import EntryKey, RunState, change_run_state
+from shared.records.run_state import EntryKey, RunState, change_run_state, run_state_of
 from shared.records.states import State
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import UNREAD
 from shared.storage.port import Storage
-from shared.storage_layout import RUNS, STATE, StoredEvent
+from shared.storage_layout import StoredEvent
 from shared.telemetry.kinds import RUN
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.application.context import RunContext
@@ -83,13 +83,12 @@ class RunProcessor:
         """
         self.blob_cache.put(event.digest, packed)
         if event.end is None:
-            found = self.storage.read(RUNS, event.run_id, STATE)
-            if found is None:
+            state = run_state_of(self.storage, event.run_id)
+            if state is None:
                 return event.type == "START" and self._queue_processes_of(event, packed)
-            state = RunState.of(found, self.storage)
             if state.closed or state.done_with(event.digest, None):
                 return False
-        known = AtHand(digest=event.digest, packed=packed, blob_cache=self.blob_cache)
+        known = GivenEvent(digest=event.digest, packed=packed, blob_cache=self.blob_cache)
         with self.locks.at(event.run_id) if self.locks else nullcontext():
             return self.process(event.run_id, EventArrived(event=event), known=known)
 
@@ -104,7 +103,7 @@ class RunProcessor:
         enqueue(self.storage, written)
         return bool(written)
 
-    def process(self, run_id: str, trigger: Trigger, *, known: Known | None = None) -> bool:
+    def process(self, run_id: str, trigger: Trigger, *, known: PackedEvents | None = None) -> bool:
         """Process a run from everything that is stored of it. `known` holds blobs by digest that need not be read.
 
         Returns whether there may be something to publish. No trigger changes a run that is closed, or one whose events
@@ -151,7 +150,7 @@ class RunProcessor:
         return replace(swapped.after or fresh, etag=swapped.etag)
 
     def _process_once(
-        self, run_id: str, known: Known, *, nested: bool, again: bool, accepts: bool, began: int
+        self, run_id: str, known: PackedEvents, *, nested: bool, again: bool, accepts: bool, began: int
     ) -> bool | None:
         """Load, decide, write. Returns whether anything was queued, None if the context changed meanwhile.
 

@@ -16,7 +16,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shared.errors import GivenUp
-from shared.events.dead_letters import GIVEN_UP, LONGEST_ERROR, dead_letter, let_go, note_letter, report_dead_letter
+from shared.events.dead_letters import (
+    GIVEN_UP,
+    LONGEST_ERROR,
+    dead_letter,
+    delete_letter,
+    note_letter,
+    report_dead_letter,
+)
 from shared.records.run_state import RunState
 from shared.secrets import text_without_secrets
 from shared.storage.port import Row, Storage, Value
@@ -135,7 +142,7 @@ def delete_used_letters(storage: Storage, events: Iterable[StoredEvent], state: 
     for event in events:
         letter = dead_letter(storage, event.digest)
         if letter and letter.reason == GIVEN_UP and not letter.discarded and _is_used(event, state):
-            let_go(storage, letter)
+            delete_letter(storage, letter)
 
 
 def clear_retry(storage: Storage, retry: RetryState, *, decided: bool) -> None:

@@ -26,11 +26,11 @@ from shared.processing.retries import (
 from shared.processing.triggers import EventArrived, TimedOut
 from shared.records.application.process_index import processes_written_by
 from shared.records.checkpoint import SWEEP, SweepPosition
-from shared.records.run_state import RunState
+from shared.records.run_state import RunState, run_state_of
 from shared.records.states import State
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import BlobFact, Row, Storage
-from shared.storage_layout import EVENTS, RUNS, STATE, StoredEvent, digest_of, stored_from_blob
+from shared.storage_layout import EVENTS, RUNS, StoredEvent, digest_of, stored_from_blob
 from shared.telemetry.port import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
@@ -183,7 +183,7 @@ def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, option
         _dead_letter(storage, retry, run, options)
         return "dead"
     if retry and outcome != "failed":
-        state = _state(storage, run.run_id)
+        state = run_state_of(storage, run.run_id)
         if retry.count:
             delete_used_letters(storage, run.events, state)
         clear_retry(storage, retry, decided=outcome not in _UNDECIDED or _decided(state))
@@ -192,22 +192,17 @@ def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, option
 
 def _dead_letter(storage: Storage, retry: RetryState, run: _ListedRun, options: SweepOptions) -> None:
     """Make dead letters of a run's unprocessed events; a sweep believed to have crashed may still process them."""
-    dead_letter_run(storage, retry, run.events, _state(storage, run.run_id), options.telemetry)
-    delete_used_letters(storage, run.events, _state(storage, run.run_id))
+    dead_letter_run(storage, retry, run.events, run_state_of(storage, run.run_id), options.telemetry)
+    delete_used_letters(storage, run.events, run_state_of(storage, run.run_id))
 
 
 def _decided(state: RunState | None) -> bool:
     return state is not None and state.settled and state.verdict is not State.WAITING
 
 
-def _state(storage: Storage, run_id: str) -> RunState | None:
-    found = storage.read(RUNS, run_id, STATE)
-    return RunState.of(found, storage) if found else None
-
-
 def _process(at: CurrentRun, run: _ListedRun, deadline: datetime, options: SweepOptions) -> str:
     storage = at.storage
-    state = _state(storage, run.run_id)
+    state = run_state_of(storage, run.run_id)
     if state and state.closed:
         return "decided"
     timed_out, undelivered = _is_timed_out(run, state, deadline), _undelivered(storage, run, state)

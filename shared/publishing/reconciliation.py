@@ -28,13 +28,13 @@ _LOG = logging.getLogger("throughline.reconcile")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciled:
-    """Counts: placeholders looked up, matched by a scanned asset, and ambiguous (`unsure`); processes to be written
+    """Counts: placeholders looked up, matched by a scanned asset, and `ambiguous` ones; processes to be written
     again; placeholders removed.
     """
 
     looked: int = 0
     found: int = 0
-    unsure: int = 0
+    ambiguous: int = 0
     processes: int = 0
     removed: int = 0
 
@@ -42,7 +42,7 @@ class Reconciled:
         return Reconciled(
             looked=self.looked + other.looked,
             found=self.found + other.found,
-            unsure=self.unsure + other.unsure,
+            ambiguous=self.ambiguous + other.ambiguous,
             processes=self.processes + other.processes,
             removed=self.removed + other.removed,
         )
@@ -84,7 +84,7 @@ def move(context: PublishContext, placed: Sequence[AssetMatch], *, again: bool =
     return Reconciled(
         looked=len(fresh),
         found=sum(each.scanned is not None for each in fresh),
-        unsure=sum(bool(each.rivals) for each in fresh),
+        ambiguous=sum(bool(each.rivals) for each in fresh),
         processes=len(users),
     )
 

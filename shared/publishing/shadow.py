@@ -17,8 +17,8 @@ from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.records.asset_lifecycle import is_asset_entry
+from shared.records.cells import PackedCell
 from shared.records.publish_queue import QueueEntry, dequeue, enqueue
-from shared.records.run_state import packed_cell, unpacked_cell
 from shared.records.states import LedgerState as Written
 from shared.storage.port import Row, Storage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, SHADOW
@@ -53,7 +53,7 @@ class Shadow:
     describes: int = 0
 
 
-_decode = msgspec.json.Decoder(HeldBack).decode
+_HELD = PackedCell(name="held", decoder=msgspec.json.Decoder(HeldBack))
 
 
 def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
@@ -107,14 +107,14 @@ def _rehearse_state(context: PublishContext, entry: QueueEntry, reading: Reading
 
 
 def _hold(storage: Storage, key: str, what: HeldBack) -> None:
-    row = Row(partition=QUEUE_PARTITION, key=key, values=packed_cell(storage, "held", what))
+    row = Row(partition=QUEUE_PARTITION, key=key, values=_HELD.pack(storage, what))
     storage.upsert(SHADOW, row)
 
 
 def held_back(storage: Storage) -> Iterator[tuple[str, HeldBack]]:
     """All writes that are held back, by the key of the process or data set."""
     for row in storage.partition(SHADOW, QUEUE_PARTITION):
-        yield row.key, _decode(unpacked_cell(storage, "held", row))
+        yield row.key, _HELD.unpack(storage, row)
 
 
 def counted(held: Sequence[HeldBack]) -> Shadow:

@@ -8,7 +8,6 @@ from itertools import groupby
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
-from shared.errors import ContentLost
 from shared.events.archive_index import ARCHIVED
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
@@ -19,7 +18,7 @@ from shared.publishing.planning.planner import RecordedProcess, recorded_process
 from shared.publishing.planning.resolved_process import resolve_names
 from shared.query.overdue_jobs import overdue_jobs
 from shared.records.asset_matches import AssetMatch, all_matches
-from shared.records.run_state import RunState
+from shared.records.run_state import RunState, readable_run_state
 from shared.storage.port import Row, Storage
 from shared.storage_layout import RUNS, STATE, stored_from_row
 from shared.translation.sql.statement_reader import redact
@@ -132,10 +131,7 @@ def _run(storage: Storage, run_id: str, rows: Iterable[Row]) -> tuple[RunState |
     state, name, last = None, "", None
     for row in rows:
         if row.key == STATE:
-            try:
-                state = RunState.of(row, storage)
-            except ContentLost:
-                continue  # `verify --fix` processes the run again, which restores it
+            state = readable_run_state(row, storage)
         elif row.key.startswith(ARCHIVED):
             name = str(row.values["job"])
         elif event := stored_from_row(run_id, row.key):

@@ -14,8 +14,8 @@ import msgspec
 from shared.model import Asset
 from shared.openlineage.run import MergedRun
 from shared.records.asset_matches import match_key, queue_key
+from shared.records.cells import PackedCell
 from shared.records.publish_queue import QueueEntry
-from shared.records.run_state import packed_cell, unpacked_cell
 from shared.records.versioned_entry import VersionedEntry, contents, merge_entry
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
@@ -94,7 +94,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
         return _Record(asset=self.asset or asset, entries=dict(entries), folded=tuple(sorted(latest.values())))
 
 
-_decode = msgspec.json.Decoder(_Record).decode
+_RECORD = PackedCell(name="lifecycle", decoder=msgspec.json.Decoder(_Record))
 
 Changes = Mapping[str, tuple[Asset, tuple[AssetChange, ...]]]
 """What a run did to data sets as wholes: each with its changes, by their keys in `assetlifecycle`."""
@@ -141,14 +141,20 @@ def _note(
         storage,
         RowAddress(ASSET_LIFECYCLE, key, STATE),
         lambda known: (known or _Record()).with_entry(run.run_id, entry, asset),
-        decode=lambda row: _decode(unpacked_cell(storage, "lifecycle", row)),
-        encode=lambda record: Row(partition=key, key=STATE, values=packed_cell(storage, "lifecycle", record)),
+        decode=lambda row: _RECORD.unpack(storage, row),
+        encode=lambda record: Row(partition=key, key=STATE, values=_RECORD.pack(storage, record)),
     )
     return swapped.after or _Record()
 
 
-def _state(storage: Storage, row: Row | None) -> AssetState | None:
-    return _decode(unpacked_cell(storage, "lifecycle", row)).state() if row else None
+def _sentence(record: _Record) -> str:
+    state = record.state()
+    return state.sentence if state else ""
+
+
+def _read(storage: Storage, key: str) -> _Record:
+    row = storage.read(ASSET_LIFECYCLE, key, STATE)
+    return _RECORD.unpack(storage, row) if row else _Record()
 
 
 def is_asset_entry(entry: QueueEntry) -> bool:
@@ -158,22 +164,17 @@ def is_asset_entry(entry: QueueEntry) -> bool:
 
 def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
     """A data set by its key, None where it is not on record, and the sentence that the catalog is to say of it."""
-    row = storage.read(ASSET_LIFECYCLE, key, STATE)
-    record = _decode(unpacked_cell(storage, "lifecycle", row)) if row else _Record()
-    state = record.state()
-    return record.asset, state.sentence if state else ""
+    record = _read(storage, key)
+    return record.asset, _sentence(record)
 
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
     """What the catalog is to say of these data sets, by their keys in the publish queue: a point read each."""
-    found = {
-        queue_key(match_key(asset.key)): _state(storage, storage.read(ASSET_LIFECYCLE, match_key(asset.key), STATE))
-        for asset in assets
-    }
-    return {mark: state.sentence if state else "" for mark, state in found.items()}
+    keys = [match_key(asset.key) for asset in assets]
+    return {queue_key(key): _sentence(_read(storage, key)) for key in keys}
 
 
 def states(storage: Storage) -> tuple[AssetState, ...]:
     """All states on record, by qualified name."""
-    found = (state for row in storage.scan(ASSET_LIFECYCLE) if (state := _state(storage, row)))
+    found = (state for row in storage.scan(ASSET_LIFECYCLE) if (state := _RECORD.unpack(storage, row).state()))
     return tuple(sorted(found, key=lambda state: (state.asset.qualified_name, state.asset.type)))

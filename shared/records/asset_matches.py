@@ -7,8 +7,8 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
+from shared.records.cells import PackedCell
 from shared.records.publish_queue import enqueue
-from shared.records.run_state import packed_cell, unpacked_cell
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ASSET_MATCHES, ASSET_PARTITION, QUEUED_ASSET, digest_of
@@ -63,16 +63,16 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
 
     def row(self, storage: Storage) -> Row:
         """As a row of `assetmatches`."""
-        values = packed_cell(storage, "match", structs.replace(self, etag=""))
+        values = _MATCH.pack(storage, structs.replace(self, etag=""))
         return Row(partition=ASSET_PARTITION, key=match_key(self.own), values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "AssetMatch":
         """From a row of `assetmatches`."""
-        return structs.replace(_decode(unpacked_cell(storage, "match", row)), etag=row.etag)
+        return structs.replace(_MATCH.unpack(storage, row), etag=row.etag)
 
 
-_decode = msgspec.json.Decoder(AssetMatch).decode
+_MATCH = PackedCell(name="match", decoder=msgspec.json.Decoder(AssetMatch))
 
 
 def match_key(own: AssetKey) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from shared.records.cells import cells_of, record_of
 from shared.records.states import LedgerState
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage, Value
@@ -64,42 +65,13 @@ class LedgerEntry:
 
     def row(self) -> Row:
         """As a row of `ledger`."""
-        return Row(
-            partition=self.process,
-            key=CATALOG,
-            etag=self.etag,
-            values={
-                "state": self.state.value,
-                "qualified_name": self.qualified_name,
-                "fingerprint": self.fingerprint,
-                "unresolved_fingerprint": self.unresolved_fingerprint,
-                "schemas": self.schemas,
-                "guid": self.guid,
-                "until": self.until.isoformat(),
-                "retired": self.retired.isoformat() if self.retired else "",
-                "because": self.because,
-                **_cells(self.described),
-            },
-        )
+        values = {**cells_of(self, without=("process", "described")), **_cells(self.described)}
+        return Row(partition=self.process, key=CATALOG, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row) -> "LedgerEntry":
         """From a row of `ledger`."""
-        retired = str(row.values["retired"])
-        return cls(
-            process=row.partition,
-            state=LedgerState(str(row.values["state"])),
-            qualified_name=str(row.values["qualified_name"]),
-            fingerprint=str(row.values["fingerprint"]),
-            unresolved_fingerprint=str(row.values["unresolved_fingerprint"]),
-            schemas=str(row.values["schemas"]),
-            described=_described(row),
-            guid=str(row.values["guid"]),
-            until=datetime.fromisoformat(str(row.values["until"])),
-            retired=datetime.fromisoformat(retired) if retired else None,
-            because=str(row.values["because"]),
-            etag=row.etag,
-        )
+        return record_of(cls, row, process=row.partition, described=_described(row))
 
 
 def _cells(described: frozenset[str]) -> dict[str, Value]:

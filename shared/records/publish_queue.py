@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from shared.records.cells import cells_of, record_of
 from shared.records.states import QueueState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
@@ -36,39 +37,18 @@ class QueueEntry:
         if self.revisit:
             return QueueState.REVISIT
         if self.attempts:
-            return QueueState.REFUSED
+            return QueueState.REFUSED if self.isolated else QueueState.RETRYING
         return QueueState.PUBLISHING if now < self.due else QueueState.PENDING
 
     def row(self) -> Row:
         """As a row of `publishqueue`."""
-        return Row(
-            partition=QUEUE_PARTITION,
-            key=self.process,
-            etag=self.etag,
-            values={
-                "due": self.due.isoformat(),
-                "attempts": self.attempts,
-                "error": self.error,
-                "revisit": self.revisit,
-                "since": self.since.isoformat() if self.since else "",
-                "isolated": self.isolated,
-            },
-        )
+        values = cells_of(self, without=("process",))
+        return Row(partition=QUEUE_PARTITION, key=self.process, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row) -> "QueueEntry":
         """From a row of `publishqueue`."""
-        since = str(row.values["since"])
-        return cls(
-            process=row.key,
-            due=datetime.fromisoformat(str(row.values["due"])),
-            attempts=int(str(row.values["attempts"])),
-            error=str(row.values["error"]),
-            revisit=bool(row.values["revisit"]),
-            since=datetime.fromisoformat(since) if since else None,
-            isolated=bool(row.values["isolated"]),
-            etag=row.etag,
-        )
+        return record_of(cls, row, process=row.key)
 
 
 def enqueue(storage: Storage, processes: Iterable[str], *, since: datetime | None = None) -> None:
@@ -86,6 +66,12 @@ def retry_refused(storage: Storage) -> int:
     refused = [each for each in queue_entries(storage)[0] if each.isolated]
     now = datetime.now(UTC)
     return sum(storage.replace(PUBLISH_QUEUE, replace(each, due=now).row()) is not None for each in refused)
+
+
+def queue_entry(storage: Storage, process: str) -> QueueEntry | None:
+    """The entry of a process (by key); None when it is not in the queue."""
+    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, process)
+    return QueueEntry.of(row) if row else None
 
 
 def queue_entries(storage: Storage) -> tuple[tuple[QueueEntry, ...], datetime | None, str]:
@@ -107,8 +93,8 @@ def pause(storage: Storage, until: datetime, error: str, failures: int = 0) -> N
 
 def failures_before(storage: Storage) -> int:
     """How many batches in a row failed before the present pause; 0 without one."""
-    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, _PAUSE)
-    return QueueEntry.of(row).attempts if row else 0
+    pausing = queue_entry(storage, _PAUSE)
+    return pausing.attempts if pausing else 0
 
 
 _FOR_EVER = datetime(2999, 12, 31, tzinfo=UTC)

@@ -1,26 +1,24 @@
 """A run's state and the contributions of runs to processes, as rows and as values."""
 
 import functools
-import gzip
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from shared.errors import ContentLost
 from shared.model import Contribution, Process, Span
 from shared.openlineage.merging import stronger_end
+from shared.records.cells import PackedCell, cells_of, pack, record_of, unpack
 from shared.records.states import State
 from shared.records.versioned_entry import Entries, VersionedEntry, contents, merge_entry
 from shared.storage.compare_and_swap import UNREAD, RowAddress, Swapped, compare_and_swap
-from shared.storage.port import Row, Storage, Value
-from shared.storage_layout import CONTENTS, RUNS, STATE, digest_of
+from shared.storage.port import Row, Storage
+from shared.storage_layout import RUNS, STATE, digest_of
 from shared.translation.run.facts import RunFacts
-
-_INLINE = 48 * 1024
-"""Bytes of packed content that stand in the row itself; a cell holds 64 KiB. Longer ones are blobs."""
 
 MAX_SUPPORTERS = 64
 """Runs that a contribution keeps one by one; older ones are folded into one span."""
@@ -77,58 +75,34 @@ class RunState:
         return frozenset(process for process, _, _ in self.current)
 
     def row(self, storage: Storage) -> Row:
-        """As a row of `runs`; long lists become a blob first."""
-        lists = _Lists(
-            attempted=sorted(self.attempted),
-            current=sorted(self.current),
-            merged=sorted(self.merged),
-            seen=self.seen,
-            entries=sorted(self.entries),
-            changed_assets=sorted(self.changed_assets),
-            facts=self.facts,
-        )
-        return Row(
-            partition=self.run_id,
-            key=STATE,
-            etag=self.etag,
-            values={
-                "end": self.end or "",
-                "timed_out": self.timed_out,
-                "generation": self.generation,
-                "settled": self.settled,
-                "verdict": self.verdict.value,
-                "reason": self.reason,
-                "context_digest": self.context_digest,
-                "closed": self.closed.isoformat() if self.closed else "",
-                "expired": self.expired,
-                **packed_cell(storage, "lists", lists),
-            },
-        )
+        """As a row of `runs`; what may be long becomes a blob first."""
+        long = _LONG_CELL.pack(storage, {name: getattr(self, name) for name in _LONG})
+        values = {**cells_of(self, without=("run_id", *_LONG)), **long}
+        return Row(partition=self.run_id, key=STATE, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "RunState":
-        """From a row of `runs`."""
-        lists = _decode_lists(unpacked_cell(storage, "lists", row))
-        return cls(
-            run_id=row.partition,
-            end=str(row.values["end"]) or None,
-            timed_out=bool(row.values["timed_out"]),
-            generation=int(str(row.values["generation"])),
-            settled=bool(row.values["settled"]),
-            verdict=State(str(row.values["verdict"])),
-            reason=str(row.values["reason"]),
-            context_digest=str(row.values["context_digest"]),
-            attempted=frozenset(lists.attempted),
-            entries=frozenset(lists.entries),
-            changed_assets=frozenset(lists.changed_assets),
-            current=frozenset(lists.current),
-            merged=frozenset(lists.merged),
-            seen=lists.seen,
-            facts=lists.facts,
-            closed=datetime.fromisoformat(closed) if (closed := str(row.values["closed"])) else None,
-            expired=bool(row.values["expired"]),
-            etag=row.etag,
-        )
+        """From a row of `runs`. Raises ContentLost."""
+        return record_of(cls, row, run_id=row.partition, **_LONG_CELL.unpack(storage, row))
+
+
+_LONG = ("attempted", "entries", "changed_assets", "current", "merged", "seen", "facts")
+"""The fields of a run's state that may be long: one packed cell."""
+_LONG_CELL = PackedCell(name="lists", decoder=msgspec.json.Decoder(dict[str, Any]))
+
+
+def run_state_of(storage: Storage, run_id: str) -> RunState | None:
+    """The state of a run: a point read; None before it was first processed. Raises ContentLost."""
+    row = storage.read(RUNS, run_id, STATE)
+    return RunState.of(row, storage) if row else None
+
+
+def readable_run_state(row: Row | None, storage: Storage) -> RunState | None:
+    """The state in a row; None without a row, and where a blob of it is lost: `verify --fix` restores that."""
+    try:
+        return RunState.of(row, storage) if row else None
+    except ContentLost:
+        return None
 
 
 def change_run_state(
@@ -147,18 +121,6 @@ def change_run_state(
         encode=lambda state: state.row(storage),
         read=read,
     )
-
-
-class _Lists(msgspec.Struct, frozen=True):
-    """The parts of a run's state that may be long."""
-
-    attempted: list[ContentKey]
-    current: list[ContentKey]
-    merged: list[str]
-    seen: Span | None
-    entries: list[EntryKey] = []
-    changed_assets: list[str] = []
-    facts: RunFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,21 +165,18 @@ class ContributionRecord:
     def row(self, storage: Storage) -> Row:
         """As a row of `contributions`; a long content becomes a blob first."""
         key = contribution_key(self.application_run, self.digest)
-        values: dict[str, Value] = {
-            "supporters": _pack([self.supporters, self.folded]),
-            **packed_cell(storage, "content", self.content),
-        }
+        values = {"supporters": pack([self.supporters, self.folded]), **CONTENT.pack(storage, self.content)}
         return Row(partition=self.process, key=key, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "ContributionRecord":
         """From a row of `contributions`."""
-        return replace(cls.without_content(row), content=_decode_content(unpacked_cell(storage, "content", row)))
+        return replace(cls.without_content(row), content=CONTENT.unpack(storage, row))
 
     @classmethod
     def without_content(cls, row: Row) -> "ContributionRecord":
         """From a row of `contributions`, without reading the content."""
-        supporters, folded = _decode_supporters(_unpack(row.values["supporters"]))
+        supporters, folded = _decode_supporters(unpack(row.values["supporters"]))
         application_run, _, digest = row.key.partition("|")
         return cls(
             process=row.partition,
@@ -229,30 +188,8 @@ class ContributionRecord:
         )
 
 
-def packed_cell(storage: Storage, name: str, value: object) -> dict[str, Value]:
-    """A value as a cell of packed JSON, or as the name of a blob where it is too long for one."""
-    packed = _pack(value)
-    if len(packed) <= _INLINE:
-        return {name: packed}
-    blob = f"{digest_of(packed)}.json.gz"
-    storage.put_new(CONTENTS, blob, packed)
-    return {f"{name}_blob": blob}
-
-
-def unpacked_cell(storage: Storage, name: str, row: Row) -> bytes:
-    """The JSON of a packed cell. Raises ContentLost where its blob is missing."""
-    blob = row.values.get(f"{name}_blob")
-    if not blob:
-        return _unpack(row.values[name])
-    packed = storage.get(CONTENTS, str(blob))
-    if packed is None:
-        what = f"Blob {blob!s} of a row is missing, so its content can't be read: run `throughline verify --fix`"
-        raise ContentLost(what, after=60)
-    return _unpack(packed)
-
-
-_decode_lists = msgspec.json.Decoder(_Lists).decode
-_decode_content = msgspec.json.Decoder(Process | None).decode
+CONTENT: PackedCell[Process | None] = PackedCell(name="content", decoder=msgspec.json.Decoder(Process | None))
+"""The content in a row of `contributions`."""
 _decode_supporters = msgspec.json.Decoder(tuple[dict[str, VersionedEntry[Span]], Span | None]).decode
 
 
@@ -264,13 +201,3 @@ def content_digest(content: Process) -> str:
 def contribution_key(application_run: str, digest: str) -> str:
     """The key of a contribution within its process."""
     return f"{application_run}|{digest}"
-
-
-def _pack(value: object) -> bytes:
-    return gzip.compress(msgspec.json.encode(value), mtime=0)
-
-
-def _unpack(cell: object) -> bytes:
-    if not isinstance(cell, bytes):
-        raise TypeError(f"a cell should hold bytes, it holds {type(cell).__name__}")
-    return gzip.decompress(cell)

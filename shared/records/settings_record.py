@@ -1,14 +1,13 @@
 """The settings by which the functions publish, on record for the commands: one row of `control`.
 
-The row holds texts by the names of settings (`shared/settings/recording.py` says which) as packed JSON, cut into cells
-of the size that a table takes. One conditional write replaces it whole, so a reader sees the settings of one process.
+The row holds texts by the names of settings (`shared/settings/recording.py` says which). One conditional write
+replaces it whole, so a reader sees the settings of one process.
 
 Who writes: a process of the functions when it starts, and the sweeper at each tick; both only where the row differs
 from their own settings. During a deployment processes with old and new settings may run side by side, and the row has
 those of the one that looked last. Once the last old process has ended, a tick writes the new ones.
 """
 
-import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.errors import Misconfigured, WriteConflict
+from shared.records.cells import PackedCell
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, digest_of
@@ -24,8 +24,7 @@ _KEY = ("settings", "functions")
 _FORM = 1
 """The version of the row's form. Raise it when an older reader would misread the row."""
 
-_CELL = 60 * 1024
-_MOST_CELLS = 14
+_TEXTS: PackedCell[Mapping[str, str]] = PackedCell(name="texts", decoder=msgspec.json.Decoder(Mapping[str, str]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,22 +48,26 @@ def settings_on_record(storage: Storage) -> SettingsOnRecord | None:
             "The functions are of a newer version, whose settings on record this one can't read. Install the version"
             " that is deployed"
         )
-    return SettingsOnRecord(texts=_texts(found), since=datetime.fromisoformat(str(found.values["since"])))
+    return SettingsOnRecord(
+        texts=_TEXTS.unpack(storage, found), since=datetime.fromisoformat(str(found.values["since"]))
+    )
 
 
 def record_settings(storage: Storage, texts: Mapping[str, str], *, now: datetime | None = None) -> bool:
     """Put these settings on record unless they are there already. Whether the row was written.
 
-    Where other processes write at the same time, the last one wins. Raises Misconfigured where the settings are larger
-    than a row, and StorageUnavailable.
+    Where other processes write at the same time, the last one wins. Raises StorageUnavailable.
     """
     if not texts:
         raise ValueError("settings without a catalog hold nothing to record")
-    encoded = msgspec.json.encode(dict(sorted(texts.items())))
-    digest = digest_of(encoded)
+    digest = digest_of(msgspec.json.encode(dict(sorted(texts.items()))))
 
     def change(found: Row | None) -> Row:
-        return found if found and found.values.get("digest") == digest else _row(encoded, digest, now)
+        if found and found.values.get("digest") == digest:
+            return found
+        since = (now or datetime.now(UTC)).astimezone(UTC).isoformat()
+        values = {"form": _FORM, "digest": digest, "since": since, **_TEXTS.pack(storage, texts)}
+        return Row(partition=_KEY[0], key=_KEY[1], values=values)
 
     try:
         return compare_and_swap(
@@ -72,32 +75,3 @@ def record_settings(storage: Storage, texts: Mapping[str, str], *, now: datetime
         ).changed
     except WriteConflict:
         return False  # others keep writing theirs: the sweeper looks again within a minute
-
-
-def _row(encoded: bytes, digest: str, since: datetime | None) -> Row:
-    packed = gzip.compress(encoded, mtime=0)
-    cells = [packed[start : start + _CELL] for start in range(0, len(packed), _CELL)]
-    if len(cells) > _MOST_CELLS:
-        raise Misconfigured(
-            f"The settings take {len(packed):,} bytes, and a row of storage {_CELL * _MOST_CELLS:,} at most: make the"
-            " file of names (THROUGHLINE_NAMES) smaller"
-        )
-    return Row(
-        partition=_KEY[0],
-        key=_KEY[1],
-        values={
-            "form": _FORM,
-            "digest": digest,
-            "since": (since or datetime.now(UTC)).astimezone(UTC).isoformat(),
-            "cells": len(cells),
-            **{f"texts{number}": cell for number, cell in enumerate(cells)},
-        },
-    )
-
-
-_decode = msgspec.json.Decoder(dict[str, str]).decode
-
-
-def _texts(row: Row) -> dict[str, str]:
-    cells = [row.values[f"texts{number}"] for number in range(int(str(row.values["cells"])))]
-    return _decode(gzip.decompress(b"".join(cell for cell in cells if isinstance(cell, bytes))))

@@ -7,9 +7,9 @@ from enum import StrEnum
 from shared.errors import ContentLost
 from shared.model import Column, ColumnEdge, EdgeKind, Process
 from shared.records.application.process_index import RESOLVE_TOGETHER
-from shared.records.run_state import ContributionRecord, RunState
+from shared.records.run_state import ContributionRecord, run_state_of
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, process_key
+from shared.storage_layout import CONTRIBUTIONS, process_key
 from shared.translation.run.facts import BY_PLAN, RunFacts
 
 _SPARK = frozenset({"Spark", "Databricks"})
@@ -90,8 +90,8 @@ def edge_sources(storage: Storage, process: Process) -> dict[EdgeKey, tuple[str,
     """
     found: dict[EdgeKey, set[str]] = {}
     for content, run_id in _contents(storage, process_key(process.qualified_name)):
-        row = storage.read(RUNS, run_id, STATE)
-        by = _WORDS[column_source(RunState.of(row, storage).facts if row else None)]
+        state = run_state_of(storage, run_id)
+        by = _WORDS[column_source(state.facts if state else None)]
         for edge in content.columns:
             found.setdefault(edge_key(edge), set()).add("statement" if edge.parsed else by)
     return {key: tuple(sorted(names)) for key, names in found.items()}

@@ -1,9 +1,6 @@
-"""One definition of each count that commands print, and the state of a queued process."""
+"""One definition of each count that commands print."""
 
 from collections.abc import Mapping
-from datetime import datetime
-
-from shared.records.publish_queue import QueueEntry
 
 COUNTS: Mapping[str, str] = {
     "received": "events that were acknowledged: those whose blob is stored, and ignored ones",
@@ -24,14 +21,3 @@ COUNTS: Mapping[str, str] = {
 """Name of a count -> what it counts. An event has one of the states published, skipped, waiting and dead; a queued
 process is one of pending, publishing, retrying and refused.
 """
-
-
-def queue_state(entry: QueueEntry, now: datetime) -> str:
-    """The name in `COUNTS` for a queue entry: pending, publishing, retrying, refused or revisit."""
-    if entry.revisit:
-        return "revisit"
-    if entry.isolated:
-        return "refused"
-    if entry.error:
-        return "retrying"
-    return "publishing" if now < entry.due else "pending"

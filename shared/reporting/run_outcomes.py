@@ -5,7 +5,7 @@ packed contributions, since staging elimination looks at all of them together.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
@@ -19,11 +19,13 @@ from shared.records.application.entries import holds_entries, lifecycle_in
 from shared.records.application.process_index import RESOLVE_TOGETHER
 from shared.records.application.record import resolves_together
 from shared.records.digest_set import contains, short, shorts
-from shared.records.run_state import ContributionRecord, RunState
-from shared.records.states import State
+from shared.records.ledger import LedgerEntry
+from shared.records.publish_queue import QueueEntry
+from shared.records.run_state import ContributionRecord, RunState, readable_run_state
+from shared.records.states import EventState, LedgerState, State
 from shared.reporting.column_sources import ColumnSource, column_source
 from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, process_key, stored_from_row
+from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, digest_of, process_key, stored_from_row
 from shared.translation.application.lifecycle import LifecycleEvents
 from shared.translation.reference import NO_PROCESS
 from shared.translation.staging_elimination import eliminate_staging
@@ -89,6 +91,22 @@ class ProcessStates:
     held: frozenset[int] = frozenset()
     reasons: Mapping[int, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, ledger: Sequence[LedgerEntry], queue: Sequence[QueueEntry], held: Iterable[str]) -> "ProcessStates":
+        """From entries of the ledger and of the publish queue, and the keys that shadow mode holds back."""
+        return cls(
+            written=frozenset(short(each.process) for each in ledger if each.state is LedgerState.WRITTEN),
+            queued=frozenset(_number(each.process) for each in queue if not each.revisit),
+            refused=frozenset(_number(each.process) for each in queue if each.isolated),
+            held=frozenset(short(key) for key in held if "|" not in key),
+            reasons={short(each.process): each.why for each in ledger if each.why},
+        )
+
+
+def _number(key: str) -> int:
+    """The process of a queue entry. Entries of data sets (`asset|…`) get a number that no process has."""
+    return short(digest_of(key.encode())) if "|" in key else short(key)
+
 
 @dataclass(slots=True, kw_only=True)
 class RunOutcomes:
@@ -119,7 +137,7 @@ class RunOutcomes:
         entries: list[Row] = []
         for row in rows:
             if row.key == STATE:
-                state = _state(storage, row)
+                state = readable_run_state(row, storage)
             elif resolves_together(row):
                 has_lifecycle = True
             elif has_lifecycle and holds_entries(row):
@@ -161,44 +179,37 @@ class RunOutcomes:
         )
         return own, now
 
-    def outcome_of(self, event: StoredEvent, processes: ProcessStates) -> tuple[str, str]:
+    def outcome_of(self, event: StoredEvent, processes: ProcessStates) -> tuple[EventState, str]:
         """An event's state (published, skipped, waiting or dead) and, unless it is published, the reason."""
         run = self.runs.get(event.run_id)
         if run is None or run.state == _NOT_BEGUN:
-            return "waiting", Waiting.PARSER if event.end else Waiting.END
+            return EventState.WAITING, Waiting.PARSER if event.end else Waiting.END
         merged = contains(run.merged, short(event.digest))
         if run.closed and not merged:
-            return "skipped", CLOSED
+            return EventState.SKIPPED, CLOSED
         if not run.state or not merged:
-            return "waiting", Waiting.PARSER
+            return EventState.WAITING, Waiting.PARSER
         if run.state == State.WAITING:
-            return "waiting", Waiting.END
+            return EventState.WAITING, Waiting.END
         if run.state != State.CONTRIBUTED:
-            return run.state, run.reason
+            return EventState(run.state), run.reason
         return self._published(run, processes)
 
-    def _published(self, run: RunOutcome, processes: ProcessStates) -> tuple[str, str]:
+    def _published(self, run: RunOutcome, processes: ProcessStates) -> tuple[EventState, str]:
         own, now = self.processes_of(run)
         if not processes.queued.isdisjoint(now | own):
-            return "waiting", Waiting.CATALOG if processes.refused.isdisjoint(now | own) else Waiting.REFUSED
+            return EventState.WAITING, Waiting.CATALOG if processes.refused.isdisjoint(now | own) else Waiting.REFUSED
         if not processes.held.isdisjoint(now | own):
-            return "waiting", Waiting.SHADOW
+            return EventState.WAITING, Waiting.SHADOW
         if not processes.written.isdisjoint(now):
-            return "published", ""
-        return "skipped", min(
+            return EventState.PUBLISHED, ""
+        return EventState.SKIPPED, min(
             (processes.reasons[each] for each in now if each in processes.reasons), default=NO_PROCESS
         )
 
 
 _NOT_BEGUN = "?"
 """In place of a state: no worker has begun to process the run."""
-
-
-def _state(storage: Storage, row: Row) -> RunState | None:
-    try:
-        return RunState.of(row, storage)
-    except ContentLost:
-        return None  # `verify --fix` processes the run again, which restores it
 
 
 def _outcome(state: RunState | None, jobs: Mapping[str, str], archived_job: str) -> RunOutcome:

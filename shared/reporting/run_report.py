@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.errors import ContentLost
 from shared.events.archive_index import CLOSED
 from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letter
 from shared.events.stored_runs import RunFilter
@@ -19,15 +18,14 @@ from shared.records.application.process_index import (
     processes_written_by,
 )
 from shared.records.digest_set import short
-from shared.records.ledger import LedgerEntry, ledger_entry
-from shared.records.publish_queue import QueueEntry
-from shared.records.run_state import RunState
-from shared.records.states import LedgerState, State
-from shared.reporting.counts import queue_state
+from shared.records.ledger import ledger_entry
+from shared.records.publish_queue import queue_entry
+from shared.records.run_state import RunState, readable_run_state
+from shared.records.states import EventState, LedgerState, State
 from shared.reporting.run_outcomes import ProcessStates, RunOutcomes, Waiting
 from shared.reporting.stored_events import EventRecord, find_events
 from shared.storage.port import Row, Storage
-from shared.storage_layout import PROCESS_REF, PUBLISH_QUEUE, QUEUE_PARTITION, RUNS, SHADOW, STATE, process_key
+from shared.storage_layout import PROCESS_REF, QUEUE_PARTITION, RUNS, SHADOW, STATE, process_key
 from shared.translation.reference import NO_PROCESS
 
 NOT_PROCESSED = "not processed yet"
@@ -96,7 +94,7 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
     row = storage.read(RUNS, run_id, STATE)
     if not stored and row is None:
         return None
-    state = _state(row, storage)
+    state = readable_run_state(row, storage)
     outcomes = RunOutcomes()
     applications = tuple(sorted({by for _, by, _ in state.current})) if state else ()
     for run in dict.fromkeys((run_id, *applications)):
@@ -135,13 +133,6 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
     )
 
 
-def _state(row: Row | None, storage: Storage) -> RunState | None:
-    try:
-        return RunState.of(row, storage) if row else None
-    except ContentLost:
-        return None
-
-
 def _run_state(state: RunState | None, events: tuple[EventReport, ...]) -> str:
     """That of the run's row. A run without an end has no row until its timeout: it waits, as its events do."""
     if state and state.settled:
@@ -168,22 +159,20 @@ def _processes(
     storage: Storage, names: Mapping[str, tuple[str, str]], now: frozenset[int]
 ) -> tuple[list[ProcessReport], ProcessStates]:
     """Each process (key -> application run, qualified name) by point reads of ledger, queue and shadow rows."""
+    ledger = [ledger_entry(storage, key) for key in names]
+    queue = {key: queued for key in names if (queued := queue_entry(storage, key))}
+    held = {key for key in names if storage.read(SHADOW, QUEUE_PARTITION, key)}
     reports: list[ProcessReport] = []
-    entries: list[LedgerEntry] = []
     moment = datetime.now(UTC)
-    for key, (application_run, name) in names.items():
-        entry = ledger_entry(storage, key)
-        row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, key)
-        queued = QueueEntry.of(row) if row else None
-        if queued and not queued.revisit:
-            state, reason = queue_state(queued, moment), queued.error
-        elif storage.read(SHADOW, QUEUE_PARTITION, key):
-            state, reason = HELD, ""
-        elif entry.state is LedgerState.WRITTEN:
-            state, reason = "published", ""
-        else:
+    for entry in ledger:
+        key, state, reason = entry.process, "published", ""
+        if (entered := queue.get(key)) and not entered.revisit:
+            state, reason = entered.state(moment).value, entered.error
+        elif key in held:
+            state = HELD
+        elif entry.state is not LedgerState.WRITTEN:
             state, reason = "not in the catalog", entry.why or (NO_PROCESS if short(key) in now else REPLACED)
-        entries.append(entry)
+        application_run, name = names[key]
         reports.append(
             ProcessReport(
                 key=key,
@@ -193,24 +182,13 @@ def _processes(
                 reason=reason,
             )
         )
-    keys = {
-        state: frozenset(short(each.key) for each in reports if each.state == state)
-        for state in {each.state for each in reports}
-    }
-    none: frozenset[int] = frozenset()
-    return reports, ProcessStates(
-        written=frozenset(short(each.process) for each in entries if each.state is LedgerState.WRITTEN),
-        queued=none.union(*(keys.get(each, none) for each in ("pending", "publishing", "retrying", "refused"))),
-        refused=keys.get("refused", none),
-        held=keys.get(HELD, none),
-        reasons={short(each.process): each.why for each in entries if each.why},
-    )
+    return reports, ProcessStates.of(ledger, tuple(queue.values()), held)
 
 
 def _event(storage: Storage, event: EventRecord, outcomes: RunOutcomes, states: ProcessStates) -> EventReport:
     letter: DeadLetter | None = dead_letter(storage, event.place.digest)
     if letter:
-        state, reason = ("skipped", DISCARDED) if letter.discarded else ("dead", letter.reason)
+        state, reason = (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, letter.reason)
     else:
         state, reason = outcomes.outcome_of(event.place, states)
     return EventReport(event=event, state=state, reason=str(reason), error=letter.error if letter else "")

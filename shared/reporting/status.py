@@ -16,10 +16,10 @@ from shared.events.stored_runs import Arrived, arrivals
 from shared.publishing.shadow import Shadow, held_back
 from shared.publishing.shadow import counted as summed
 from shared.records.asset_matches import all_matches
-from shared.records.digest_set import DigestSet, combined_digest, short
+from shared.records.digest_set import DigestSet, combined_digest
 from shared.records.ledger import LedgerEntry
-from shared.records.publish_queue import QueueEntry, queue_entries
-from shared.records.states import LedgerState
+from shared.records.publish_queue import queue_entries
+from shared.records.states import EventState
 from shared.reporting.column_sources import ColumnSources
 from shared.reporting.run_outcomes import ProcessStates, Progress, RunOutcomes, Waiting, counted
 from shared.storage.port import Storage
@@ -27,7 +27,7 @@ from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUN
 
 __all__ = ["STATES", "By", "EventGroup", "Status", "Waiting", "status"]
 
-STATES = ("published", "skipped", "waiting", "dead")
+STATES = (EventState.PUBLISHED, EventState.SKIPPED, EventState.WAITING, EventState.DEAD)
 _MAX_ERRORS = 5
 _NOT_IN_PROGRESS = (Waiting.END, Waiting.SHADOW, Waiting.REFUSED)
 
@@ -76,15 +76,15 @@ class Status:
     skipped: int
     waiting: int
     dead: int
-    refused: int
+    rejected: int
     skipped_because: dict[str, int]
     waiting_for: dict[str, int]
     oldest_waiting: datetime | None
     processes: int
-    dirty: int
+    publish_queue: int
     last_errors: tuple[str, ...]
     shadow: Shadow
-    unsure: tuple[str, ...] = ()
+    ambiguous: tuple[str, ...] = ()
     columns: ColumnSources = field(default_factory=ColumnSources)
     groups: tuple[EventGroup, ...] = ()
 
@@ -118,10 +118,10 @@ class _Counts:
         self.received[group] += 1
         return group
 
-    def add(self, group: tuple[str, str], state: str, reason: str, arrived: datetime | None) -> None:
+    def add(self, group: tuple[str, str], state: EventState, reason: str, arrived: datetime | None) -> None:
         """Count the state of one event."""
         self.states[group, state, reason] += 1
-        if state == "waiting":
+        if state is EventState.WAITING:
             self.oldest = min(filter(None, (self.oldest, arrived)), default=None)
 
     def groups(self) -> Iterator[EventGroup]:
@@ -165,9 +165,9 @@ class _Known:
         day = event.time if event else stored.arrived
         group = counts.receive(f"{day:%Y-%m-%d}" if day else "", job or (letter.job if letter else ""))
         if letter:
-            state, reason = ("skipped", DISCARDED) if letter.discarded else ("dead", "")
+            state, reason = (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, "")
         elif event is None:
-            state, reason = "waiting", Waiting.PARSER
+            state, reason = EventState.WAITING, Waiting.PARSER
         else:
             state, reason = self.runs.outcome_of(event, self.processes)
         counts.add(group, state, reason, stored.arrived)
@@ -175,7 +175,7 @@ class _Known:
     def count_ignored(self, counts: _Counts, name: str) -> None:
         """Count an ignored event by the name that its blob has or had in `ignored`."""
         group = counts.receive(name[: len("2026/11/21")].replace("/", "-"), "")
-        counts.add(group, "skipped", reason_of_ignored(name), None)
+        counts.add(group, EventState.SKIPPED, reason_of_ignored(name), None)
 
 
 def _archived(storage: Storage) -> Iterator[Archived]:
@@ -194,43 +194,33 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = lambda _
     runs = RunOutcomes.read(storage, seen)
     letters = {letter.digest: letter for letter in dead_letters(storage)}
     queue, paused_until, why = queue_entries(storage)
-    queued = frozenset(_key(entry) for entry in queue if not entry.revisit)
     held = dict(held_back(storage))
     ledger = [LedgerEntry.of(row) for row in counted(seen, "processes", storage.scan(LEDGER))]
-    processes = ProcessStates(
-        written=frozenset(short(entry.process) for entry in ledger if entry.state is LedgerState.WRITTEN),
-        queued=queued,
-        refused=frozenset(_key(entry) for entry in queue if entry.isolated),
-        held=frozenset(short(key) for key in held if "|" not in key),
-        reasons={short(entry.process): entry.why for entry in ledger if entry.why},
-    )
+    processes = ProcessStates.of(ledger, queue, held)
     counts = _count(storage, _Known(runs=runs, letters=letters, processes=processes), by, seen)
     skipped, waiting = counts.by_reason("skipped"), counts.by_reason("waiting")
-    refusals = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
+    rejections = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
     names = {entry.process: entry.qualified_name for entry in ledger}
-    errors = [f"catalog: {entry.error}" for entry in queue if entry.error and not entry.isolated]
-    errors += [
-        f"catalog refuses {names.get(entry.process) or entry.process}: {entry.error}"
-        for entry in queue
-        if entry.isolated
-    ]
+    errors = [f"catalog: {each.error}" for each in queue if each.error and not each.isolated]
+    refused = [each for each in queue if each.isolated]
+    errors += [f"catalog refuses {names.get(each.process) or each.process}: {each.error}" for each in refused]
     errors += [f"catalog not called until {paused_until:%H:%M:%S} UTC: {why}"] if paused_until else []
     errors += [f"dead letter: {letter.error}" for letter in letters.values() if not letter.discarded]
-    errors += [f"rejected by the receiver: {error}" for _, error in refusals]
+    errors += [f"rejected by the receiver: {error}" for _, error in rejections]
     return Status(
         received=counts.received.total(),
         published=sum(counts.by_reason("published").values()),
         skipped=sum(skipped.values()),
         waiting=sum(waiting.values()),
         dead=sum(counts.by_reason("dead").values()),
-        refused=len(refusals),
+        rejected=len(rejections),
         skipped_because=skipped,
         waiting_for=waiting,
         oldest_waiting=counts.oldest,
         processes=len(processes.written),
-        dirty=len(queued),
+        publish_queue=len(processes.queued),
         last_errors=tuple(errors[-_MAX_ERRORS:]),
-        unsure=tuple(sorted(each.own[1] for each in all_matches(storage) if each.rivals)),
+        ambiguous=tuple(sorted(each.own[1] for each in all_matches(storage) if each.rivals)),
         shadow=summed(tuple(held.values())),
         columns=ColumnSources.of(Counter(each.columns for each in runs.runs.values() if each.columns)),
         groups=tuple(counts.groups()),
@@ -255,8 +245,3 @@ def _count(storage: Storage, known: _Known, by: Sequence[By], progress: Progress
             else:
                 known.count(counts, Arrived.of(name, None))
     return counts
-
-
-def _key(entry: QueueEntry) -> int:
-    """The process of a queue entry. Entries of data sets (`asset|…`) get a number that no process has."""
-    return short(digest_of(entry.process.encode())) if "|" in entry.process else short(entry.process)

@@ -1,11 +1,10 @@
 """The stored events of chosen runs or jobs, in `events` and in the archive, one after the other."""
 
 import gzip
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.events.archive_format import Line
+from shared.events.archive_format import DAMAGED, Line
 from shared.events.archive_index import Archived, archived_of, lines_in
 from shared.events.stored_runs import RunFilter, StoredRun, stored_runs
 from shared.storage.port import Row, Storage
@@ -72,7 +71,7 @@ def raw_of(line: Line) -> bytes | None:
     """The bytes of an archived event as they were received; None if they were damaged then."""
     try:
         return line.raw()
-    except (OSError, EOFError, zlib.error):
+    except DAMAGED:
         return None
 
 
@@ -84,5 +83,5 @@ def unpacked(packed: bytes | None) -> bytes | None:
     """The bytes of an event's blob; None if they are damaged or lost."""
     try:
         return gzip.decompress(packed) if packed is not None else None
-    except (OSError, EOFError, zlib.error):
+    except DAMAGED:
         return None

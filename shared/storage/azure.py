@@ -119,6 +119,8 @@ class AzureStorage:
 
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""
+        if not row.etag:  # the SDK refuses it
+            return None
         try:
             return _etag(
                 self._with_table(
@@ -136,6 +138,8 @@ class AzureStorage:
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
         """As the port says."""
+        if etag == "":  # to the SDK it means no condition
+            return self.read(table, partition, key) is None
         condition = MatchConditions.IfNotModified if etag else None
         try:
             self._with_table(

@@ -89,10 +89,12 @@ class Storage(Protocol):
         """
 
     def replace(self, table: str, row: Row) -> str | None:
-        """Write a row over the one with `row.etag`: the new etag, or None when it has changed or gone."""
+        """Write a row over the one with `row.etag`: the new etag, or None when it has changed or gone, or is empty."""
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
-        """Remove a row: False when it has changed since `etag`. One that is not there counts as removed."""
+        """Remove a row: False when it has changed since `etag`, which an empty one always means. One that is not there
+        counts as removed.
+        """
 
     def read(self, table: str, partition: str, key: str) -> Row | None:
         """One row, None when there is none."""

@@ -50,7 +50,7 @@ def test_the_plan_tells_what_is_found_and_what_is_not_sure_and_changes_nothing(p
                 "because": "the folder's files, grouped by a scan as a resource set",
             }
         ],
-        "unsure": [
+        "ambiguous": [
             {
                 "type": PATH,
                 "qualified_name": B[1],
@@ -150,4 +150,4 @@ def test_what_is_not_sure_is_in_the_status(parts: Parts) -> None:
     parts.run("reconcile")
     said = parts.run("status").output
     assert f"ambiguous: 1 data set with more than one matching catalog asset: {B[1]}" in said
-    assert json.loads(parts.run("status", "--json").output)["unsure"] == [B[1]]
+    assert json.loads(parts.run("status", "--json").output)["ambiguous"] == [B[1]]

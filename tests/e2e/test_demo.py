@@ -150,7 +150,7 @@ def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) 
         answer = requests.post(f"{world.receiver_url}/api/v1/lineage", data=item.raw, timeout=30)
         assert answer.status_code == 201, answer.text
     deadline = time.monotonic() + SECONDS
-    while (found := status(storage)).in_progress or found.dirty:
+    while (found := status(storage)).in_progress or found.publish_queue:
         assert time.monotonic() < deadline, found
         time.sleep(0.2)
     assert found.published == 2 * before.published

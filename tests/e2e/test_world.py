@@ -97,12 +97,12 @@ def test_the_answer_to_an_ignored_event_is_a_201_with_the_reason(world: World) -
 
 
 def test_the_answer_to_a_bad_event_is_a_problem_that_names_the_field_and_is_counted(world: World) -> None:
-    before = status(parts_of(world).storage).refused
+    before = status(parts_of(world).storage).rejected
     answer = post(world, event("bad", "START", "10:00:00").replace(f'"{run_id("bad")}"'.encode(), b"7"))
     assert answer.status_code == 400
     assert answer.headers["Content-Type"].startswith("application/problem+json")
     assert answer.json()["field"] == "run.runId"
-    assert status(parts_of(world).storage).refused == before + 1
+    assert status(parts_of(world).storage).rejected == before + 1
 
 
 def test_a_chunked_body_arrives_empty_as_in_azure_and_is_refused_loudly(world: World) -> None:

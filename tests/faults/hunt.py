@@ -94,7 +94,7 @@ def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario) -
         "a placeholder has other columns than on record": _wrong_columns(outcome),
         "without faults a placeholder has other columns than on record": _wrong_columns(expected),
         "the counts do not reconcile": not status.reconciles,
-        "something is still in progress": status.in_progress or status.dirty,
+        "something is still in progress": status.in_progress or status.publish_queue,
         "something is dead": status.dead,
         f"the counts differ: {_counts(status)} instead of {_counts(should)}": _counts(status) != _counts(should),
         "the fault-free history differs from the pure core": _unlike_core(expected, kept, scenario),

@@ -199,7 +199,7 @@ class Simulation:
             self._sweep()
             ticks += 1
             found = status(self.storage)
-            if not (found.in_progress or found.dirty):
+            if not (found.in_progress or found.publish_queue):
                 break
         for _ in range(3):  # what time decides, and what comes of that
             self.scheduler.now = max(self.scheduler.now + 3600, END)

@@ -72,13 +72,13 @@ def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Seen:
     while True:
         found = status(storage)
         seconds = time.monotonic() - last
-        if (found.published == len(bodies) and not found.dirty) or seconds > SOON:
+        if (found.published == len(bodies) and not found.publish_queue) or seconds > SOON:
             break
         time.sleep(0.5)
     calls = requests.get(f"{world.functions.url}/admin/host/calls", timeout=30).json()["storage"]
     return Seen(
         events=len(bodies),
-        published=found.published if not found.dirty else 0,
+        published=found.published if not found.publish_queue else 0,
         missed=len(bodies) - calls.get("lease blob", 0),
         seconds=seconds,
     )

@@ -186,12 +186,12 @@ def settle_down(
     while True:
         try:
             found = reporting_status(parts.storage)
-            left = found.in_progress + found.dirty
+            left = found.in_progress + found.publish_queue
             if not left:
                 return swept
             if left != before:
                 before, quiet_since = left, time.monotonic()
-                tell(f"{found.in_progress} events in progress, {found.dirty} processes to be published")
+                tell(f"{found.in_progress} events in progress, {found.publish_queue} processes to be published")
             if time.monotonic() - quiet_since > (4 if hurry else 20):  # nobody works on what is left
                 if hurry:
                     break_leases(world)

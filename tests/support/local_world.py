@@ -28,7 +28,7 @@ def calm(world: World, seconds: float = 60) -> Status:
     deadline = time.monotonic() + seconds
     while True:
         found = status(storage)
-        if not (found.in_progress or found.dirty):
+        if not (found.in_progress or found.publish_queue):
             return found
         assert time.monotonic() < deadline, found
         time.sleep(0.3)

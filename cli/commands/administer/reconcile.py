@@ -54,20 +54,22 @@ def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
 
 def _show_plan(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None:
     moved = [each for each in found if each.scanned]
-    unsure = [each for each in found if each.rivals]
+    ambiguous = [each for each in found if each.rivals]
     if as_json:
         print_json(
             {
                 "placeholders": len(found),
                 "found": [{**_asset(each.own), "scanned": _asset(each.key), "because": each.because} for each in moved],
-                "unsure": [{**_asset(each.own), "rivals": [_asset(name) for name in each.rivals]} for each in unsure],
+                "ambiguous": [
+                    {**_asset(each.own), "rivals": [_asset(name) for name in each.rivals]} for each in ambiguous
+                ],
             }
         )
         return
-    out.print(f"{counted(len(found), 'placeholder')}, {len(moved):,} found by a scan, {len(unsure):,} ambiguous")
+    out.print(f"{counted(len(found), 'placeholder')}, {len(moved):,} found by a scan, {len(ambiguous):,} ambiguous")
     for each in moved[: most or None]:
         out.print(f"  {plain(each.own[1])}\n    [green]→[/] {plain(' '.join(each.key))} ({plain(each.because)})")
-    for each in unsure[: most or None]:
+    for each in ambiguous[: most or None]:
         out.print(f"  {plain(each.own[1])}")
         for name in each.rivals:
             out.print(f"    [yellow]?[/] {plain(' '.join(name))}")
@@ -87,7 +89,7 @@ def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
             done += move(parts, batch, again=True)
             progress.advance(task, len(batch))
     out.print(
-        f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.unsure:,} ambiguous; "
+        f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.ambiguous:,} ambiguous; "
         f"{counted(done.processes, 'process')} to move to the found assets"
     )
     published = publish_and_report(parts)

@@ -150,18 +150,18 @@ def show(found: Status, *, wide: bool = False) -> None:
         for count, reason in _reasons(reasons, wide=wide or name == "waiting"):
             out.print(f"{'':{width}}  [dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
     out.print(f"[bold]{'=' if found.reconciles else '≠'} {found.received:,}  received[/]")
-    out.print(f"{counted(found.processes, 'process')} in the catalog, {found.dirty:,} in the publish queue")
+    out.print(f"{counted(found.processes, 'process')} in the catalog, {found.publish_queue:,} in the publish queue")
     if found.columns.runs:
         out.print(columns_in_words(found.columns))
     if any(asdict(found.shadow).values()):
         out.print(f"[yellow]shadow mode:[/] {shadow_in_words(found.shadow)}; `throughline shadow` lists it")
-    if found.unsure:
-        first = ", ".join(found.unsure[:_MAX_SHOWN]) + (" …" if len(found.unsure) > _MAX_SHOWN else "")
-        many = counted(len(found.unsure), "data set")
+    if found.ambiguous:
+        first = ", ".join(found.ambiguous[:_MAX_SHOWN]) + (" …" if len(found.ambiguous) > _MAX_SHOWN else "")
+        many = counted(len(found.ambiguous), "data set")
         out.print(f"[yellow]ambiguous:[/] {many} with more than one matching catalog asset: {plain(first)}")
         out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` shows why")
-    if found.refused:
-        out.print(f"{counted(found.refused, 'request')} rejected by the receiver")
+    if found.rejected:
+        out.print(f"{counted(found.rejected, 'request')} rejected by the receiver")
     if found.oldest_waiting:
         out.print(f"oldest waiting: {found.oldest_waiting:%Y-%m-%d %H:%M:%S} UTC")
     for error in found.last_errors:

@@ -187,7 +187,7 @@ def _settled(parts: Worker, world: World) -> Status:
             found = reporting_status(parts.storage)
             live.update(f"events: {found.received} received, {found.in_progress} in progress")
             calls = world.functions.calls()
-            idle = not (found.in_progress or found.dirty or calls["in_flight"] or calls["queued"])
+            idle = not (found.in_progress or found.publish_queue or calls["in_flight"] or calls["queued"])
             if idle or time.monotonic() > deadline:
                 return found
             time.sleep(_POLL_SECONDS)

@@ -1,10 +1,10 @@
-"""The parts of a check: what it inspects, what it finds, and the verb that repairs it."""
+"""The parts of a check: what it inspects, what it finds, and how that is repaired."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from shared.errors import ContentLost, WriteConflict
 from shared.naming.names import BUILT_IN, Names
@@ -13,9 +13,6 @@ from shared.records.digest_set import DigestSet, combined_digest
 from shared.records.run_state import RunState
 
 Subject = TypeVar("Subject")
-Subject_contra = TypeVar("Subject_contra", contravariant=True)
-Evidence = TypeVar("Evidence")
-Evidence_co = TypeVar("Evidence_co", covariant=True)
 
 
 class RepairVerb(StrEnum):
@@ -69,12 +66,14 @@ class VerifyContext(PublishContext):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inconsistency(Generic[Evidence_co]):
-    """One thing that is not as it should be: what it is, what is wrong, and the argument of its repair."""
+class Inconsistency:
+    """One thing that is not as it should be: what it is, and what is wrong. `repair` looks once more and repairs it:
+    why it could not, or nothing. It raises WriteConflict or ContentLost for the same.
+    """
 
     subject: str
     description: str
-    evidence: Evidence_co
+    repair: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,31 +90,28 @@ class FoundInconsistency:
     """An inconsistency of a kind. `repaired`: None where no repair was asked for; `reason`: why it failed."""
 
     kind: InconsistencyKind
-    inconsistency: Inconsistency[object]
+    inconsistency: Inconsistency
     repaired: bool | None = None
     reason: str = ""
 
 
 CHANGED = "it changed meanwhile, or can't be repaired: verify again"
-Find = Callable[[VerifyContext, Subject], Iterable[Inconsistency[Evidence]]]
+Find = Callable[[VerifyContext, Subject], Iterable[Inconsistency]]
 """Finds inconsistencies of one subject, and writes nothing. Its docstring is the kind's meaning."""
-Repair = Callable[[VerifyContext, Evidence], str]
-"""Looks once more and repairs: why it could not, or nothing. Raises WriteConflict or ContentLost for the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check(Generic[Subject, Evidence]):
-    """A kind of inconsistency with how it is found and repaired."""
+class Check(Generic[Subject]):
+    """A kind of inconsistency, and how it is found."""
 
     kind: InconsistencyKind
-    find: Find[Subject, Evidence]
-    repair: Repair[Evidence]
+    find: Find[Subject]
 
     def run(self, context: VerifyContext, subject: Subject, *, fix: bool) -> Iterator[FoundInconsistency]:
         """What is found of one subject; with `fix` each is repaired at once."""
         for each in self.find(context, subject):
             try:
-                reason = self.repair(context, each.evidence) if fix else ""
+                reason = each.repair() if fix else ""
             except (WriteConflict, ContentLost) as error:
                 reason = str(error)
             yield FoundInconsistency(
@@ -123,19 +119,11 @@ class Check(Generic[Subject, Evidence]):
             )
 
 
-def check(
-    name: str, verb: RepairVerb, repair: Repair[Evidence]
-) -> Callable[[Find[Subject, Evidence]], Check[Subject, Evidence]]:
+def check(name: str, verb: RepairVerb) -> Callable[[Find[Subject]], Check[Subject]]:
     """Make a check of the function that finds its inconsistencies."""
     return lambda find: Check(
-        kind=InconsistencyKind(name=name, meaning=(find.__doc__ or "").rstrip("."), verb=verb), find=find, repair=repair
+        kind=InconsistencyKind(name=name, meaning=(find.__doc__ or "").rstrip("."), verb=verb), find=find
     )
-
-
-class _AnyCheck(Protocol[Subject_contra]):
-    @property
-    def kind(self) -> InconsistencyKind: ...
-    def run(self, context: VerifyContext, subject: Subject_contra, *, fix: bool) -> Iterator[FoundInconsistency]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,13 +133,8 @@ class CheckStage(Generic[Subject]):
     """
 
     read: Callable[[VerifyContext], Iterator[Subject]]
-    checks: tuple[_AnyCheck[Subject], ...]
+    checks: tuple[Check[Subject], ...]
     after_publishing: bool = False
-
-    @property
-    def kinds(self) -> tuple[InconsistencyKind, ...]:
-        """What its checks find."""
-        return tuple(each.kind for each in self.checks)
 
     def run(self, context: VerifyContext, *, fix: bool) -> Iterator[FoundInconsistency | None]:
         """Findings, and None after each subject: there the caller may stop."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
 from shared.maintenance.verify.repairs import (
@@ -11,12 +12,10 @@ from shared.maintenance.verify.repairs import (
     process_supporters_again,
     publish_contribution_again,
     read_contribution,
-    read_state,
-    stored_state,
 )
 from shared.records.application.process_index import RESOLVE_TOGETHER
 from shared.records.digest_set import combined_digest
-from shared.records.run_state import ContentKey, ContributionRecord, EntryKey, RunState
+from shared.records.run_state import CONTENT, ContentKey, ContributionRecord, EntryKey, RunState, readable_run_state
 from shared.reporting.run_outcomes import counted
 from shared.storage.port import Storage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, PROCESS_REF, RUNS, STATE
@@ -52,47 +51,51 @@ def _named(key: ContentKey) -> str:
     return f"contribution of {key[1]} to process {key[0]}"
 
 
-@check("lost content", RepairVerb.PROCESS, process_supporters_again)
-def lost_contents(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[ContentKey]]:
+@check("lost content", RepairVerb.PROCESS)
+def lost_contents(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency]:
     """A contribution whose content is a blob that is gone."""
     if found.lost_blob and context.storage.get(CONTENTS, found.lost_blob) is None:
         description = f"its content, blob {found.lost_blob}, is gone"
-        yield Inconsistency(subject=_named(found.key), description=description, evidence=found.key)
+        repair = partial(process_supporters_again, context, found.key)
+        yield Inconsistency(subject=_named(found.key), description=description, repair=repair)
 
 
-@check("orphan contribution", RepairVerb.DELETE, delete_supporter)
-def orphans(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[tuple[str, ContentKey]]]:
+@check("orphan contribution", RepairVerb.DELETE)
+def orphans(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency]:
     """A contribution that names a run which does not stand behind it."""
     for run_id in found.unsupported:
         if is_orphan(context.storage, run_id, found.key):
             description = f"names run {run_id}, which does not make it"
-            yield Inconsistency(subject=_named(found.key), description=description, evidence=(run_id, found.key))
+            repair = partial(delete_supporter, context, run_id, found.key)
+            yield Inconsistency(subject=_named(found.key), description=description, repair=repair)
 
 
-@check("lost reference", RepairVerb.PUBLISH, publish_contribution_again)
-def lost_references(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency[ContentKey]]:
+@check("lost reference", RepairVerb.PUBLISH)
+def lost_references(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency]:
     """An application run without the reference to a process which it wrote."""
     process, by, _ = found.key
     if found.referenced or not found.record.seen:
         return
     if context.storage.read(RUNS, by, f"{PROCESS_REF}{process}") is None:
         description = "its application run has no reference to the process"
-        yield Inconsistency(subject=_named(found.key), description=description, evidence=found.key)
+        repair = partial(publish_contribution_again, context, found.key)
+        yield Inconsistency(subject=_named(found.key), description=description, repair=repair)
 
 
-@check("lost contribution", RepairVerb.PROCESS, process_again)
-def lost_contributions(context: VerifyContext, found: UnmetState) -> Iterator[Inconsistency[str]]:
+@check("lost contribution", RepairVerb.PROCESS)
+def lost_contributions(context: VerifyContext, found: UnmetState) -> Iterator[Inconsistency]:
     """What a run contributed to a process, or left for others of its application, and is gone or does not name it."""
     storage, run_id = context.storage, found.state.run_id
-    state, _ = stored_state(storage, run_id)
+    state = readable_run_state(storage.read(RUNS, run_id, STATE), storage)
     if state is None or not state.settled:
         return
     lost = [_named(key) for key in found.contributions if state.context_digest and _is_lost(storage, state, key)]
     for by, key in found.entries:
         if (by, key) in state.entries and storage.read(RUNS, by, key) is None:
             lost.append(f"entry {key.partition('|')[0]} for application {by}")
+    repair = partial(process_again, context, run_id)
     for each in lost:
-        yield Inconsistency(subject=f"run {run_id}", description=f"its {each} is gone", evidence=run_id)
+        yield Inconsistency(subject=f"run {run_id}", description=f"its {each} is gone", repair=repair)
 
 
 def _is_lost(storage: Storage, state: RunState, key: ContentKey) -> bool:
@@ -117,7 +120,7 @@ def _contributions(context: VerifyContext) -> Iterator[ContributionRow]:
         if record.folded:
             survey.compacted.add(combined_digest(*key))
         supporters = [run for run, supporter in record.supporters.items() if not supporter.retracted]
-        blob = str(row.values.get("content_blob") or "")
+        blob = CONTENT.blob(row)
         yield ContributionRow(
             record=record,
             unsupported=tuple(run for run in supporters if not survey.supported.meet(combined_digest(run, *key))),
@@ -131,7 +134,7 @@ def _unmet_states(context: VerifyContext) -> Iterator[UnmetState]:
     supported, entries = survey.supported.unmet(), survey.entries.unmet()
     rows = context.storage.scan(RUNS) if supported or entries else iter(())
     for row in counted(context.progress, "contributions of runs", rows):
-        state = read_state(context.storage, row)[0] if row.key == STATE else None
+        state = readable_run_state(row, context.storage) if row.key == STATE else None
         if state is None or not state.settled:
             continue
         lost = tuple(

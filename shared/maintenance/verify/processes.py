@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby, islice
 
 from shared.atlas.entities import ProcessEntity
@@ -17,10 +18,10 @@ from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.records.asset_matches import read_matches
 from shared.records.digest_set import combined_digest, short
 from shared.records.ledger import LedgerEntry, ledger_entry
-from shared.records.publish_queue import QueueEntry, queue_entries
+from shared.records.publish_queue import QueueEntry, queue_entries, queue_entry
 from shared.records.states import LedgerState
 from shared.reporting.run_outcomes import counted
-from shared.storage_layout import CONTRIBUTIONS, LEDGER, PUBLISH_QUEUE, QUEUE_PARTITION, process_key
+from shared.storage_layout import CONTRIBUTIONS, LEDGER, process_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +45,14 @@ class PlannedProcess:
         """Its qualified name, as far as that is known."""
         return self.entry.qualified_name or (self.plan.entity.qualified_name if self.plan.entity else "")
 
-    def found(self, description: str, corrected: LedgerEntry | None = None) -> Iterator[Inconsistency[LedgerEntry]]:
+    def found(
+        self, context: VerifyContext, description: str, corrected: LedgerEntry | None = None
+    ) -> Iterator[Inconsistency]:
         """This is wrong with it, and what the ledger should have instead."""
-        subject = f"process {self.name or self.entry.process}"
-        yield Inconsistency(subject=subject, description=description, evidence=corrected or self.entry)
-
-
-Found = Iterator[Inconsistency[LedgerEntry]]
+        repair = partial(publish_again, context, corrected or self.entry)
+        yield Inconsistency(
+            subject=f"process {self.name or self.entry.process}", description=description, repair=repair
+        )
 
 
 def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
@@ -58,21 +60,21 @@ def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
     return queued is not None and (not queued.revisit or queued.due <= context.publishing.now())
 
 
-@check("unpublished process", RepairVerb.PUBLISH, publish_again)
-def unpublished_processes(context: VerifyContext, process: PlannedProcess) -> Found:
+@check("unpublished process", RepairVerb.PUBLISH)
+def unpublished_processes(context: VerifyContext, process: PlannedProcess) -> Iterator[Inconsistency]:
     """A process that should be in the publish queue and is not, or whose write was interrupted or is not recorded."""
     plan, entry = process.plan, process.entry
     if entry.state is LedgerState.WRITING:
         if context.publishing.now() - entry.until >= context.grace:
-            yield from process.found(f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and no end is recorded")
+            description = f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and no end is recorded"
+            yield from process.found(context, description)
     elif process.held and not entry.etag:
         if plan.entity and not process.is_due:
-            yield from process.found("is in the catalog, but not in the ledger")
+            yield from process.found(context, "is in the catalog, but not in the ledger")
     elif (description := _why_queued(process)) and not process.is_due:
-        row = context.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
-        is_due = _is_due(context, QueueEntry.of(row) if row else None)
+        is_due = _is_due(context, queue_entry(context.storage, entry.process))
         if not is_due and ledger_entry(context.storage, entry.process) == entry:
-            yield from process.found(f"{description}, and is not in the publish queue")
+            yield from process.found(context, f"{description}, and is not in the publish queue")
 
 
 def _why_queued(process: PlannedProcess) -> str:
@@ -87,15 +89,15 @@ def _why_queued(process: PlannedProcess) -> str:
     return "differs from what was last written" if is_written else "was never written"
 
 
-@check("changed process", RepairVerb.PUBLISH, publish_again)
-def changed_processes(_context: VerifyContext, process: PlannedProcess) -> Found:
+@check("changed process", RepairVerb.PUBLISH)
+def changed_processes(context: VerifyContext, process: PlannedProcess) -> Iterator[Inconsistency]:
     """A process that was deleted, recreated or changed in the catalog: its inputs, outputs or columns."""
     plan, entry, held = process.plan, process.entry, process.held
     if entry.state is not LedgerState.WRITTEN:
         return
     if held is None:
         corrected = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="")
-        yield from process.found("was written, but the catalog has no such process", corrected)
+        yield from process.found(context, "was written, but the catalog has no such process", corrected)
         return
     found: list[str] = []
     corrected = replace(entry, guid=held.guid)
@@ -105,7 +107,7 @@ def changed_processes(_context: VerifyContext, process: PlannedProcess) -> Found
         found.append(f"was changed in the catalog: {', '.join(differences)}")
         corrected = replace(corrected, fingerprint="")
     if found:
-        yield from process.found("; ".join(found), corrected)
+        yield from process.found(context, "; ".join(found), corrected)
 
 
 def _differences(held: ProcessEntity, planned: ProcessEntity) -> list[str]:
@@ -115,8 +117,8 @@ def _differences(held: ProcessEntity, planned: ProcessEntity) -> list[str]:
     return sides + (["columnMapping"] if columns[0] != columns[1] else [])
 
 
-@check("orphan process", RepairVerb.PUBLISH, publish_again)
-def orphan_processes(context: VerifyContext, node: Node) -> Found:
+@check("orphan process", RepairVerb.PUBLISH)
+def orphan_processes(context: VerifyContext, node: Node) -> Iterator[Inconsistency]:
     """A process of ours in the catalog that has no contributions."""
     name, storage = node.qualified_name, context.storage
     if context.survey.written.meet(short(process_key(name))):
@@ -132,20 +134,26 @@ def orphan_processes(context: VerifyContext, node: Node) -> Found:
             corrected = replace(
                 entry, state=LedgerState.WRITTEN, qualified_name=name, guid=node.guid, fingerprint="", retired=None
             )
-            description = "is in the catalog, and has no contributions"
-            yield Inconsistency(subject=f"process {name}", description=description, evidence=corrected)
+            yield Inconsistency(
+                subject=f"process {name}",
+                description="is in the catalog, and has no contributions",
+                repair=partial(publish_again, context, corrected),
+            )
 
 
-@check("unused placeholder", RepairVerb.DELETE, delete_placeholder)
-def unused_placeholders(context: VerifyContext, node: Node) -> Iterator[Inconsistency[Node]]:
+@check("unused placeholder", RepairVerb.DELETE)
+def unused_placeholders(context: VerifyContext, node: Node) -> Iterator[Inconsistency]:
     """A placeholder of ours that nothing is linked to."""
     key = (node.type, node.qualified_name)
     if context.survey.used.meet(combined_digest(*key)):
         return
     placeholder = context.catalog.placeholders([key]).get(key)
     if placeholder and not placeholder.links:
-        subject = f"{node.type} {node.qualified_name}"
-        yield Inconsistency(subject=subject, description="is a placeholder that no process uses", evidence=node)
+        yield Inconsistency(
+            subject=f"{node.type} {node.qualified_name}",
+            description="is a placeholder that no process uses",
+            repair=partial(delete_placeholder, context, key),
+        )
 
 
 def _processes(context: VerifyContext) -> Iterator[PlannedProcess]:

@@ -4,23 +4,20 @@ Each looks once more at what was found, since much may have happened in between,
 nothing where it did.
 """
 
-import gzip
 import logging
-import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
 
-from shared.catalog.port import Node
-from shared.errors import ContentLost, Refused, WriteConflict
-from shared.events.dead_letters import DeadLetter, dead_letter, let_go
-from shared.events.stored_runs import last_arrival, noted, packed_event
+from shared.catalog.port import AssetKey
+from shared.errors import WriteConflict
+from shared.events.dead_letters import DeadLetter, dead_letter, delete_letter
+from shared.events.stored_runs import last_arrival, noted, packed_event, readable_event
 from shared.maintenance.rebuild_records import event_row
 from shared.maintenance.replay import LetterOutcome, process_stored, replay_dead_letters
 from shared.maintenance.verify.checks import CHANGED, VerifyContext
-from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import TimedOut
@@ -29,7 +26,16 @@ from shared.records.application.entries import generations_in, holds_entries
 from shared.records.application.process_index import contributions_of, note_process_ref, processes_written_by
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
 from shared.records.publish_queue import enqueue
-from shared.records.run_state import ContentKey, ContributionRecord, EntryKey, RunState, contribution_key
+from shared.records.run_state import (
+    CONTENT,
+    ContentKey,
+    ContributionRecord,
+    EntryKey,
+    RunState,
+    contribution_key,
+    readable_run_state,
+    run_state_of,
+)
 from shared.storage.compare_and_swap import write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTENTS, CONTRIBUTIONS, EVENTS, RUNS, STATE, StoredEvent
@@ -37,19 +43,6 @@ from shared.storage_layout import CONTENTS, CONTRIBUTIONS, EVENTS, RUNS, STATE, 
 _LOG = logging.getLogger("throughline.verify")
 UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
 """What merging or translating raises for events that it can't use."""
-
-
-def read_state(storage: Storage, row: Row | None) -> tuple[RunState | None, bool]:
-    """The run state of a row; and whether the row is there but can't be read."""
-    try:
-        return (RunState.of(row, storage) if row else None), False
-    except ContentLost:
-        return None, True
-
-
-def stored_state(storage: Storage, run_id: str) -> tuple[RunState | None, bool]:
-    """The same of a run."""
-    return read_state(storage, storage.read(RUNS, run_id, STATE))
 
 
 def has_end(events: Iterable[StoredEvent]) -> bool:
@@ -73,13 +66,13 @@ def process_again(context: VerifyContext, run_id: str) -> str:
     if not events:
         return "nothing of it is stored any more"
     row = storage.read(RUNS, run_id, STATE)
-    state, unreadable = read_state(storage, row)
+    state = readable_run_state(row, storage)
     if state is None:
         restored = restored_state(storage, run_id, events).row(storage)
         if not write_if_unchanged(storage, RUNS, replace(restored, etag=row.etag if row else "")):
             raise WriteConflict(f"Run {run_id} is being processed by another worker", after=2)
-        _LOG.info("state restored run=%s unreadable=%s", run_id, unreadable)
-        state, _ = stored_state(storage, run_id)
+        _LOG.info("state restored run=%s unreadable=%s", run_id, row is not None)
+        state = run_state_of(storage, run_id)
     if has_end(events) or not is_over(context, events):
         process_stored(storage, run_id, state, events, context.names)
     else:
@@ -94,7 +87,7 @@ def restored_state(storage: Storage, run_id: str, events: Iterable[StoredEvent])
     for place in places:
         end = stronger_end(end, place.end)
     try:
-        opened = [event for place in places if (event := _decoded(storage, place))]
+        opened = [event for place in places if (event := readable_event(storage, place))]
         by = merge(opened).application_run if opened else run_id
     except UNUSABLE:
         by = run_id  # processing makes dead letters of its events
@@ -116,20 +109,12 @@ def restored_state(storage: Storage, run_id: str, events: Iterable[StoredEvent])
     )
 
 
-def _decoded(storage: Storage, place: StoredEvent) -> Event | None:
-    packed = packed_event(storage, place)
-    try:
-        return decode(gzip.decompress(packed)) if packed else None
-    except (Refused, OSError, EOFError, zlib.error):
-        return None  # processing makes a dead letter of it
-
-
 def process_event_again(context: VerifyContext, event: StoredEvent) -> str:
     """Insert the row of a stored event, as the receiver would have, and process its run, unless that waits."""
     packed = packed_event(context.storage, event)
     context.storage.insert(RUNS, event_row(event, packed or b""))
-    state, unreadable = stored_state(context.storage, event.run_id)
-    return process_again(context, event.run_id) if state or unreadable or event.end else ""
+    is_known = context.storage.read(RUNS, event.run_id, STATE) is not None
+    return process_again(context, event.run_id) if is_known or event.end else ""
 
 
 def process_letter_again(context: VerifyContext, digest: str) -> str:
@@ -153,7 +138,7 @@ def process_supporters_again(context: VerifyContext, key: ContentKey) -> str:
     if found is None:
         return ""
     record = ContributionRecord.without_content(found)
-    if storage.get(CONTENTS, str(found.values.get("content_blob", ""))) is None:
+    if storage.get(CONTENTS, CONTENT.blob(found)) is None:
         if storage.replace(CONTRIBUTIONS, record.row(storage)) is None:
             return CHANGED
         for run_id, supporter in sorted(record.supporters.items()):
@@ -186,15 +171,15 @@ def publish_contribution_again(context: VerifyContext, key: ContentKey) -> str:
 
 def is_orphan(storage: Storage, run_id: str, key: ContentKey) -> bool:
     """Whether a run was processed without this contribution; or nothing at all is stored of the run."""
-    state, unreadable = stored_state(storage, run_id)
-    if unreadable or state is None:
-        return not unreadable and not noted(storage, run_id).events
+    row = storage.read(RUNS, run_id, STATE)
+    state = readable_run_state(row, storage)
+    if state is None:
+        return row is None and not noted(storage, run_id).events
     return state.settled and bool(state.context_digest) and key not in state.current
 
 
-def delete_supporter(context: VerifyContext, evidence: tuple[str, ContentKey]) -> str:
+def delete_supporter(context: VerifyContext, run_id: str, key: ContentKey) -> str:
     """Retract a run's support of a contribution, and publish the process."""
-    run_id, key = evidence
     found = read_contribution(context.storage, key)
     record = ContributionRecord.without_content(found) if found else None
     if not found or not record or run_id not in record.supporters or not is_orphan(context.storage, run_id, key):
@@ -215,9 +200,9 @@ def letter_is_stored(storage: Storage, letter: DeadLetter) -> bool:
     return any(fact.name == letter.blob for fact in storage.blobs(EVENTS, letter.blob))
 
 
-def delete_letter(context: VerifyContext, letter: DeadLetter) -> str:
+def delete_lost_letter(context: VerifyContext, letter: DeadLetter) -> str:
     """Delete a dead letter, unless its blob is back or it was met again."""
-    return "" if letter_is_stored(context.storage, letter) or let_go(context.storage, letter) else CHANGED
+    return "" if letter_is_stored(context.storage, letter) or delete_letter(context.storage, letter) else CHANGED
 
 
 def delete_event_row(context: VerifyContext, event: StoredEvent) -> str:
@@ -227,9 +212,9 @@ def delete_event_row(context: VerifyContext, event: StoredEvent) -> str:
     return ""
 
 
-def delete_placeholder(context: VerifyContext, node: Node) -> str:
+def delete_placeholder(context: VerifyContext, key: AssetKey) -> str:
     """Delete a placeholder under the publisher's lease: a publisher creates assets before processes that use them."""
     if context.publishing.shadow:
         return "shadow mode leaves the catalog as it is"
-    removed = try_remove_placeholders(context.storage, context.catalog, [(node.type, node.qualified_name)], wait=False)
+    removed = try_remove_placeholders(context.storage, context.catalog, [key], wait=False)
     return "" if removed and not removed.kept else CHANGED

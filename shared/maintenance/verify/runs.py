@@ -1,34 +1,30 @@
 """Checks of dead letters, runs and events: rows against blobs, run states against both."""
 
-import gzip
-import zlib
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
-from shared.errors import Refused
 from shared.events.archive_index import ARCHIVED, Archived
 from shared.events.dead_letters import DeadLetter, dead_letters
-from shared.events.stored_runs import Arrived, arrivals, noted, packed_event
+from shared.events.stored_runs import Arrived, arrivals, noted, packed_event, readable_event
 from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
 from shared.maintenance.verify.repairs import (
     UNUSABLE,
     delete_event_row,
-    delete_letter,
+    delete_lost_letter,
     has_end,
     is_over,
     letter_is_stored,
     process_again,
     process_event_again,
     process_letter_again,
-    read_state,
 )
-from shared.openlineage.decoding import decode
 from shared.records.application.entries import context_of, holds_entries
 from shared.records.application.record import read_application
 from shared.records.digest_set import combined_digest, short
-from shared.records.run_state import RunState
+from shared.records.run_state import RunState, readable_run_state
 from shared.reporting.run_outcomes import counted
 from shared.storage.port import Row
 from shared.storage_layout import PROCESS_REF, RUNS, STATE, StoredEvent, stored_from_row
@@ -49,41 +45,37 @@ class RunRows:
     unreadable: bool = False
 
 
-@check("letter without blob", RepairVerb.DELETE, delete_letter)
-def letters_without_blob(context: VerifyContext, letter: DeadLetter) -> Iterator[Inconsistency[DeadLetter]]:
+@check("letter without blob", RepairVerb.DELETE)
+def letters_without_blob(context: VerifyContext, letter: DeadLetter) -> Iterator[Inconsistency]:
     """A dead letter whose blob is gone."""
     if not letter_is_stored(context.storage, letter):
         yield Inconsistency(
-            subject=f"dead letter {letter.digest}", description=f"its blob {letter.blob!r} is gone", evidence=letter
+            subject=f"dead letter {letter.digest}",
+            description=f"its blob {letter.blob!r} is gone",
+            repair=partial(delete_lost_letter, context, letter),
         )
 
 
-@check("usable letter", RepairVerb.PROCESS, process_letter_again)
-def usable_letters(context: VerifyContext, letter: DeadLetter) -> Iterator[Inconsistency[str]]:
+@check("usable letter", RepairVerb.PROCESS)
+def usable_letters(context: VerifyContext, letter: DeadLetter) -> Iterator[Inconsistency]:
     """A dead letter whose event can be used now."""
     if not letter.discarded and _is_usable(context, letter):
         yield Inconsistency(
             subject=f"dead letter {letter.digest}",
             description=f"({letter.reason}) can be used now",
-            evidence=letter.digest,
+            repair=partial(process_letter_again, context, letter.digest),
         )
 
 
 def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
     """Whether the event can be decoded, and its run merged and translated."""
     storage, place = context.storage, letter.place
-    if place is None or packed_event(storage, place) is None:
+    event = readable_event(storage, place) if place else None
+    if place is None or event is None:
         return False
-    events = []
-    for each in {place, *noted(storage, place.run_id).events}:
-        packed = packed_event(storage, each)
-        try:
-            events += [decode(gzip.decompress(packed))] if packed else []
-        except (Refused, OSError, EOFError, zlib.error):
-            if each == place:
-                return False
+    others = (readable_event(storage, each) for each in noted(storage, place.run_id).events if each != place)
     try:
-        run = merge_run(events)
+        run = merge_run([event, *filter(None, others)])
         known = read_application(storage, run.application_run)
         translate(run, context_of(storage, run, known, context.names))
     except UNUSABLE:
@@ -91,22 +83,24 @@ def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
     return True
 
 
-@check("row without blob", RepairVerb.DELETE, delete_event_row)
-def rows_without_blob(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[StoredEvent]]:
+@check("row without blob", RepairVerb.DELETE)
+def rows_without_blob(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency]:
     """An event's row, and its blob is gone or never came."""
     for event in run.missing:
         if not context.is_recent(event.time) and packed_event(context.storage, event) is None:
             merged = run.state is not None and event.digest in run.state.merged
             description = "was merged into its run, and its blob is gone" if merged else "has a row, but no blob"
-            yield Inconsistency(subject=event.blob, description=description, evidence=event)
+            repair = partial(delete_event_row, context, event)
+            yield Inconsistency(subject=event.blob, description=description, repair=repair)
 
 
-@check("unprocessed run", RepairVerb.PROCESS, process_again)
-def unprocessed_runs(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency[str]]:
+@check("unprocessed run", RepairVerb.PROCESS)
+def unprocessed_runs(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency]:
     """A run that is over and was not processed with all that is stored of it, or whose state is gone or unreadable."""
     description = _why_unprocessed(run)
     if description and (run.unreadable or is_over(context, run.stored)):
-        yield Inconsistency(subject=f"run {run.run_id}", description=description, evidence=run.run_id)
+        repair = partial(process_again, context, run.run_id)
+        yield Inconsistency(subject=f"run {run.run_id}", description=description, repair=repair)
 
 
 def _why_unprocessed(run: RunRows) -> str:
@@ -122,13 +116,14 @@ def _why_unprocessed(run: RunRows) -> str:
     return f"was processed without {left} of its events" if left else ""
 
 
-@check("blob without row", RepairVerb.PROCESS, process_event_again)
-def blobs_without_row(context: VerifyContext, found: Arrived) -> Iterator[Inconsistency[StoredEvent]]:
+@check("blob without row", RepairVerb.PROCESS)
+def blobs_without_row(context: VerifyContext, found: Arrived) -> Iterator[Inconsistency]:
     """A stored event that has no row."""
     event = found.event
     is_recent = found.arrived is not None and context.is_recent(found.arrived)
     if event and not is_recent and context.storage.read(RUNS, event.run_id, event.row_key) is None:
-        yield Inconsistency(subject=event.blob, description="is stored, but has no row", evidence=event)
+        repair = partial(process_event_again, context, event)
+        yield Inconsistency(subject=event.blob, description="is stored, but has no row", repair=repair)
 
 
 def _letters(context: VerifyContext) -> Iterator[DeadLetter]:
@@ -165,14 +160,14 @@ def _run(context: VerifyContext, run_id: str, rows: Iterator[Row], entries: "arr
             survey.references.add(combined_digest(run_id, row.key.removeprefix(PROCESS_REF)))
         elif place := stored_from_row(run_id, row.key):
             places.append(place)
-    state, unreadable = read_state(storage, state_row)
+    state = readable_run_state(state_row, storage)
     if state and state.settled:
         survey.add_state(state)
     stored = tuple(place for place in places if survey.events.meet(short(place.digest)))
     missing = tuple(sorted(set(places) - set(stored), key=lambda place: place.blob))
     if state is None:  # else it does not matter what is archived
         stored += tuple(event for row in archived for event in Archived.of(row, storage).events)
-    return RunRows(run_id=run_id, stored=stored, missing=missing, state=state, unreadable=unreadable)
+    return RunRows(run_id=run_id, stored=stored, missing=missing, state=state, unreadable=bool(state_row and not state))
 
 
 def _events_without_row(context: VerifyContext) -> Iterator[Arrived]:

@@ -6,25 +6,16 @@ writes nothing.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Protocol
+from typing import Any
 
 from shared.maintenance.replay import publish_all
-from shared.maintenance.verify.checks import FoundInconsistency, InconsistencyKind, Survey, VerifyContext
+from shared.maintenance.verify.checks import CheckStage, FoundInconsistency, InconsistencyKind, Survey, VerifyContext
 from shared.maintenance.verify.contributions import CONTRIBUTION_ROWS, UNMET_STATES
 from shared.maintenance.verify.processes import CATALOG_PROCESSES, PLACEHOLDERS, PROCESSES
 from shared.maintenance.verify.runs import LETTERS, RUN_ROWS, STORED_EVENTS
 from shared.publishing.writing.catalog_write import Published
 
-
-class _AnyStage(Protocol):
-    @property
-    def after_publishing(self) -> bool: ...
-    @property
-    def kinds(self) -> tuple[InconsistencyKind, ...]: ...
-    def run(self, context: VerifyContext, *, fix: bool) -> Iterator[FoundInconsistency | None]: ...
-
-
-_STAGES: tuple[_AnyStage, ...] = (
+_STAGES: tuple[CheckStage[Any], ...] = (
     LETTERS,
     RUN_ROWS,
     STORED_EVENTS,
@@ -34,7 +25,7 @@ _STAGES: tuple[_AnyStage, ...] = (
     CATALOG_PROCESSES,
     PLACEHOLDERS,
 )
-KINDS: tuple[InconsistencyKind, ...] = tuple(kind for stage in _STAGES for kind in stage.kinds)
+KINDS: tuple[InconsistencyKind, ...] = tuple(each.kind for stage in _STAGES for each in stage.checks)
 """What `verify` finds. A test compares docs/operate/recovery.md with it."""
 
 

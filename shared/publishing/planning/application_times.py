@@ -8,9 +8,9 @@ from msgspec import structs
 from shared.model import ApplicationTimes, Span
 from shared.publishing.planning.options import PublishOptions
 from shared.records.application.process_index import contributions_of, processes_written_by
-from shared.records.run_state import RunState
+from shared.records.run_state import run_state_of
 from shared.storage.port import Storage
-from shared.storage_layout import RUNS, STATE, stored_from_row
+from shared.storage_layout import RUNS, stored_from_row
 
 
 def application_times(
@@ -49,8 +49,7 @@ def application_times(
 
 def _known(storage: Storage, application_run: str) -> ApplicationTimes:
     """The times of an application run from its own events: a point read once it has ended."""
-    found = storage.read(RUNS, application_run, STATE)
-    state = RunState.of(found, storage) if found else None
+    state = run_state_of(storage, application_run)
     if state and state.settled and state.seen:
         return ApplicationTimes(first=state.seen.first, last=state.seen.last, ended=state.end)
     found_events = storage.partition(RUNS, application_run, since="event|", before="event|~")

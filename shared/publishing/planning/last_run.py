@@ -7,9 +7,8 @@ from shared.events.run_loader import gather
 from shared.openlineage.merging import merge
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
-from shared.records.run_state import RunState
+from shared.records.run_state import run_state_of
 from shared.storage.port import Storage
-from shared.storage_layout import RUNS, STATE
 from shared.telemetry.port import SILENT
 from shared.translation.run.facts import describe_run
 
@@ -21,12 +20,13 @@ def last_run(context: PublishContext, plan: Plan) -> str:
     where its SQL is shown.
     """
     storage = context.storage
-    found = storage.read(RUNS, plan.last_supporter, STATE) if plan.last_supporter and plan.process else None
-    facts = RunState.of(found, storage).facts if found else None
-    if facts is None or plan.process is None:
+    state = run_state_of(storage, plan.last_supporter) if plan.last_supporter else None
+    if state is None or state.facts is None or plan.process is None:
         return ""
     return describe_run(
-        facts, plan.process, statement_of(storage, plan.last_supporter) if context.publishing.with_statement else ""
+        state.facts,
+        plan.process,
+        statement_of(storage, plan.last_supporter) if context.publishing.with_statement else "",
     )
 
 

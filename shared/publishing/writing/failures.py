@@ -10,10 +10,10 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.process_telemetry import report_process
 from shared.publishing.writing.catalog_write import Published, Refusal
-from shared.records.publish_queue import QueueEntry, pause
+from shared.records.publish_queue import QueueEntry, pause, queue_entry
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
-from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
+from shared.storage_layout import PUBLISH_QUEUE
 
 _LOG = logging.getLogger("throughline.publish")
 MAX_ERROR_LENGTH = 1000
@@ -46,8 +46,8 @@ class Failures:
         """Retry what the catalog refused in a call of its own later, alone."""
         for each in refusals:
             entry = each.plan.queue_entry
-            found = self.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
-            current = replace(QueueEntry.of(found), attempts=entry.attempts) if found else entry
+            found = queue_entry(self.storage, entry.process)
+            current = replace(found, attempts=entry.attempts) if found else entry
             self.put_off(current, each.error, isolated=True)
             report_process(self.options, each.plan, "refused", error_text(each.error))
 
@@ -59,9 +59,9 @@ class Failures:
         self.done.error = error_text(error)
         pause(self.storage, self.options.now() + wait, self.done.error, failures)
         for entry in batch if isinstance(error, CatalogUnavailable) and error.blames else ():
-            found = self.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
+            found = queue_entry(self.storage, entry.process)
             if found:
-                later = self._failed(QueueEntry.of(found), entry.attempts, error, self.options.pause)
+                later = self._failed(found, entry.attempts, error, self.options.pause)
                 self.storage.replace(PUBLISH_QUEUE, later.row())
         _LOG.warning(
             "catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), self.done.error

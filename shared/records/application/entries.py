@@ -17,7 +17,8 @@ from shared.model import Span
 from shared.naming.names import Names
 from shared.openlineage.run import MergedRun
 from shared.records.application.record import Application, ReadApplication, add_facts, read_application
-from shared.records.run_state import EntryKey, packed_cell, unpacked_cell
+from shared.records.cells import PackedCell
+from shared.records.run_state import EntryKey
 from shared.records.versioned_entry import VersionedEntry, contents, merge_entry
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
@@ -97,18 +98,13 @@ class _LifecycleCell(_Cell, frozen=True):
     entries: dict[str, VersionedEntry[LifecycleEvent]]
 
 
-_decode_batch = msgspec.json.Decoder(_BatchCell).decode
-_decode_lifecycle = msgspec.json.Decoder(_LifecycleCell).decode
-_CELL = "entries"
+_ENTRIES = PackedCell(name="entries", decoder=msgspec.json.Decoder(_Cell))
+_BATCHES = PackedCell(name="entries", decoder=msgspec.json.Decoder(_BatchCell))
+_LIFECYCLE_EVENTS = PackedCell(name="entries", decoder=msgspec.json.Decoder(_LifecycleCell))
 
 
 def _cell(storage: Storage, row: Row) -> _Cell:
-    packed = unpacked_cell(storage, _CELL, row)
-    return _decode_batch(packed) if row.key.startswith(BATCH) else _decode_lifecycle(packed)
-
-
-def _batches(storage: Storage, row: Row) -> tuple[StreamBatch, ...]:
-    return contents(_decode_batch(unpacked_cell(storage, _CELL, row)).entries)
+    return (_BATCHES if row.key.startswith(BATCH) else _LIFECYCLE_EVENTS).unpack(storage, row)
 
 
 def leave_entries(
@@ -169,7 +165,7 @@ def _leave(
 
 
 def _row(storage: Storage, place: EntryKey, cell: _Cell) -> Row:
-    return Row(partition=place[0], key=place[1], values=packed_cell(storage, _CELL, cell))
+    return Row(partition=place[0], key=place[1], values=_ENTRIES.pack(storage, cell))
 
 
 def holds_entries(row: Row) -> bool:
@@ -197,7 +193,7 @@ def entries_of(storage: Storage, row: Row, runs: AbstractSet[str]) -> Row | None
 def batches_after(storage: Storage, run: MergedRun) -> Iterator[StreamBatch]:
     """The batches of the run's application that ended after it, by their ends."""
     rows = storage.partition(RUNS, run.application_run, since=f"{BATCH}{stamp(run.last)}", before=f"{BATCH}~")
-    return (batch for row in rows for batch in _batches(storage, row))
+    return (batch for row in rows for batch in contents(_BATCHES.unpack(storage, row).entries))
 
 
 def note_unsourced(storage: Storage, run: MergedRun) -> None:
@@ -223,8 +219,8 @@ def lifecycle_and_links(storage: Storage, application_run: str) -> tuple[Lifecyc
 
 def lifecycle_in(storage: Storage, rows: Iterable[Row]) -> LifecycleEvents:
     """The lifecycle events in these rows of one application."""
-    packed = (unpacked_cell(storage, _CELL, row) for row in rows if row.key.startswith(LIFECYCLE))
-    return LifecycleEvents.of(event for cell in packed for event in contents(_decode_lifecycle(cell).entries))
+    cells = (_LIFECYCLE_EVENTS.unpack(storage, row) for row in rows if row.key.startswith(LIFECYCLE))
+    return LifecycleEvents.of(event for cell in cells for event in contents(cell.entries))
 
 
 def located_runs(storage: Storage, application_run: str) -> set[str]:

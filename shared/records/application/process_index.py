@@ -13,7 +13,8 @@ import msgspec
 from shared.model import Asset, Process
 from shared.records.application.entries import lifecycle_and_links, located_runs
 from shared.records.application.record import Application
-from shared.records.run_state import ContributionRecord, packed_cell, unpacked_cell
+from shared.records.cells import PackedCell
+from shared.records.run_state import ContributionRecord
 from shared.storage.compare_and_swap import UNREAD, RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTRIBUTIONS, PROCESS_REF, RUNS, process_key
@@ -88,15 +89,15 @@ class ProcessRef(msgspec.Struct, frozen=True, kw_only=True):
 def process_ref_row(storage: Storage, application_run: str, link: ProcessRef) -> Row:
     """A reference as a row of `runs`."""
     key = f"{PROCESS_REF}{process_key(link.name)}"
-    return Row(partition=application_run, key=key, values=packed_cell(storage, "process", link))
+    return Row(partition=application_run, key=key, values=_PROCESS.pack(storage, link))
 
 
-_decode_link = msgspec.json.Decoder(ProcessRef).decode
+_PROCESS = PackedCell(name="process", decoder=msgspec.json.Decoder(ProcessRef))
 
 
 def process_ref_of(row: Row, storage: Storage) -> ProcessRef:
     """From a row of `runs`."""
-    return _decode_link(unpacked_cell(storage, "process", row))
+    return _PROCESS.unpack(storage, row)
 
 
 def note_process_ref(storage: Storage, application_run: str, content: Process) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from shared.records.run_state import packed_cell, unpacked_cell
+from shared.records.cells import PackedCell, cells_of, record_of
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap
-from shared.storage.port import Row, Storage, Value
+from shared.storage.port import Row, Storage
 from shared.storage_layout import APPLICATION, RUNS
 from shared.translation.application.context import ApplicationFacts
 
@@ -33,24 +33,18 @@ class Application:
 
     def row(self, storage: Storage) -> Row:
         """As a row of `runs`."""
-        cell = packed_cell(storage, "facts", (self.facts, self.applied))
-        values: dict[str, Value] = {"resolve_together": self.resolve_together, "has_batches": self.has_batches, **cell}
+        facts = _FACTS.pack(storage, (self.facts, self.applied))
+        values = {**cells_of(self, without=("run", "facts", "applied")), **facts}
         return Row(partition=self.run, key=APPLICATION, values=values)
 
     @classmethod
     def of(cls, row: Row, storage: Storage) -> "Application":
         """From a row of `runs`."""
-        facts, applied = _decode(unpacked_cell(storage, "facts", row))
-        return cls(
-            run=row.partition,
-            facts=facts,
-            applied=applied,
-            resolve_together=resolves_together(row),
-            has_batches=bool(row.values["has_batches"]),
-        )
+        facts, applied = _FACTS.unpack(storage, row)
+        return record_of(cls, row, run=row.partition, facts=facts, applied=applied)
 
 
-_decode = msgspec.json.Decoder(tuple[ApplicationFacts, ApplicationFacts]).decode
+_FACTS = PackedCell(name="facts", decoder=msgspec.json.Decoder(tuple[ApplicationFacts, ApplicationFacts]))
 
 ReadApplication = Callable[[Storage, str], Application]
 """Reads what is known of an application, from storage or a cache."""

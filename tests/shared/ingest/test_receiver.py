@@ -138,7 +138,7 @@ def test_a_bad_body_is_refused_with_a_word_that_helps_and_nothing_is_stored(name
     assert list(storage.scan("runs")) == []
     note_refusal(storage, body, refusal)
     found = status(storage)
-    assert (found.received, found.refused) == (0, 1)
+    assert (found.received, found.rejected) == (0, 1)
     assert refusal.detail in found.last_errors[0]
 
 

@@ -14,12 +14,12 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.events.archiver import archive
 from shared.maintenance.verify.checks import CHANGED, FoundInconsistency, VerifyContext
-from shared.maintenance.verify.repairs import publish_again
 from shared.maintenance.verify.verification import KINDS, verify
-from shared.records.ledger import LedgerEntry, ledger_entry
+from shared.records.ledger import ledger_entry
 from shared.records.publish_queue import enqueue
 from shared.reporting.status import By, status
 from shared.storage.memory import MemoryStorage
+from shared.storage_layout import process_key
 from tests.support.archiving import AT_ONCE
 from tests.support.azurite import on_azurite
 from tests.support.damages import PLANTED, Planted, whole
@@ -66,7 +66,7 @@ def check(world: VerifyContext, planted: Planted) -> None:
     assert described(found(world)) == [], "nothing is left"
     assert (held(world.catalog) == before) is not planted.adds
     assert status(world.storage).reconciles
-    assert status(world.storage).dirty == 0
+    assert status(world.storage).publish_queue == 0
 
 
 def test_every_kind_is_planted() -> None:
@@ -103,7 +103,7 @@ def test_what_can_not_be_read_holds_up_no_other_process() -> None:
     assert (done.written, done.refused) == (1, 1)
     assert "verify --fix" in status(world.storage).last_errors[0]
     assert kinds(found(world, fix=True)) == ("lost content",)
-    assert status(world.storage).dirty == 0
+    assert status(world.storage).publish_queue == 0
 
 
 def test_a_repair_leaves_a_ledger_entry_that_changed_meanwhile() -> None:
@@ -111,10 +111,9 @@ def test_a_repair_leaves_a_ledger_entry_that_changed_meanwhile() -> None:
     world = whole(MemoryStorage(), MemoryCatalog())
     PLANTED["deleted process"].plant(world)
     (finding,) = found(world)
-    entry = finding.inconsistency.evidence
-    assert isinstance(entry, LedgerEntry)
-    world.storage.replace("ledger", replace(entry, guid="another").row())
-    assert publish_again(world, entry) == CHANGED
+    entry = ledger_entry(world.storage, process_key(finding.inconsistency.subject.removeprefix("process ")))
+    assert world.storage.replace("ledger", replace(entry, guid="another").row())
+    assert finding.inconsistency.repair() == CHANGED
     assert ledger_entry(world.storage, entry.process).guid == "another"
 
 

@@ -46,7 +46,7 @@ def test_everything_is_done_but_the_writing() -> None:
     assert publish(storage, catalog, shadow).held == 2
     found = status(storage)
     assert found.shadow == Shadow(writes=2, creates=3, removes=0, describes=0)
-    assert (found.waiting_for, found.processes, found.dirty) == ({"the end of shadow mode": 4}, 0, 0)
+    assert (found.waiting_for, found.processes, found.publish_queue) == ({"the end of shadow mode": 4}, 0, 0)
     assert (found.reconciles, found.in_progress) == (True, 0)
     assert list(storage.scan("ledger")) == []
     assert next(each for _, each in held_back(storage)).action is ShadowAction.WRITE

@@ -58,13 +58,6 @@ def test_a_large_file_of_names_comes_back_whole(storage: Storage, size: int) -> 
     assert texts(storage) == {"THROUGHLINE_NAMES": names}
 
 
-def test_what_no_row_holds_is_refused_with_what_to_do() -> None:
-    random = Random(7)
-    letters = "".join(chr(0x4E00 + random.getrandbits(14)) for _ in range(600_000))
-    with pytest.raises(Misconfigured, match="make the file of names"):
-        record_settings(MemoryStorage(), {"THROUGHLINE_NAMES": letters})
-
-
 def test_the_row_of_a_newer_version_is_not_misread() -> None:
     storage = MemoryStorage()
     storage.insert(CONTROL, Row(partition="settings", key="functions", values={"form": 2}))

@@ -15,7 +15,7 @@ from shared.maintenance.replay import publish_all
 from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import State
-from shared.reporting.counts import COUNTS, queue_state
+from shared.reporting.counts import COUNTS
 from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
 from shared.reporting.status import STATES, By, status
 from shared.reporting.stored_events import find_events
@@ -185,7 +185,7 @@ def test_the_queue_says_that_the_catalog_refused_a_process() -> None:
     assert process.state == "refused"
     assert "ATLAS-400-00-01A" in process.reason
     counts = status(storage)
-    assert (counts.processes, counts.dirty) == (1, 1)
+    assert (counts.processes, counts.publish_queue) == (1, 1)
     (error,) = counts.last_errors
     assert error.startswith("catalog refuses throughline:v1://")
     assert "ATLAS-400-00-01A" in error
@@ -199,13 +199,13 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
     [
         (QueueEntry(process="p", due=NOON), "pending"),
         (QueueEntry(process="p", due=NOON + timedelta(seconds=1)), "publishing"),
-        (QueueEntry(process="p", due=NOON, error="500"), "retrying"),
-        (QueueEntry(process="p", due=NOON, error="400", isolated=True), "refused"),
+        (QueueEntry(process="p", due=NOON, attempts=1, error="500"), "retrying"),
+        (QueueEntry(process="p", due=NOON, attempts=1, error="400", isolated=True), "refused"),
         (QueueEntry(process="p", due=NOON, revisit=True), "revisit"),
     ],
 )
 def test_a_queued_process_has_a_state_that_is_defined(entry: QueueEntry, state: str) -> None:
-    assert queue_state(entry, NOON) == state
+    assert entry.state(NOON) == state
     assert state in COUNTS
 
 

@@ -76,12 +76,12 @@ def test_groups_add_up_to_the_whole(storage: MemoryStorage, asked: tuple[By, ...
 def test_a_group_that_does_not_add_up_is_reported() -> None:
     fine: dict[str, Any] = {"received": 2, "published": 2, "skipped": 0, "waiting": 0, "dead": 0}
     rest: dict[str, Any] = {
-        "refused": 0,
+        "rejected": 0,
         "skipped_because": {},
         "waiting_for": {},
         "oldest_waiting": None,
         "processes": 0,
-        "dirty": 0,
+        "publish_queue": 0,
     }
     rest["shadow"] = Shadow()
     groups = (EventGroup(day="a", received=1, published=2), EventGroup(day="b", received=1, published=0))

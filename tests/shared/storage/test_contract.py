@@ -154,6 +154,16 @@ def test_deleting_by_etag_spares_a_row_that_changed(storage: Storage, unique: st
     assert storage.delete(unique, "p", "k", second), "gone is gone"
 
 
+def test_an_empty_etag_is_that_of_no_row(storage: Storage, unique: str) -> None:
+    storage.upsert(unique, Row(partition="p", key="k", values={"n": 1}))
+    assert not storage.delete(unique, "p", "k", "")
+    assert storage.replace(unique, Row(partition="p", key="k", values={"n": 2})) is None
+    found = storage.read(unique, "p", "k")
+    assert found
+    assert found.values["n"] == 1
+    assert storage.delete(unique, "p", "other", ""), "gone is gone"
+
+
 def test_a_partition_holds_its_own_rows_by_key(storage: Storage, unique: str) -> None:
     assert list(storage.partition(unique, "p")) == []
     assert list(storage.scan(unique)) == []

@@ -31,7 +31,7 @@ from shared.errors import (
 )
 from shared.events.dead_letters import dead_letters
 from shared.ingest.receiver import Receipt
-from shared.ingest.responses import come_again, kept, refused
+from shared.ingest.responses import kept, refused, retry_later
 from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
@@ -214,7 +214,7 @@ def test_what_storage_may_answer(name: str) -> None:
             assert server.calls == before + 1, "the sender waits, and comes again by itself"
         with pytest.raises(StorageUnavailable) as told:
             receive(storage, event("a", "START", "10:00:00", inputs=["/a"]), most_bytes=10**6)
-    answer = come_again(told.value)
+    answer = retry_later(told.value)
     assert answer.status == answered
     assert answer.kind == "application/problem+json"
     assert 1 <= int(answer.headers["Retry-After"]) <= 2, "a listener waits no longer than five seconds"
@@ -280,7 +280,7 @@ def test_only_storage_that_pushes_back_gives_a_429() -> None:
         (StorageUnavailable("x"), 503),
         (StorageUnavailable("x", 60), 503),
     ):
-        assert come_again(error).status == expected
+        assert retry_later(error).status == expected
     assert not issubclass(WriteConflict, StorageUnavailable)
 
 

@@ -140,7 +140,7 @@ def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
     assert all(name in description for _, name in rivals)
     context = context_of(storage, catalog, PublishOptions(now=clock))
     assert [each.rivals for each in placed_assets(context) if each.own == A] == [tuple(sorted(rivals))]
-    assert move(context, placed_assets(context)).unsure == 1
+    assert move(context, placed_assets(context)).ambiguous == 1
 
 
 def test_what_reads_and_writes_the_same_scanned_asset_is_no_lineage() -> None:
