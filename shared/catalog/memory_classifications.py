@@ -54,7 +54,7 @@ class MemoryClassifications:
             guid = self._catalog.find([key])[key]
             found[key] = (guid, dict(asset.attributes).get("description", "").startswith(PLACED))
             for column in column_entities(asset.type, asset.qualified_name, asset.columns):
-                found[column.type, column.qualified_name] = (f"{guid}/{dict(column.attributes)['name']}", False)
+                found[column.type, column.qualified_name] = (f"{guid}/{column.name}", False)
         return found
 
 

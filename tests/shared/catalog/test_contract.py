@@ -224,11 +224,11 @@ class Failing(SteadyAtlasClient):
 
     uploads = 0
 
-    def _post_http(self, url: str, *arguments: Any, **named: Any) -> Any:
-        self.uploads += url.endswith("/entity/bulk")
+    def _call(self, method: str, url: str, *arguments: Any, **named: Any) -> Any:
+        self.uploads += method == "POST" and url.endswith("/entity/bulk")
         if self.uploads > 2:
             raise CatalogRefused(status=400, code="", detail="enough")
-        return super()._post_http(url, *arguments, **named)
+        return super()._call(method, url, *arguments, **named)
 
 
 @pytest.mark.catalogs("soft")
@@ -249,9 +249,9 @@ class Counting(SteadyAtlasClient):
 
     made = 0
 
-    def _call(self, *arguments: Any) -> Any:
+    def _call(self, *arguments: Any, **named: Any) -> Any:
         self.made += 1
-        return super()._call(*arguments)
+        return super()._call(*arguments, **named)
 
 
 @pytest.mark.parametrize("own_columns", [False, True])
