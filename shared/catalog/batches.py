@@ -1,17 +1,24 @@
 """Calls take a bounded number of things: split them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TypeVar
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer")
 
 
-def batches(things: Iterable[_T], size: int) -> Iterator[Sequence[_T]]:
-    """Split into batches of this size; the last one may be smaller."""
-    each = iter(things)
-    while batch := tuple(islice(each, size)):
+def batches(things: Iterable[_T], most: int, weigh: Callable[[_T], int] = lambda _: 1) -> Iterator[Sequence[_T]]:
+    """Split into batches whose weights sum up to `most` or less; a thing that is heavier is alone."""
+    batch: list[_T] = []
+    held = 0
+    for each in things:
+        heavy = weigh(each)
+        if batch and held + heavy > most:
+            yield batch
+            batch, held = [], 0
+        batch.append(each)
+        held += heavy
+    if batch:
         yield batch
 
 

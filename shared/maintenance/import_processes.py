@@ -76,7 +76,6 @@ def _plan(context: PublishContext, process: Process) -> Plan:
         entity=entity,
         process=process,
         unresolved_fingerprint=entity.fingerprint,
-        assets=(*process.inputs, *process.outputs),
     )
 
 

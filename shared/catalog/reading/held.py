@@ -74,16 +74,6 @@ def _existing(names: Sequence[str], read: Callable[[Sequence[str]], Sequence[Ent
     return chain.from_iterable(halved(names, ask))
 
 
-def in_queries(names: Iterable[str]) -> Iterator[list[str]]:
+def in_queries(names: Iterable[str]) -> Iterator[Sequence[str]]:
     """So many names at a time as fit into one address."""
-    batch: list[str] = []
-    length = 0
-    for name in names:
-        needs = len(quote(name, safe="")) + len("&attr_00:qualifiedName=")
-        if batch and length + needs > _LONGEST_QUERY:
-            yield batch
-            batch, length = [], 0
-        batch.append(name)
-        length += needs
-    if batch:
-        yield batch
+    return batches(names, _LONGEST_QUERY, lambda name: len(quote(name, safe="")) + len("&attr_00:qualifiedName="))

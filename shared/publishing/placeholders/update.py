@@ -14,7 +14,7 @@ from shared.atlas.entities import AssetEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
-from shared.publishing.placeholders.columns import ColumnReport, column_report, in_short
+from shared.publishing.placeholders.columns import ColumnReport, column_report
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Reading
 from shared.publishing.planning.write_deadline import (
@@ -101,7 +101,6 @@ def _describe_ours(
     done = structs.replace(
         begun,
         columns=wanted.columns,
-        declared=in_short(report.schema.declared),
         column_sources=report.current_sources,
         until=lands,
     )

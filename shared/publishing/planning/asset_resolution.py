@@ -79,7 +79,6 @@ def merged_match(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
         moved=before.moved if before.left and found.left else found.moved,
         columns=() if found.scanned else before.columns if found.guid == before.guid else None,
         column_sources=before.column_sources if found.guid and not found.scanned else (),
-        declared=before.declared if found.guid == before.guid and not found.scanned else ("", ""),
         until=before.until,
         etag=before.etag,
     )
