@@ -198,12 +198,6 @@ class AtlasCatalog(AtlasSearch):
         """As the port says."""
         return self._client.may_still_land
 
-    def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
-        """As the port says."""
-        return next(
-            (each.entity for each in self.read_processes([qualified_name]).values() if each.entity.type == type), None
-        )
-
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
         """As the port says. Names that are not there are left out of the catalog's answer; relationships are asked for,
         since they alone show which inputs and outputs are only marked as removed.
@@ -211,11 +205,11 @@ class AtlasCatalog(AtlasSearch):
         entities = self._held(((PROCESS_TYPE, name) for name in qualified_names), related=True)
         return {key[1]: HeldProcess(guid=str(each["guid"]), entity=process_of(each)) for key, each in entities.items()}
 
-    def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
+    def delete_process(self, qualified_name: str) -> None:
         """As the port says."""
         self._client.forget_tries()
         try:
-            self._client.delete_entity(typeName=type, qualifiedName=qualified_name)
+            self._client.delete_entity(typeName=PROCESS_TYPE, qualifiedName=qualified_name)
         except CatalogRefused as error:
             if error.status != NOT_FOUND:
                 raise

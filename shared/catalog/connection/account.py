@@ -15,12 +15,7 @@ class PurviewAccount:
 
     def __init__(self, client: SteadyAtlasClient) -> None:
         self._client = client
-        self._host = dialect_of(client.endpoint_url).host
-
-    @property
-    def host(self) -> str:
-        """As the port says."""
-        return self._host
+        self.host = dialect_of(client.endpoint_url).host
 
     def caller(self) -> dict[str, str]:
         """As the port says: from the token's claims, which are not checked here; a server checks them."""
@@ -34,7 +29,7 @@ class PurviewAccount:
 
     def collections(self) -> tuple[Collection, ...]:
         """As the port says."""
-        place = f"{self._host}/account/collections"
+        place = f"{self.host}/account/collections"
         answer = self._client.call("GET", place, params={"api-version": ACCOUNT_VERSION})
         return tuple(
             Collection(
@@ -47,10 +42,10 @@ class PurviewAccount:
 
     def policy(self, collection: str) -> Policy:
         """As the port says."""
-        place = f"{self._host}/policystore/collections/{collection}/metadataPolicy"
+        place = f"{self.host}/policystore/collections/{collection}/metadataPolicy"
         return dict(self._client.call("GET", place, params={"api-version": POLICY_VERSION}))
 
     def put_policy(self, policy: Policy) -> None:
         """As the port says."""
-        place = f"{self._host}/policystore/metadataPolicies/{policy['id']}"
+        place = f"{self.host}/policystore/metadataPolicies/{policy['id']}"
         self._client.call("PUT", place, params={"api-version": POLICY_VERSION}, json=policy)

@@ -28,10 +28,10 @@ from shared.model import NOTHING_DECLARED, AssetSchema, Process
 from shared.publishing.planning.planner import Plan, Reading
 from shared.records.asset_matches import AssetMatch, match_by_key, match_key, queue_key, save_matches
 from shared.records.ledger import UNKNOWN_DIGEST, LedgerEntry, ledger_entry, put_entry
-from shared.records.publish_queue import enqueue
+from shared.records.publish_queue import QueueEntry, enqueue
 from shared.records.states import LedgerState
 from shared.storage.port import Storage
-from shared.storage_layout import digest_of
+from shared.storage_layout import QUEUED_ASSET, digest_of
 
 Columns = tuple[tuple[str, str], ...]
 """Pairs of name and type."""
@@ -116,8 +116,9 @@ class ColumnReport:
         return True
 
 
-def column_report(reading: Reading, key: str) -> ColumnReport:
-    """The column report of a data set (by its key in `assetmatches`); without a schema if it is no placeholder."""
+def column_report(reading: Reading, queue_entry: QueueEntry) -> ColumnReport:
+    """The column report of a queued data set; without a schema if it is no placeholder."""
+    key = queue_entry.process.removeprefix(QUEUED_ASSET)
     found = match_by_key(reading.storage, key)
     if found is None or not found.is_placeholder:
         return ColumnReport(key=key, found=found)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.atlas.entities import PROCESS_TYPE, ProcessEntity
+from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.placeholders.columns import reported_keys, schema_digest, update_column_sources
@@ -24,9 +24,8 @@ from shared.publishing.planning.write_deadline import (
 )
 from shared.records.asset_matches import AssetMatch
 from shared.records.ledger import LedgerEntry, put_entry
-from shared.records.publish_queue import dequeue
+from shared.records.publish_queue import dequeue, put_queued
 from shared.records.states import LedgerState
-from shared.storage_layout import PUBLISH_QUEUE
 
 _TAKEN = 200
 
@@ -144,7 +143,7 @@ class CatalogWriter:
         def shorten(each: _Begun) -> None:
             until = last_effect(self.context, each.entry.until)
             if put_entry(self._storage, replace(each.entry, until=until)):
-                self._storage.replace(PUBLISH_QUEUE, replace(each.plan.queue_entry, due=until).row())
+                put_queued(self._storage, replace(each.plan.queue_entry, due=until))
 
         self._options.parallel.all(shorten, begun)
 
@@ -162,10 +161,9 @@ class CatalogWriter:
             nothing = no_access and each.plan.entry.state is LedgerState.NOTHING
             entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
             noted = put_entry(self._storage, entry)
-            queued = replace(each.plan.queue_entry, due=self._options.now())
-            etag = self._storage.replace(PUBLISH_QUEUE, queued.row())
-            if noted and etag:
-                plan = replace(each.plan, entry=noted, queue_entry=replace(queued, etag=etag))
+            queued = put_queued(self._storage, replace(each.plan.queue_entry, due=self._options.now()))
+            if noted and queued:
+                plan = replace(each.plan, entry=noted, queue_entry=queued)
                 refusals.append(Refusal(plan=plan, error=error, isolated=sent == 1))
         return refusals
 
@@ -198,9 +196,8 @@ class CatalogWriter:
 
     def _claim(self, plan: Plan, until: datetime) -> Plan | None:
         """The plan with its queue entry claimed; None if the process was enqueued or published since."""
-        claimed = replace(plan.queue_entry, due=until, revisit=False)
-        etag = self._storage.replace(PUBLISH_QUEUE, claimed.row())
-        return replace(plan, queue_entry=replace(claimed, etag=etag)) if etag else None
+        claimed = put_queued(self._storage, replace(plan.queue_entry, due=until, revisit=False))
+        return replace(plan, queue_entry=claimed) if claimed else None
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
@@ -215,7 +212,7 @@ class CatalogWriter:
             report_process(self._options, plan, "overtaken")
             return []
         try:
-            self._catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
+            self._catalog.delete_process(entry.qualified_name)
         except CatalogRefused as error:
             if error.no_access:
                 raise

@@ -10,7 +10,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.process_telemetry import report_process
 from shared.publishing.writing.catalog_write import Published, Refusal
-from shared.records.publish_queue import QueueEntry, pause
+from shared.records.publish_queue import QueueEntry, pause, put_queued
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
@@ -39,7 +39,7 @@ class Failures:
         """Retry an entry later: content that can't be read until `verify --fix` mended it, a refusal until it ends."""
         self.done.refused += 1
         later = replace(self._failed(entry, entry.attempts, error, _FIRST_DELAY), isolated=isolated)
-        self.storage.replace(PUBLISH_QUEUE, later.row())
+        put_queued(self.storage, later)
         _LOG.error("process put off process=%s error=%s", entry.process, later.error)
 
     def refuse(self, refusals: Iterable[Refusal]) -> None:
@@ -62,7 +62,7 @@ class Failures:
             found = self.storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)
             if found:
                 later = self._failed(QueueEntry.of(found), entry.attempts, error, self.options.pause)
-                self.storage.replace(PUBLISH_QUEUE, later.row())
+                put_queued(self.storage, later)
         _LOG.warning(
             "catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), self.done.error
         )
