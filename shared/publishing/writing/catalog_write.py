@@ -26,6 +26,7 @@ from shared.records.asset_matches import AssetMatch
 from shared.records.ledger import LedgerEntry, put_entry
 from shared.records.publish_queue import dequeue, put_queued
 from shared.records.states import LedgerState
+from shared.storage.port import Storage
 
 _TAKEN = 200
 
@@ -66,12 +67,30 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
+class Begun:
     """A plan of which the ledger says that it is being written, with its claimed queue entry and that ledger entry."""
 
     plan: Plan
     entity: ProcessEntity
     entry: LedgerEntry
+
+
+def begin(storage: Storage, plan: Plan, until: datetime) -> Begun | None:
+    """Have the ledger say that a plan is being written; None when nothing is to be written, or another writes it."""
+    if plan.entity is None:
+        return None
+    writing = replace(
+        plan.entry,
+        described=plan.entry.described | reported_keys(plan.process),
+        state=LedgerState.WRITING,
+        because="",
+        qualified_name=plan.entity.qualified_name,
+        fingerprint=plan.entity.fingerprint,
+        unresolved_fingerprint=plan.unresolved_fingerprint,
+        until=until,
+    )
+    entry = put_entry(storage, writing)
+    return Begun(plan=plan, entity=plan.entity, entry=entry) if entry else None
 
 
 class CatalogWriter:
@@ -104,7 +123,7 @@ class CatalogWriter:
                 raise
             return [*refused, *requeued]
 
-    def _send(self, begun: Sequence[_Begun], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
+    def _send(self, begun: Sequence[Begun], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         """Call the catalog, and note its answer for each plan."""
         until = min(each.entry.until for each in begun)
         there = {key for key, each in found.items() if each.guid}
@@ -118,7 +137,7 @@ class CatalogWriter:
         taken = [each for each in ready if written.get(each.entity.qualified_name)]
         update_column_sources(self._storage, [each.plan for each in taken], found, placed=found.keys() - there)
 
-        def finish(each: _Begun) -> None:
+        def finish(each: Begun) -> None:
             entry = replace(
                 each.entry,
                 state=LedgerState.WRITTEN,
@@ -137,10 +156,10 @@ class CatalogWriter:
         error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
         return self._requeue(left, error, sent=len(begun))
 
-    def _shorten_deadlines(self, begun: Sequence[_Begun]) -> None:
+    def _shorten_deadlines(self, begun: Sequence[Begun]) -> None:
         """After a call without an answer: wait for that call only, since no further one of this write follows."""
 
-        def shorten(each: _Begun) -> None:
+        def shorten(each: Begun) -> None:
             until = last_effect(self.context, each.entry.until)
             if put_entry(self._storage, replace(each.entry, until=until)):
                 put_queued(self._storage, replace(each.plan.queue_entry, due=until))
@@ -148,7 +167,7 @@ class CatalogWriter:
         self._options.parallel.all(shorten, begun)
 
     def _requeue(
-        self, begun: Sequence[_Begun], error: CatalogRefused | CatalogUnavailable, *, sent: int
+        self, begun: Sequence[Begun], error: CatalogRefused | CatalogUnavailable, *, sent: int
     ) -> list[Refusal]:
         """Make what was not written in a call of `sent` plans due at once. Without access a new process is certainly
         not there. Of all others the state is unknown (one that was there may have been deleted to be recreated), so the
@@ -167,18 +186,15 @@ class CatalogWriter:
                 refusals.append(Refusal(plan=plan, error=error, isolated=sent == 1))
         return refusals
 
-    def _begin(self, plans: Sequence[Plan], until: datetime) -> list[_Begun]:
+    def _begin(self, plans: Sequence[Plan], until: datetime) -> list[Begun]:
         """Claim these plans and have the ledger say that they are being written; those that others claimed are left."""
 
-        def begin(plan: Plan) -> _Begun | None:
+        def claim_and_begin(plan: Plan) -> Begun | None:
             claimed = self._claim(plan, until)
-            if not claimed or not claimed.entity:
-                return None
-            entry = put_entry(self._storage, _writing(claimed, claimed.entity, until))
-            return _Begun(plan=claimed, entity=claimed.entity, entry=entry) if entry else None
+            return begin(self._storage, claimed, until) if claimed else None
 
         wanted = [plan for plan in plans if plan.entity]
-        begun = [each for each in self._options.parallel.each(begin, wanted) if each]
+        begun = [each for each in self._options.parallel.each(claim_and_begin, wanted) if each]
         claimed = {each.plan.queue_entry.process for each in begun}
         for plan in wanted:
             if plan.queue_entry.process not in claimed:
@@ -227,16 +243,3 @@ class CatalogWriter:
         report_process(self._options, plan, "removed")
         self.done.removed += 1
         return []
-
-
-def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> LedgerEntry:
-    return replace(
-        plan.entry,
-        described=plan.entry.described | reported_keys(plan.process),
-        state=LedgerState.WRITING,
-        because="",
-        qualified_name=entity.qualified_name,
-        fingerprint=entity.fingerprint,
-        unresolved_fingerprint=plan.unresolved_fingerprint,
-        until=until,
-    )
