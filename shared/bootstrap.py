@@ -115,18 +115,24 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
     """
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")
+    # the adapters are slow to import, and `--help` needs no catalog
+    from shared.catalog.atlas.classifications import AtlasClassifications  # noqa: PLC0415
+    from shared.catalog.atlas.documentation import AtlasDocumentation  # noqa: PLC0415
+    from shared.catalog.atlas.glossary import AtlasTerms  # noqa: PLC0415
+    from shared.catalog.connection.typedefs import AtlasTypes  # noqa: PLC0415
+
     client, call_bound = _client(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
-    storage, classifications = storage or storage_of(settings.storage), _classifications(client)
-    read = partial(reading_of, catalog=classifications, storage=storage)
+    storage, classifications = storage or storage_of(settings.storage), AtlasClassifications(client)
+    read, rules = partial(reading_of, catalog=classifications, storage=storage), settings.watch.rules
     return Worker(
         storage=storage,
         catalog=_catalog(client, settings.catalog),
-        types=_types(client),
-        documents=_documents(client),
+        types=AtlasTypes(client),
+        documents=AtlasDocumentation(client),
         account=_account(client, settings.catalog),
         classifications=classifications,
-        terms=_terms(client),
+        terms=AtlasTerms(client),
         collection=settings.catalog.collection,
         publishing=PublishOptions(
             batch=settings.batch,
@@ -153,7 +159,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         ),
         names=names,
         telemetry=telemetry,
-        watching=_watching(settings.watch, telemetry, read),
+        watching=watching(watch_rules(rules), settings.watch, telemetry, read) if rules else None,
         read_catalog=read,
         watch_settings=settings.watch,
         to_record=settings.to_record,
@@ -197,11 +203,6 @@ def gates_by(policy: TextFile | None, read: ReadCatalog) -> Gates:
     return gates_of(parse_policies(policy.text, policy.place), read) if policy else no_gates
 
 
-def _watching(settings: WatchSettings, telemetry: Telemetry, read: ReadCatalog) -> WatchOptions | None:
-    """How the sweeper watches; None where no rules are set. Raises Misconfigured."""
-    return watching(watch_rules(settings.rules), settings, telemetry, read) if settings.rules else None
-
-
 def watch_rules(file: TextFile) -> WatchRules:
     """The rules of the watch in a file. Raises Misconfigured with all its mistakes."""
     try:
@@ -235,7 +236,8 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     elif settings.token:
         who = StaticToken(settings.token)
     else:
-        who = CredentialToken(credential_of(settings.client_id), scope=_scope(settings))
+        cloud = cloud_of(settings.endpoint)  # a host that is none of Purview's has a scope only by the setting
+        who = CredentialToken(credential_of(settings.client_id), scope=settings.scope or (cloud.scope if cloud else ""))
     retry_policy = RetryPolicy()
     parameters = dialect_of(settings.endpoint).parameters
     client = SteadyAtlasClient(
@@ -249,12 +251,6 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     return client, timedelta(seconds=retry_policy.bound)
 
 
-def _scope(settings: CatalogSettings) -> str:
-    """For what a token is asked; empty for a host that is none of Purview's, where no setting says so."""
-    cloud = cloud_of(settings.endpoint)
-    return settings.scope or (cloud.scope if cloud else "")
-
-
 def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
     from shared.catalog.atlas.catalog import AtlasCatalog  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
@@ -263,30 +259,6 @@ def _catalog(client: Any, settings: CatalogSettings) -> Catalog:
     if settings.own_columns and dialect_of(settings.endpoint).is_purview:
         raise Misconfigured("THROUGHLINE_ATLAS_COLUMNS is for a plain Apache Atlas: Purview shows columns without it")
     return AtlasCatalog(client, collection=settings.collection, own_columns=settings.own_columns)
-
-
-def _types(client: Any) -> Types:
-    from shared.catalog.connection.typedefs import AtlasTypes  # noqa: PLC0415 - slow, and `--help` needs no catalog
-
-    return AtlasTypes(client)
-
-
-def _documents(client: Any) -> Documents:
-    from shared.catalog.atlas.documentation import AtlasDocumentation  # noqa: PLC0415 - slow, and `--help` needs no catalog
-
-    return AtlasDocumentation(client)
-
-
-def _classifications(client: Any) -> Classifications:
-    from shared.catalog.atlas.classifications import AtlasClassifications  # noqa: PLC0415 - slow, and `--help` needs no catalog
-
-    return AtlasClassifications(client)
-
-
-def _terms(client: Any) -> Terms:
-    from shared.catalog.atlas.glossary import AtlasTerms  # noqa: PLC0415 - slow, and `--help` needs no catalog
-
-    return AtlasTerms(client)
 
 
 def _account(client: Any, settings: CatalogSettings) -> Account | None:

@@ -70,9 +70,9 @@ def follow(
     entity = process_entity(process)
     begun = time.monotonic()
     while True:
-        found = parts.catalog.read_process(entity.type, entity.qualified_name)
+        found = parts.catalog.read_processes([entity.qualified_name]).get(entity.qualified_name)
         waited = time.monotonic() - begun
-        if found and column in json.dumps(found.attributes):
+        if found and column in json.dumps(found.entity.attributes):
             yield good(ARRIVAL, f"the process holds the new column after {waited:.0f} s")
             return
         if waited > patience:

@@ -94,11 +94,18 @@ def column_name(asset_type: str, qualified_name: str, column: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnEntity:
-    """A column as the catalog wants it."""
+    """A column as the catalog wants it; `data_type` is what its attribute `type_in` says."""
 
     type: str
     qualified_name: str
-    attributes: tuple[tuple[str, str], ...]
+    name: str
+    type_in: str
+    data_type: str
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Its attributes in the catalog, beside its qualified name."""
+        return {"name": self.name, self.type_in: self.data_type}
 
 
 def column_entities(
@@ -106,14 +113,19 @@ def column_entities(
 ) -> tuple[ColumnEntity, ...]:
     """The columns of an asset, from pairs of name and type. Each name once: a catalog holds no two of one name."""
     rule = column_rule(asset_type)
-    once = {name: kind for name, kind in reversed(columns) if name}
+    once: dict[str, str] = {}
+    for name, kind in columns:
+        once.setdefault(name, kind)
     return tuple(
         ColumnEntity(
             type=rule.type,
             qualified_name=column_name(asset_type, qualified_name, name),
-            attributes=(("name", name_within(name)), (rule.type_in, text_within(kind or _UNKNOWN))),
+            name=name_within(name),
+            type_in=rule.type_in,
+            data_type=text_within(kind or _UNKNOWN),
         )
-        for name, kind in ((name, once[name]) for name in dict.fromkeys(each for each, _ in columns) if name)
+        for name, kind in once.items()
+        if name
     )
 
 

@@ -5,6 +5,7 @@ JSON string with one object for each pair of source and sink; a property holds 3
 """
 
 import hashlib
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field, fields
 
@@ -46,6 +47,11 @@ class AssetEntity:
     def key(self) -> tuple[str, str]:
         """What identifies it in the catalog: its type and qualified name."""
         return self.type, self.qualified_name
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether its description has our mark."""
+        return dict(self.attributes).get("description", "").startswith(PLACED)
 
     @property
     def weight(self) -> int:
@@ -206,13 +212,8 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
     fitting = sum(len(columns) for _, columns in pairs)
     text = _mapping_json(pairs)
     if len(text) > LONGEST_PROPERTY:
-        low = 0
-        while low < fitting:
-            middle = (low + fitting + 1) // 2
-            if len(_mapping_json(_first(pairs, middle))) <= LONGEST_PROPERTY:
-                low = middle
-            else:
-                fitting = middle - 1
+        lengths = range(fitting + 1)
+        fitting = bisect_right(lengths, LONGEST_PROPERTY, key=lambda each: len(_mapping_json(_first(pairs, each)))) - 1
         text = _mapping_json(_first(pairs, fitting))
     return text.decode(), fitting, total
 

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from shared.atlas.entities import ORIGIN_WORDS, PROCESS_TYPE
+from shared.atlas.types import attribute_definition
 
 MANAGED = "Throughline"
 """The name of the group."""
@@ -17,24 +18,12 @@ _LONGEST = "500"
 
 def managed_attributes() -> dict[str, Any]:
     """The definition of the group, in Atlas' form."""
+    options = {"applicableEntityTypes": json.dumps([PROCESS_TYPE]), "maxStrLength": _LONGEST}
+    further = {"isIndexable": True, "options": options}
     return {
         "category": "BUSINESS_METADATA",
         "name": MANAGED,
         "description": "Where the job of a Throughline process is at home",
         "typeVersion": "1.0",
-        "attributeDefs": [_attribute(name) for name in ORIGIN_WORDS],
-    }
-
-
-def _attribute(name: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "typeName": "string",
-        "isOptional": True,
-        "cardinality": "SINGLE",
-        "valuesMinCount": 0,
-        "valuesMaxCount": 1,
-        "isUnique": False,
-        "isIndexable": True,
-        "options": {"applicableEntityTypes": json.dumps([PROCESS_TYPE]), "maxStrLength": _LONGEST},
+        "attributeDefs": [attribute_definition(name) | further for name in ORIGIN_WORDS],
     }

@@ -100,11 +100,12 @@ def _entity(name: str, attributes: str = "", *, supers: str = _DATA_SET) -> Json
         "typeVersion": "1.0",
         "serviceType": SERVICE,
         "superTypes": [supers],
-        "attributeDefs": [_attribute(text) for text in attributes.split()],
+        "attributeDefs": [attribute_definition(text) for text in attributes.split()],
     }
 
 
-def _attribute(text: str) -> Json:
+def attribute_definition(text: str) -> Json:
+    """The definition of an attribute that holds one text; `!` after its name marks one that its type demands."""
     mandatory = text.endswith("!")
     return {
         "name": text.rstrip("!"),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from shared.atlas.entities import PLACED, AssetEntity, ProcessEntity, owner_to_write
+from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
 from shared.catalog.port import AssetKey, CatalogGraph, HeldAsset, HeldProcess, Node, Placeholder
 from shared.errors import CatalogRefused
 from shared.translation.job.identity import OURS
@@ -31,7 +31,7 @@ class MemoryCatalog:
         """As the port says."""
         with self._lock:
             return {
-                key: HeldAsset(guid=guid, placed=key in self.assets and _is_placed(self.assets[key]))
+                key: HeldAsset(guid=guid, placed=key in self.assets and self.assets[key].is_placeholder)
                 for key, guid in self.find(keys).items()
             }
 
@@ -51,7 +51,7 @@ class MemoryCatalog:
         key = asset.key
         with self._lock:
             held = self.assets.get(key)
-            if held is None or not _is_placed(held):
+            if held is None or not held.is_placeholder:
                 return False
             described = replace(
                 asset,
@@ -84,12 +84,6 @@ class MemoryCatalog:
         """As the port says."""
         return False
 
-    def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
-        """As the port says."""
-        with self._lock:
-            found = self.processes.get(qualified_name)
-            return found if found and found.type == type else None
-
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
         """As the port says."""
         with self._lock:
@@ -100,15 +94,15 @@ class MemoryCatalog:
         """As the port says."""
         with self._lock:
             found = [self._process_node(each) for name, each in self.processes.items() if name.startswith(OURS)]
-            found += [self._asset_node(key) for key, asset in self.assets.items() if _is_placed(asset)]
+            found += [self._asset_node(key) for key, asset in self.assets.items() if asset.is_placeholder]
         return iter(found)
 
-    def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
+    def delete_process(self, qualified_name: str) -> None:
         """As the port says."""
         with self._lock:
             self.writes += 1
             self.processes.pop(qualified_name, None)
-            self._guids.pop((type, qualified_name), None)
+            self._guids.pop((PROCESS_TYPE, qualified_name), None)
 
     def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:
         """As the port says."""
@@ -116,7 +110,7 @@ class MemoryCatalog:
             return {
                 key: Placeholder(guid=self._guids[key], links=self._links(key))
                 for key in keys
-                if key in self.assets and _is_placed(self.assets[key])
+                if key in self.assets and self.assets[key].is_placeholder
             }
 
     def _links(self, key: AssetKey) -> frozenset[str]:
@@ -192,7 +186,3 @@ def _with_owner(wanted: dict[str, str], held: dict[str, str]) -> tuple[tuple[str
     owner = owner_to_write(wanted.pop("owner", ""), before, held.get("description", ""))
     owner = before if owner is None else owner
     return tuple({**wanted, **({"owner": owner} if owner else {})}.items())
-
-
-def _is_placed(asset: AssetEntity) -> bool:
-    return dict(asset.attributes).get("description", "").startswith(PLACED)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from shared.atlas.columns import column_entities
-from shared.atlas.entities import PLACED
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Classified
 from shared.errors import CatalogRefused
@@ -52,9 +51,9 @@ class MemoryClassifications:
         found: dict[AssetKey, tuple[str, bool]] = {}
         for key, asset in self._catalog.assets.items():
             guid = self._catalog.find([key])[key]
-            found[key] = (guid, dict(asset.attributes).get("description", "").startswith(PLACED))
+            found[key] = (guid, asset.is_placeholder)
             for column in column_entities(asset.type, asset.qualified_name, asset.columns):
-                found[column.type, column.qualified_name] = (f"{guid}/{dict(column.attributes)['name']}", False)
+                found[column.type, column.qualified_name] = (f"{guid}/{column.name}", False)
         return found
 
 

@@ -113,9 +113,6 @@ class Catalog(Protocol):
         answer was lost. Makes no call.
         """
 
-    def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
-        """A process in the catalog; None if it is missing."""
-
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
         """The existing ones of these processes by qualified name, many in a call, not by search."""
 
@@ -125,7 +122,7 @@ class Catalog(Protocol):
         By search, page by page: the index lags behind writes. Collect all before deleting any.
         """
 
-    def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
+    def delete_process(self, qualified_name: str) -> None:
         """Delete a process, if it exists."""
 
     def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:

@@ -6,7 +6,7 @@ processes are not sent. So it may be stopped and started again, while the publis
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity, process_entity
@@ -19,11 +19,10 @@ from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
 from shared.publishing.planning.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.publishing.publisher_lease import turn
-from shared.publishing.writing.catalog_write import Published
-from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
+from shared.publishing.writing.catalog_write import Begun, Published, begin
+from shared.records.ledger import ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import LedgerState
-from shared.storage.port import Storage
 from shared.storage_layout import process_key
 from shared.translation.path_filter import filter_paths
 
@@ -76,21 +75,20 @@ def _plan(context: PublishContext, process: Process) -> Plan:
         entity=entity,
         process=process,
         unresolved_fingerprint=entity.fingerprint,
-        assets=(*process.inputs, *process.outputs),
     )
 
 
 def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> None:
     """Write in one call; where that is refused, in halves, down to the refused process."""
     error = CatalogRefused(status=200, code="", detail="given no guid")
-    begun: list[_Begun] | None = None
+    begun: list[Begun] | None = None
     written: dict[str, str] = {}
     storage, until = context.storage, context.publishing.now()
     try:
         found, plans = resolve_plans(context, wanted)
         context.publishing.heartbeat()
         until = write_until(context, [plan.entity for plan in plans if plan.entity])
-        begun = [each for plan in plans if (each := _begin(storage, plan, until))]
+        begun = [each for plan in plans if (each := begin(storage, plan, until))]
         done.unchanged += sum(plan.entity is None for plan in plans)  # both ends of it are one asset there
         guids = place(context, [each.plan for each in begun], found, until=until)
         ready = [each.entity for each in begun if guids.keys() >= {*each.entity.inputs, *each.entity.outputs}]
@@ -129,28 +127,3 @@ def _written(
     if not is_in_time(context, until, context.catalog.calls_to_write(ready)):
         raise CatalogUnavailable("Creating placeholders took too long for the call that uses them", after=60, over=True)
     return context.catalog.write_processes(ready, guids) if ready else {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
-    plan: Plan
-    entity: ProcessEntity
-    entry: LedgerEntry
-
-
-def _begin(storage: Storage, plan: Plan, until: datetime) -> _Begun | None:
-    """The plan with its ledger entry in state *writing*; None when nothing is to be written, or another writes it."""
-    if plan.entity is None:
-        return None
-    entity = plan.entity
-    writing = replace(
-        plan.entry,
-        state=LedgerState.WRITING,
-        because="",
-        qualified_name=entity.qualified_name,
-        fingerprint=entity.fingerprint,
-        unresolved_fingerprint=plan.unresolved_fingerprint,
-        until=until,
-    )
-    entry = put_entry(storage, writing)
-    return _Begun(plan=plan, entity=entity, entry=entry) if entry else None

@@ -62,8 +62,8 @@ def purge(context: PublishContext) -> Iterator[Purged]:
     for entries in batches(processes_to_purge(context.storage), most):
         yield _purge_processes(context, entries)
     for keys in batches(placeholders_to_purge(context), most):
-        removed, kept = remove_placeholders(context.storage, context.catalog, keys)
-        yield Purged(placeholders=removed, kept=kept)
+        done = remove_placeholders(context, keys)
+        yield Purged(placeholders=len(done.removed), kept=len(done.kept))
 
 
 def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) -> Purged:

@@ -22,9 +22,16 @@ from shared.publishing.writing.catalog_write import CatalogWriter, Published
 from shared.publishing.writing.failures import Failures
 from shared.records.application.process_index import QUEUED_APPLICATION, mark_dependent
 from shared.records.asset_lifecycle import is_asset_entry
-from shared.records.publish_queue import QueueEntry, dequeue, enqueue, failures_before, queue_entries, resume_publishing
+from shared.records.publish_queue import (
+    QueueEntry,
+    dequeue,
+    enqueue,
+    failures_before,
+    put_queued,
+    queue_entries,
+    resume_publishing,
+)
 from shared.storage.lease_session import LeaseSession, start_session
-from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
 from shared.telemetry.kinds import PUBLISHING
 
 MAX_CALLS = 20
@@ -133,7 +140,7 @@ class _Drain:
             try:
                 processes = mark_dependent(self._storage, entry.process.removeprefix(QUEUED_APPLICATION))
                 enqueue(self._storage, processes, since=entry.since)
-                self._storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process, entry.etag)
+                dequeue(self._storage, entry)
             except ContentLost as error:
                 self._failed.put_off(entry, error)
         return True
@@ -201,7 +208,7 @@ class _Drain:
             elif plan.entry.may_still_land(self._options.now()):
                 self._done.postponed += 1
                 report_process(self._options, plan, "postponed")
-                self._storage.replace(PUBLISH_QUEUE, replace(plan.queue_entry, due=plan.entry.until).row())
+                put_queued(self._storage, replace(plan.queue_entry, due=plan.entry.until))
             elif plan.entity:
                 self._planned.append(plan)
             elif step.remove:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
+from shared.publishing.planning.context import PublishContext
 from shared.records.application.process_index import RESOLVE_TOGETHER, process_ref_of, process_refs_of
 from shared.records.asset_matches import expire_matches, read_matches
 from shared.records.run_state import ContributionRecord
@@ -27,20 +28,21 @@ _SECONDS = 3.0
 
 
 @contextmanager
-def turn(storage: Storage, *, wait: Callable[[float], None] = time.sleep) -> Iterator[LeaseSession]:
-    """Hold the publisher's lease. A running publisher releases it within three minutes, and is waited for; raises
-    WriteConflict after that.
+def turn(
+    storage: Storage, *, tries: int = _TRIES, wait: Callable[[float], None] = time.sleep
+) -> Iterator[LeaseSession]:
+    """Hold the publisher's lease. A running publisher releases it within three minutes, in which it is tried `tries`
+    more times. Raises WriteConflict after that.
     """
-    tries = _TRIES
-    while (shift := start_session(storage, PUBLISHER)) is None:
+    while (session := start_session(storage, PUBLISHER)) is None:
         if not tries:
             raise WriteConflict("Another publisher held the lease for three minutes; run the command again", after=60)
         tries -= 1
         wait(_SECONDS)
     try:
-        yield shift
+        yield session
     finally:
-        shift.lease.release()
+        session.lease.release()
 
 
 def assets_on_record(storage: Storage) -> set[AssetKey]:
@@ -76,35 +78,17 @@ class PlaceholderRemoval:
     kept: frozenset[AssetKey]
 
 
-def remove_placeholders(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> tuple[int, int]:
-    """Remove the unlinked placeholders among these assets: how many were removed, and how many are still linked. Holds
-    the publisher's lease, since a publisher creates data sets before it writes the processes that use them.
+def remove_placeholders(context: PublishContext, keys: Sequence[AssetKey], *, wait: bool = True) -> PlaceholderRemoval:
+    """Remove the unlinked placeholders among these assets. Holds the publisher's lease, since a publisher creates data
+    sets before it writes the processes that use them.
+
+    Raises WriteConflict while another publisher holds it: after three minutes, or at once unless `wait`.
     """
-    with turn(storage):
-        done = _remove_unlinked(storage, catalog, keys)
-    return len(done.removed), len(done.kept)
-
-
-def try_remove_placeholders(
-    storage: Storage, catalog: Catalog, keys: Sequence[AssetKey], *, wait: bool
-) -> PlaceholderRemoval | None:
-    """As `remove_placeholders`, with the keys. Unless `wait`, returns None and does nothing while another publishes."""
-    if wait:
-        with turn(storage):
-            return _remove_unlinked(storage, catalog, keys)
-    shift = start_session(storage, PUBLISHER)
-    if shift is None:
-        return None
-    try:
-        return _remove_unlinked(storage, catalog, keys)
-    finally:
-        shift.lease.release()
-
-
-def _remove_unlinked(storage: Storage, catalog: Catalog, keys: Sequence[AssetKey]) -> PlaceholderRemoval:
-    held = catalog.placeholders(keys)
-    doomed = {key: each for key, each in sorted(held.items()) if not each.links}
-    if doomed:
-        expire_matches(storage, [each for each in read_matches(storage, doomed).values() if not each.scanned])
-        catalog.remove([guid for each in doomed.values() for guid in (each.guid, *each.parts)])
+    storage, catalog = context.storage, context.catalog
+    with turn(storage, tries=_TRIES if wait else 0):
+        held = catalog.placeholders(keys)
+        doomed = {key: each for key, each in sorted(held.items()) if not each.links}
+        if doomed:
+            expire_matches(storage, [each for each in read_matches(storage, doomed).values() if not each.scanned])
+            catalog.remove([guid for each in doomed.values() for guid in (each.guid, *each.parts)])
     return PlaceholderRemoval(removed=frozenset(doomed), kept=frozenset(held.keys() - doomed.keys()))

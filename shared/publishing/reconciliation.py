@@ -7,15 +7,16 @@ placeholder meanwhile is moved the next time, since the placeholder stays until 
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from msgspec import structs
 
+from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey, Catalog
-from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.publishing.planning.asset_resolution import look_up_matches, merged_match
 from shared.publishing.planning.context import PublishContext
-from shared.publishing.publisher_lease import try_remove_placeholders
+from shared.publishing.publisher_lease import remove_placeholders
 from shared.records.asset_matches import AssetMatch, all_matches, delete_matches, save_matches
 from shared.records.checkpoint import RECONCILE
 from shared.records.ledger import request_rewrite
@@ -39,13 +40,7 @@ class Reconciled:
     removed: int = 0
 
     def __add__(self, other: "Reconciled") -> "Reconciled":
-        return Reconciled(
-            looked=self.looked + other.looked,
-            found=self.found + other.found,
-            ambiguous=self.ambiguous + other.ambiguous,
-            processes=self.processes + other.processes,
-            removed=self.removed + other.removed,
-        )
+        return Reconciled(**{name: number + getattr(other, name) for name, number in asdict(self).items()})
 
 
 def placed_assets(context: PublishContext) -> list[AssetMatch]:
@@ -103,18 +98,19 @@ def remove_left(context: PublishContext, *, wait: bool) -> int:
     """Remove unlinked placeholders that match a scanned asset: how many. `wait` for the publisher's lease; else nothing
     is done while another holds it.
     """
-    storage, most = context.storage, context.publishing.batch
+    storage = context.storage
     left = {each.own: each for each in all_matches(storage) if each.left}
     number = 0
-    keys = sorted(left)
-    for start in range(0, len(keys), most):
-        batch = keys[start : start + most]
-        done = try_remove_placeholders(storage, context.catalog, batch, wait=wait)
-        if done is None:
+    for keys in batches(sorted(left), context.publishing.batch):
+        try:
+            done = remove_placeholders(context, keys, wait=wait)
+        except WriteConflict:
+            if wait:
+                raise
             break
         number += len(done.removed)
         save_matches(
-            storage, [structs.replace(left[key], left=False, moved=None) for key in batch if key not in done.kept]
+            storage, [structs.replace(left[key], left=False, moved=None) for key in keys if key not in done.kept]
         )
     return number
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 import msgspec
 
 from shared.catalog.port import AssetKey
+from shared.publishing.placeholders.columns import column_report
 from shared.publishing.placeholders.creation import resolve_plans
 from shared.publishing.placeholders.update import described
 from shared.publishing.planning.context import PublishContext
@@ -18,10 +19,10 @@ from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.cells import PackedCell
-from shared.records.publish_queue import QueueEntry, dequeue, enqueue
+from shared.records.publish_queue import QueueEntry, dequeue, enqueue, put_queued
 from shared.records.states import LedgerState as Written
 from shared.storage.port import Row, Storage
-from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, SHADOW
+from shared.storage_layout import QUEUE_PARTITION, SHADOW
 
 
 class ShadowAction(StrEnum):
@@ -71,7 +72,7 @@ def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
         before = storage.read(SHADOW, QUEUE_PARTITION, entry.process)
         plan = plan_for(reading, entry)
         if plan.entry.may_still_land(context.publishing.now()):
-            storage.replace(PUBLISH_QUEUE, replace(entry, due=plan.entry.until).row())
+            put_queued(storage, replace(entry, due=plan.entry.until))
         elif plan.unchanged:
             if before:  # conditional: a newer row stays
                 storage.delete(SHADOW, QUEUE_PARTITION, entry.process, before.etag)
@@ -98,7 +99,7 @@ def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
 
 
 def _rehearse_state(context: PublishContext, entry: QueueEntry, reading: Reading) -> bool:
-    storage, entity = context.storage, described(reading, entry)
+    storage, entity = context.storage, described(context.storage, column_report(reading, entry))
     ours = entity and context.catalog.placeholders([entity.key])
     if entity and ours:
         _hold(storage, entry.process, HeldBack(action=ShadowAction.DESCRIBE, qualified_name=entity.qualified_name))

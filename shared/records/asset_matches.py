@@ -23,8 +23,7 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
     `rivals`: scanned assets of which one is meant, and nothing decides which; `because`: why the scanned one won.
     `columns`: pairs of name and type that our placeholder has; None where that is not known and they must be written
     again. `column_sources`: the processes (by key) that may report columns: all that do, and some that did. `until`: an
-    update of the columns that was begun may take effect up to then. `declared`: the owner and the description that our
-    placeholder has from events.
+    update of the columns that was begun may take effect up to then.
 
     `left`: our placeholder is there although a scan has found the asset; `moved`: when the processes that used it were
     enqueued to leave it. `at`: when the catalog was asked. `searched`: when an asset without a placeholder was searched
@@ -44,7 +43,6 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
     moved: datetime | None = None
     at: datetime = _NEVER
     searched: tuple[datetime, tuple[AssetKey, ...]] | None = None
-    declared: tuple[str, str] = ("", "")
     etag: str = ""
 
     @property

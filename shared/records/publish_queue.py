@@ -65,7 +65,7 @@ def retry_refused(storage: Storage) -> int:
     """Make isolated entries due now, because the reason of their refusal was mended. How many."""
     refused = [each for each in queue_entries(storage)[0] if each.isolated]
     now = datetime.now(UTC)
-    return sum(storage.replace(PUBLISH_QUEUE, replace(each, due=now).row()) is not None for each in refused)
+    return sum(put_queued(storage, replace(each, due=now)) is not None for each in refused)
 
 
 def queue_entry(storage: Storage, process: str) -> QueueEntry | None:
@@ -117,7 +117,15 @@ def dequeue(storage: Storage, entry: QueueEntry, revisit: datetime | None = None
     if revisit is None:
         return storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process, entry.etag)
     later = replace(entry, due=revisit, revisit=True, attempts=0, error="", since=None, isolated=False)
-    return storage.replace(PUBLISH_QUEUE, later.row()) is not None
+    return put_queued(storage, later) is not None
+
+
+def put_queued(storage: Storage, entry: QueueEntry) -> QueueEntry | None:
+    """Write an entry over the one that it was made from: as it is now; None, and nothing written, when the process was
+    enqueued again meanwhile.
+    """
+    etag = storage.replace(PUBLISH_QUEUE, entry.row())
+    return replace(entry, etag=etag) if etag else None
 
 
 def backlog(storage: Storage) -> dict[str, Fact]:

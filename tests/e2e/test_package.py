@@ -11,6 +11,7 @@ from local.spark.truth import Truth
 from local.world import World
 from shared.publishing.planning.planner import recorded as publishing_recorded
 from tests.support.local_world import GOLDEN, calm, parts_of, throughline
+from tests.support.publishing import process_in
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def test_events_become_lineage(packaged_world: World) -> None:
     truth = Truth.read(GOLDEN / "customer_merge" / "truth.json", capture=GOLDEN.name)
     assert truth.differences(process for process, _ in recorded) == []
     for _, entity in recorded:
-        assert parts.catalog.read_process(entity.type, entity.qualified_name) == entity
+        assert process_in(parts.catalog, entity.qualified_name) == entity
 
 
 def test_what_ran_came_from_the_package(packaged_world: World, package: Package) -> None:

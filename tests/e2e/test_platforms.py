@@ -30,6 +30,7 @@ from local.toolchain.versions import SPARK_3
 from local.world import World
 from shared.publishing.planning.planner import recorded
 from tests.support.local_world import calm, parts_of, throughline
+from tests.support.publishing import process_in
 
 pytestmark = pytest.mark.e2e
 KEY = "k3y-of-this-platform"
@@ -178,7 +179,7 @@ def seen(world: World, platform: Platform) -> list[str]:
         process
         for process, entity in recorded(parts.storage, parts.publishing)
         if process.outputs[0].name == f"{platform.data}/loud"
-        and parts.catalog.read_process(entity.type, entity.qualified_name) == entity
+        and process_in(parts.catalog, entity.qualified_name) == entity
     ]
     columns = {(edge.input.column, edge.output.column) for process in found for edge in process.columns}
     assert columns == {("id", "id"), ("name", "loud")}

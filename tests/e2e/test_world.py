@@ -18,6 +18,7 @@ from shared.records.settings_record import settings_on_record
 from shared.reporting.status import status
 from tests.support.events import event, run_id, write
 from tests.support.local_world import GOLDEN, calm, parts_of, post, runner, throughline
+from tests.support.publishing import process_in
 
 
 @pytest.mark.parametrize("scenario", ["customer_master", "customer_merge"])
@@ -37,7 +38,7 @@ def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: Wo
     ]
     assert truth.differences(process for process, _ in recorded) == []
     for _, entity in recorded:
-        assert parts.catalog.read_process(entity.type, entity.qualified_name) == entity
+        assert process_in(parts.catalog, entity.qualified_name) == entity
 
 
 def test_the_functions_put_their_settings_on_record_and_commands_work_by_them(world: World) -> None:

@@ -33,7 +33,7 @@ from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load
 from shared.translation.reference import translate_history
 from tests.faults.expected_states import expected_states
-from tests.support.publishing import publish
+from tests.support.publishing import process_in, publish
 
 _LONGEST_APPLICATION = 60
 _QUICK = 3.0
@@ -245,7 +245,7 @@ def reckoning(world: World, sent: Sequence[bytes]) -> list[str]:
 
 
 def _read(parts: Worker, entity: ProcessEntity) -> ProcessEntity | None:
-    return parts.catalog.read_process(entity.type, entity.qualified_name)
+    return process_in(parts.catalog, entity.qualified_name)
 
 
 def _processes(world: World) -> Iterator[str]:

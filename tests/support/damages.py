@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
-from shared.atlas.entities import PROCESS_TYPE, ProcessEntity, asset_entity
+from shared.atlas.entities import ProcessEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.maintenance.replay import publish_all
 from shared.maintenance.verify.checks import VerifyContext
@@ -223,7 +223,7 @@ def _never_noted_end(world: VerifyContext) -> None:
 
 
 def _deleted_process(world: VerifyContext) -> None:
-    world.catalog.delete_process(PROCESS_TYPE, _entry(world, "/out").qualified_name)
+    world.catalog.delete_process(_entry(world, "/out").qualified_name)
 
 
 def _held(world: VerifyContext, sink: str) -> ProcessEntity:
@@ -256,7 +256,7 @@ def _wrong_guid(world: VerifyContext) -> None:
 def _made_anew(world: VerifyContext) -> None:
     """Deleted and made anew by another hand, just as it was."""
     held = _held(world, "/out")
-    world.catalog.delete_process(PROCESS_TYPE, held.qualified_name)
+    world.catalog.delete_process(held.qualified_name)
     _write(world, held)
 
 

@@ -18,6 +18,12 @@ from shared.translation.aggregate import SupersessionPolicy
 from tests.support.processing import post, settle
 
 
+def process_in(catalog: Catalog, qualified_name: str) -> ProcessEntity | None:
+    """A process in the catalog."""
+    found = catalog.read_processes([qualified_name]).get(qualified_name)
+    return found.entity if found else None
+
+
 def context_of(storage: Storage, catalog: Catalog, options: PublishOptions | None = None) -> PublishContext:
     """What publishing works with."""
     return PublishContext(storage=storage, catalog=catalog, publishing=options or PublishOptions())

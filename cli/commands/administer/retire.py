@@ -88,7 +88,7 @@ def _retire(parts: Worker, leaving: list[UnseenProcess], unused: list[AssetKey])
                 if stop.is_set() or also.is_set():
                     stop.set()
                     break
-                removed += remove_placeholders(parts.storage, parts.catalog, keys)[0]
+                removed += len(remove_placeholders(parts, keys).removed)
                 progress.advance(task, len(keys))
         out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():

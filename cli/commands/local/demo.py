@@ -217,10 +217,11 @@ def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> li
     ]
     truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=f"{capture_name(platform)}-plan")
     found = truth.differences(process for process, _ in written)
+    held = parts.catalog.read_processes(entity.qualified_name for _, entity in written)
     for process, entity in written:
-        held = parts.catalog.read_process(entity.type, entity.qualified_name)
-        if held != entity:
-            found.append(f"{process.name}: the catalog holds {held}, it should hold {entity}")
+        there = held.get(entity.qualified_name)
+        if there is None or there.entity != entity:
+            found.append(f"{process.name}: the catalog holds {there and there.entity}, it should hold {entity}")
     return found
 
 

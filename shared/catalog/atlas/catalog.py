@@ -3,7 +3,7 @@
 Entities are made with pyapacheatlas' classes, here and nowhere else.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -14,45 +14,32 @@ from shared.atlas.columns import SCHEMA_TYPE, column_rule, schema_name
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
 from shared.atlas.managed import MANAGED
 from shared.catalog.atlas.column_lineage_steps import Writes, calls_for_columns, write_columns
-from shared.catalog.atlas.columns import (
-    NO_CHANGE,
-    HeldColumn,
-    columns_alone,
-    held_columns,
-    related_ends,
-    schema_change,
-    schema_of,
-    with_columns,
-)
+from shared.catalog.atlas.columns import columns_alone, schema_change, schema_of, with_columns
 from shared.catalog.batches import batches
-from shared.catalog.connection.dialect import KEEP_OTHERS, dialect_of
+from shared.catalog.connection.dialect import KEEP_OTHERS
 from shared.catalog.connection.transport import SteadyAtlasClient
-from shared.catalog.port import AssetKey, CatalogGraph, HeldAsset, HeldProcess, Node, Placeholder
-from shared.catalog.reading.by_name import ByName, in_queries
-from shared.catalog.reading.edges import ACTIVE, ended, shown
+from shared.catalog.port import AssetKey, CatalogGraph, HeldAsset, HeldProcess, Placeholder
+from shared.catalog.reading.edges import ACTIVE, active_ends, ended, shown
 from shared.catalog.reading.entities import description_of, is_placed, links_of, node_of, process_of
-from shared.catalog.reading.search import Searching
+from shared.catalog.reading.held import NOT_FOUND, held_by_name, in_queries
+from shared.catalog.reading.search import AtlasSearch
 from shared.errors import CatalogRefused, CatalogUnavailable
 
-_NOT_FOUND = 404
 _MOST_COLUMNS = 50
 """Columns in one call."""
 
 
-class AtlasCatalog:
+class AtlasCatalog(AtlasSearch):
     """The catalog port over pyapacheatlas' client. What is written (only ever what is ours) goes into `collection`, if
     the server has collections; nothing else is ever moved, since assets of scans are only referred to.
     """
 
     def __init__(self, client: SteadyAtlasClient, *, collection: str = "", own_columns: bool = False) -> None:
         """`own_columns`: column lineage is written in a plain Atlas' own form too."""
-        self._client = client
-        self._dialect = dialect_of(client.endpoint_url)
+        super().__init__(client)
         self._collection = collection
         self._own_columns = own_columns
         self._managed: bool | None = None
-        self._names = ByName(client)
-        self._searching = Searching(client, self._dialect)
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
         """As the port says."""
@@ -60,7 +47,7 @@ class AtlasCatalog:
 
     def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
         """As the port says. Reads by unique attribute, which sees every write at once, unlike search."""
-        entities = self._names.held(keys)
+        entities = self._held(keys)
         return {key: HeldAsset(guid=str(each["guid"]), placed=is_placed(each)) for key, each in entities.items()}
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
@@ -78,17 +65,17 @@ class AtlasCatalog:
         key = asset.key
         has_columns = bare or bool(asset.columns)
         self._client.forget_tries()
-        held = self._names.held([key], related=has_columns).get(key)
+        held = self._held([key], related=has_columns).get(key)
         if not held or not is_placed(held):
             return False
-        change = schema_change(asset, self._columns_of(asset, held)) if has_columns else NO_CHANGE
-        if not change and description_of(held) == dict(asset.attributes)["description"]:
+        written, gone = schema_change(asset, self._columns_of(asset, held)) if has_columns else ((), ())
+        if not written and not gone and description_of(held) == dict(asset.attributes)["description"]:
             return False
         asset = _with_owner(asset, held)
         self._upload_all(with_columns([replace(asset, columns=asset.columns[:1])])[0])
-        for batch in batches(change.written, _MOST_COLUMNS):
+        for batch in batches(written, _MOST_COLUMNS):
             self._upload_all(columns_alone(asset, batch))
-        self.remove(change.gone)
+        self.remove(gone)
         return True
 
     def _upload_all(self, entities: list[AtlasEntity]) -> None:
@@ -96,17 +83,21 @@ class AtlasCatalog:
         if any(entity.guid not in taken for entity in entities):
             raise CatalogRefused(status=200, code="", detail="an entity was given no guid")
 
-    def _columns_of(self, asset: AssetEntity, held: Mapping[str, Any]) -> dict[str, HeldColumn]:
-        """The columns that an asset has, by name."""
+    def _columns_of(self, asset: AssetEntity, held: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The columns that an asset has."""
         holder: Mapping[str, Any] = held
         if column_rule(asset.type).through_schema:
             key = (SCHEMA_TYPE, schema_name(asset.qualified_name))
-            holder = self._names.held([key], related=True).get(key, {})
-        guids = [str(each["guid"]) for each in related_ends(holder, "columns")]
-        found: list[dict[str, Any]] = []
-        for batch in batches(guids, _MOST_COLUMNS):
-            found += self._client.get_entity(guid=list(batch), ignoreRelationships=True)["entities"]
-        return held_columns(asset, found)
+            holder = self._held([key], related=True).get(key, {})
+        guids = [str(each["guid"]) for each in active_ends(holder, "columns")]
+        return [
+            each
+            for batch in batches(guids, _MOST_COLUMNS)
+            for each in self._client.get_entity(guid=list(batch), ignoreRelationships=True)["entities"]
+        ]
+
+    def _held(self, keys: Iterable[AssetKey], *, related: bool = False) -> dict[AssetKey, dict[str, Any]]:
+        return held_by_name(self._client, keys, related=related)
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """As the port says. Inputs and outputs are sent in full, since an array replaces what was there.
@@ -143,7 +134,7 @@ class AtlasCatalog:
             again = {name: each for name, each in zip(names, entities, strict=True) if name in stale}
             written |= self._made_again(again, written, KEEP_OTHERS if managed else {})
         if self._own_columns:
-            own = Writes(upload=self._upload, by_names=self._names.held, remove=self.remove)
+            own = Writes(upload=self._upload, by_names=self._held, remove=self.remove)
             write_columns(own, [each for each in processes if each.qualified_name in written], guids, written)
         return written
 
@@ -152,10 +143,9 @@ class AtlasCatalog:
         not there would have the whole call refused.
         """
         if self._managed is None:
-            place = f"{self._client.endpoint_url}/types/businessmetadatadef/name/{MANAGED}"
             try:
                 if self._dialect.has_managed_attributes:
-                    self._client._get_http(place)  # noqa: SLF001 - the library has no verb for it
+                    self._client.call("GET", f"/types/businessmetadatadef/name/{MANAGED}")
                 self._managed = self._dialect.has_managed_attributes
             except CatalogRefused:
                 self._managed = False
@@ -179,7 +169,7 @@ class AtlasCatalog:
 
     def _stale(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> frozenset[str]:
         """The names of those of which a reader sees other inputs or outputs than these."""
-        held = self._names.held((each.key for each in processes), related=True)
+        held = self._held((each.key for each in processes), related=True)
         return frozenset(
             process.qualified_name
             for process in processes
@@ -191,7 +181,7 @@ class AtlasCatalog:
     def _owners(self, processes: Sequence[ProcessEntity]) -> dict[AssetKey, dict[str, str]]:
         """The attribute `owner` of those for which events declare one, as far as it may be written."""
         declared = {process.key: process.owner for process in processes if process.owner}
-        held = self._names.held(declared) if declared else {}
+        held = self._held(declared) if declared else {}
         wanted = {key: _owner(owner, held.get(key)) for key, owner in declared.items()}
         return {key: {"owner": owner} for key, owner in wanted.items() if owner is not None}
 
@@ -208,35 +198,25 @@ class AtlasCatalog:
         """As the port says."""
         return self._client.may_still_land
 
-    def read_process(self, type: str, qualified_name: str) -> ProcessEntity | None:  # noqa: A002 - the catalog's word
-        """As the port says."""
-        return next(
-            (each.entity for each in self.read_processes([qualified_name]).values() if each.entity.type == type), None
-        )
-
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
         """As the port says. Names that are not there are left out of the catalog's answer; relationships are asked for,
         since they alone show which inputs and outputs are only marked as removed.
         """
-        entities = self._names.held(((PROCESS_TYPE, name) for name in qualified_names), related=True)
+        entities = self._held(((PROCESS_TYPE, name) for name in qualified_names), related=True)
         return {key[1]: HeldProcess(guid=str(each["guid"]), entity=process_of(each)) for key, each in entities.items()}
 
-    def ours(self) -> Iterator[Node]:
-        """As the port says."""
-        return self._searching.ours()
-
-    def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the catalog's word
+    def delete_process(self, qualified_name: str) -> None:
         """As the port says."""
         self._client.forget_tries()
         try:
-            self._client.delete_entity(typeName=type, qualifiedName=qualified_name)
+            self._client.delete_entity(typeName=PROCESS_TYPE, qualifiedName=qualified_name)
         except CatalogRefused as error:
-            if error.status != _NOT_FOUND:
+            if error.status != NOT_FOUND:
                 raise
 
     def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:
         """As the port says."""
-        entities = self._names.held(keys, related=True)
+        entities = self._held(keys, related=True)
         return {
             key: Placeholder(guid=str(each["guid"]), links=links_of(each), parts=schema_of(each))
             for key, each in entities.items()
@@ -247,14 +227,6 @@ class AtlasCatalog:
         """As the port says."""
         if guids:
             self._client.delete_entity(guid=list(guids))
-
-    def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
-        """As the port says."""
-        return self._searching.search(text, limit)
-
-    def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
-        """As the port says."""
-        return self._searching.search_all(texts)
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
         """As the port says. Processes are read in one more call, for their column mappings, and since they alone show
@@ -286,9 +258,8 @@ class AtlasCatalog:
         takes all or nothing; of one that takes a part, the rest is missing here.
         """
         place, parameters = self._dialect.bulk(self._collection)
-        answer = self._client._post_http(  # noqa: SLF001 - the library knows no collections
-            place, params={**parameters, **further}, json={"entities": [entity.to_json() for entity in entities]}
-        ).body
+        body = {"entities": [entity.to_json() for entity in entities]}
+        answer = self._client.call("POST", place, params={**parameters, **further}, json=body)
         assigned: dict[str, str] = answer.get("guidAssignments") or {}
         created = (answer.get("mutatedEntities") or {}).get("CREATE") or ()
         return assigned, frozenset(str(header["guid"]) for header in created)

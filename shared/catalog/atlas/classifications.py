@@ -5,11 +5,10 @@ from urllib.parse import quote
 
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey, Classified
-from shared.catalog.reading.by_name import ByName
 from shared.catalog.reading.entities import is_placed
+from shared.catalog.reading.held import NOT_FOUND, held_by_name
 from shared.errors import CatalogRefused
 
-_NOT_FOUND = 404
 _NOT_ATTACHED = "ATLAS-400-00-06D"
 
 
@@ -18,7 +17,6 @@ class AtlasClassifications:
 
     def __init__(self, client: SteadyAtlasClient) -> None:
         self._client = client
-        self._names = ByName(client)
 
     def classified(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Classified]:
         """As the port says. A classification that propagates to an entity names another one as its own."""
@@ -32,7 +30,7 @@ class AtlasClassifications:
                 ),
                 placed=is_placed(each),
             )
-            for key, each in self._names.held(keys).items()
+            for key, each in held_by_name(self._client, keys).items()
         }
 
     def attach(self, name: str, guids: Sequence[str]) -> None:
@@ -41,13 +39,12 @@ class AtlasClassifications:
             "classification": {"typeName": name, "propagate": False, "removePropagationsOnEntityDelete": True},
             "entityGuids": list(guids),
         }
-        self._client._post_http(f"{self._client.endpoint_url}/entity/bulk/classification", json=body)  # noqa: SLF001 - the library's verb repeats calls
+        self._client.call("POST", "/entity/bulk/classification", json=body)
 
     def detach(self, name: str, guid: str) -> None:
         """As the port says."""
-        place = f"{self._client.endpoint_url}/entity/guid/{guid}/classification/{quote(name, safe='')}"
         try:
-            self._client._delete_http(place)  # noqa: SLF001 - the same
+            self._client.call("DELETE", f"/entity/guid/{guid}/classification/{quote(name, safe='')}")
         except CatalogRefused as error:
-            if error.status != _NOT_FOUND and error.code != _NOT_ATTACHED:
+            if error.status != NOT_FOUND and error.code != _NOT_ATTACHED:
                 raise

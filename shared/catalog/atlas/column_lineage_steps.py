@@ -1,6 +1,6 @@
 """Writing column lineage in Atlas' own form, after the processes that it belongs to."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -18,7 +18,7 @@ from shared.atlas.column_lineage import (
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey
-from shared.catalog.reading.edges import ACTIVE
+from shared.catalog.reading.edges import active_ends
 from shared.errors import CatalogUnavailable
 
 _MOST = 50
@@ -56,7 +56,8 @@ def write_columns(
         },
     )
     held = catalog.by_names((each.key for each in processes), related=True)
-    gone = [guid for entity in held.values() for guid in _steps_of(entity) if guid not in steps.values()]
+    found = (str(each["guid"]) for entity in held.values() for each in active_ends(entity, STEPS_OF_PROCESS))
+    gone = [guid for guid in found if guid not in steps.values()]
     for some in islice(batches(gone, _MOST), _REMOVALS):
         catalog.remove(some)
     if len(gone) > _REMOVALS * _MOST:
@@ -106,9 +107,3 @@ def _step(step: ColumnLineageStep, columns: Mapping[str, str], process: str) -> 
         attributes={"inputs": [reference(name) for name in step.inputs], "outputs": [reference(step.output)]},
         relationshipAttributes={"process": {"guid": process, "typeName": "Process"}},
     )
-
-
-def _steps_of(process: Mapping[str, Any]) -> Iterator[str]:
-    for each in (process.get("relationshipAttributes") or {}).get(STEPS_OF_PROCESS) or ():
-        if each.get("relationshipStatus", ACTIVE) == ACTIVE and each.get("entityStatus", ACTIVE) == ACTIVE:
-            yield str(each["guid"])

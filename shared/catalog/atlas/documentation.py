@@ -9,23 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shared.atlas.columns import column_rule
-from shared.catalog.atlas.columns import related_ends, schema_of
+from shared.catalog.atlas.columns import schema_of
 from shared.catalog.batches import batches
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey
-from shared.catalog.reading.by_name import ByName
-from shared.catalog.reading.edges import ACTIVE
+from shared.catalog.reading.edges import ACTIVE, active_ends
 from shared.catalog.reading.entities import is_placed
+from shared.catalog.reading.held import held_by_guid, held_by_name
 from shared.completeness.documentation import CatalogDocumentation
-from shared.errors import CatalogRefused
 
 _MOST_DATASETS = 200
 """Data sets whose answers are held in memory at a time."""
 
-_MOST_GUIDS = 100
-"""Guids in one address: 4 KB."""
-
-_NOT_FOUND = 404
 _DESCRIPTIONS = ("userDescription", "description", "comment")
 _OWNERS = ("owner", "owners")
 
@@ -35,12 +30,11 @@ class AtlasDocumentation:
 
     def __init__(self, client: SteadyAtlasClient) -> None:
         self._client = client
-        self._names = ByName(client)
 
     def documentation(self, keys: Iterable[AssetKey]) -> Iterator[tuple[AssetKey, CatalogDocumentation]]:
         """As the port says."""
         for batch in batches(keys, _MOST_DATASETS):
-            entities = self._names.held(batch, related=True)
+            entities = held_by_name(self._client, batch, related=True)
             columns = self._columns(entities)
             for key, entity in entities.items():
                 yield key, documentation_of(entity, columns[key])
@@ -53,34 +47,16 @@ class AtlasDocumentation:
             key: [
                 str(end["guid"])
                 for holder in ([held[guid] for guid in schemas[key] if guid in held] if key in schemas else [each])
-                for end in related_ends(holder, "columns")
+                for end in active_ends(holder, "columns")
             ]
             for key, each in entities.items()
         }
         found = self._by_guid([guid for guids in ends.values() for guid in guids], related=False)
         return {key: [found[guid] for guid in guids if guid in found] for key, guids in ends.items()}
 
-    def _by_guid(self, guids: Sequence[str], *, related: bool) -> dict[str, Mapping[str, Any]]:
-        return {
-            str(each["guid"]): each
-            for batch in batches(guids, _MOST_GUIDS)
-            for each in self._entities(list(batch), related=related)
-            if each.get("status", ACTIVE) == ACTIVE
-        }
-
-    def _entities(self, guids: list[str], *, related: bool) -> Sequence[Mapping[str, Any]]:
-        """The entities of one call. Atlas answers 404 where one of them is missing: then fewer are asked for."""
-        try:
-            answer = self._client.get_entity(guid=guids, ignoreRelationships=not related, minExtInfo=True)
-        except CatalogRefused as error:
-            if error.status != _NOT_FOUND:
-                raise
-            if len(guids) == 1:
-                return ()
-            half = len(guids) // 2
-            return [each for part in (guids[:half], guids[half:]) for each in self._entities(part, related=related)]
-        entities: Sequence[Mapping[str, Any]] = answer.get("entities") or ()
-        return entities
+    def _by_guid(self, guids: Iterable[str], *, related: bool) -> dict[str, Mapping[str, Any]]:
+        held = held_by_guid(self._client, guids, related=related)
+        return {guid: each for guid, each in held.items() if each.get("status", ACTIVE) == ACTIVE}
 
 
 def documentation_of(entity: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> CatalogDocumentation:

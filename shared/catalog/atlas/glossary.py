@@ -9,12 +9,11 @@ from typing import Any
 
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey, Classified
-from shared.catalog.reading.by_name import ByName
-from shared.catalog.reading.edges import ACTIVE
+from shared.catalog.reading.edges import active_ends
 from shared.catalog.reading.entities import is_placed
+from shared.catalog.reading.held import NOT_FOUND, held_by_name
 from shared.errors import CatalogRefused
 
-_NOT_FOUND = 404
 _NOT_ASSIGNED = "ATLAS-400-00-080"
 
 
@@ -23,8 +22,6 @@ class AtlasTerms:
 
     def __init__(self, client: SteadyAtlasClient) -> None:
         self._client = client
-        self._names = ByName(client)
-        self._place = f"{client.endpoint_url}/glossary"
         self._guids: dict[str, str] = {}
 
     def glossaries(self) -> Mapping[str, frozenset[str]]:
@@ -42,13 +39,13 @@ class AtlasTerms:
 
     def create_glossary(self, name: str) -> None:
         """As the port says."""
-        self._client._post_http(self._place, json={"name": name})  # noqa: SLF001 - the library's has another transport
+        self._client.call("POST", "/glossary", json={"name": name})
 
     def create_terms(self, glossary: str, names: Sequence[str]) -> None:
         """As the port says."""
         anchor = {"glossaryGuid": self._read()[glossary]["guid"]}
         terms = [{"name": name, "anchor": anchor} for name in names]
-        self._client._post_http(f"{self._place}/terms", json=terms)  # noqa: SLF001 - the same
+        self._client.call("POST", "/glossary/terms", json=terms)
         self.glossaries()
 
     def classified(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Classified]:
@@ -61,13 +58,12 @@ class AtlasTerms:
                 names=frozenset(names[guid] for guid in _assigned(each) if guid in names),
                 placed=is_placed(each),
             )
-            for key, each in self._names.held(keys, related=True).items()
+            for key, each in held_by_name(self._client, keys, related=True).items()
         }
 
     def attach(self, name: str, guids: Sequence[str]) -> None:
         """As the port says."""
-        entities = [{"guid": guid} for guid in guids]
-        self._client._post_http(self._entities(self._guid(name)), json=entities)  # noqa: SLF001 - the same
+        self._client.call("POST", _entities(self._guid(name)), json=[{"guid": guid} for guid in guids])
 
     def detach(self, name: str, guid: str) -> None:
         """As the port says. The relationship is read first: Atlas fails where it is gone."""
@@ -77,32 +73,28 @@ class AtlasTerms:
             relationship = _assigned(entity).get(term)
             if relationship:
                 ended = [{"guid": guid, "relationshipGuid": relationship}]
-                self._client._delete_http(self._entities(term), json=ended)  # noqa: SLF001 - the same
+                self._client.call("DELETE", _entities(term), json=ended)
         except CatalogRefused as error:
-            if error.status != _NOT_FOUND and error.code != _NOT_ASSIGNED:
+            if error.status != NOT_FOUND and error.code != _NOT_ASSIGNED:
                 raise
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
         """All glossaries with the headers of their terms, by name."""
-        answer = self._client._get_http(self._place)  # noqa: SLF001 - the same
-        return {str(each["name"]): each for each in answer.body or ()}
+        return {str(each["name"]): each for each in self._client.call("GET", "/glossary") or ()}
 
     def _guid(self, name: str) -> str:
         """The guid of a term. Raises CatalogRefused where the catalog does not have it."""
         if name not in self._guids:
             self.glossaries()
         if name not in self._guids:
-            raise CatalogRefused(status=_NOT_FOUND, code="", detail=f"The glossary has no term {name}")
+            raise CatalogRefused(status=NOT_FOUND, code="", detail=f"The glossary has no term {name}")
         return self._guids[name]
 
-    def _entities(self, term: str) -> str:
-        return f"{self._place}/terms/{term}/assignedEntities"
+
+def _entities(term: str) -> str:
+    return f"/glossary/terms/{term}/assignedEntities"
 
 
 def _assigned(entity: Mapping[str, Any]) -> dict[str, str]:
     """The relationships by which terms are assigned to an entity, by the guids of the terms."""
-    return {
-        str(each["guid"]): str(each["relationshipGuid"])
-        for each in (entity.get("relationshipAttributes") or {}).get("meanings") or ()
-        if each.get("relationshipStatus", ACTIVE) == ACTIVE
-    }
+    return {str(each["guid"]): str(each["relationshipGuid"]) for each in active_ends(entity, "meanings")}

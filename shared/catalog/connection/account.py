@@ -15,12 +15,7 @@ class PurviewAccount:
 
     def __init__(self, client: SteadyAtlasClient) -> None:
         self._client = client
-        self._host = dialect_of(client.endpoint_url).host
-
-    @property
-    def host(self) -> str:
-        """As the port says."""
-        return self._host
+        self.host = dialect_of(client.endpoint_url).host
 
     def caller(self) -> dict[str, str]:
         """As the port says: from the token's claims, which are not checked here; a server checks them."""
@@ -34,29 +29,23 @@ class PurviewAccount:
 
     def collections(self) -> tuple[Collection, ...]:
         """As the port says."""
-        answer = self._client._get_http(  # noqa: SLF001 - the library's Atlas client has no verb for it
-            f"{self._host}/account/collections", params={"api-version": ACCOUNT_VERSION}
-        )
+        place = f"{self.host}/account/collections"
+        answer = self._client.call("GET", place, params={"api-version": ACCOUNT_VERSION})
         return tuple(
             Collection(
                 name=str(each["name"]),
                 shown=str(each.get("friendlyName") or each["name"]),
                 parent=str((each.get("parentCollection") or {}).get("referenceName") or ""),
             )
-            for each in answer.body.get("value") or ()
+            for each in answer.get("value") or ()
         )
 
     def policy(self, collection: str) -> Policy:
         """As the port says."""
-        answer = self._client._get_http(  # noqa: SLF001 - the same
-            f"{self._host}/policystore/collections/{collection}/metadataPolicy", params={"api-version": POLICY_VERSION}
-        )
-        return dict(answer.body)
+        place = f"{self.host}/policystore/collections/{collection}/metadataPolicy"
+        return dict(self._client.call("GET", place, params={"api-version": POLICY_VERSION}))
 
     def put_policy(self, policy: Policy) -> None:
         """As the port says."""
-        self._client._put_http(  # noqa: SLF001 - the same
-            f"{self._host}/policystore/metadataPolicies/{policy['id']}",
-            params={"api-version": POLICY_VERSION},
-            json=policy,
-        )
+        place = f"{self.host}/policystore/metadataPolicies/{policy['id']}"
+        self._client.call("PUT", place, params={"api-version": POLICY_VERSION}, json=policy)

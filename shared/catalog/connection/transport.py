@@ -139,24 +139,23 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             session.close()
             del self._local.session
 
-    def _get_http(self, url: str, params: Any = None, **kwargs: Any) -> AtlasResponse:
-        return self._call("GET", url, params, None, kwargs)
+    def call(self, method: str, place: str, *, params: Mapping[str, str] | None = None, json: Any = None) -> Any:
+        """The JSON that the catalog answers to a call for which the library has no verb, or one that repeats calls.
+        `place`: an address, or a path below the end point.
+        """
+        return self._call(method, f"{self.endpoint_url}{place}" if place.startswith("/") else place, params, json).body
 
-    def _post_http(
-        self,
-        url: str,
-        params: Any = None,
-        json: Any = None,
-        files: Any = None,  # noqa: ARG002 - part of the method that is replaced; Throughline sends no files
-        **kwargs: Any,
-    ) -> AtlasResponse:
-        return self._call("POST", url, params, json, kwargs)
+    def _get_http(self, url: str, **values: Any) -> AtlasResponse:
+        return self._call("GET", url, **values)
 
-    def _put_http(self, url: str, params: Any = None, json: Any = None, **kwargs: Any) -> AtlasResponse:
-        return self._call("PUT", url, params, json, kwargs)
+    def _post_http(self, url: str, **values: Any) -> AtlasResponse:
+        return self._call("POST", url, **values)
 
-    def _delete_http(self, url: str, params: Any = None, json: Any = None, **kwargs: Any) -> AtlasResponse:
-        return self._call("DELETE", url, params, json, kwargs)
+    def _put_http(self, url: str, **values: Any) -> AtlasResponse:
+        return self._call("PUT", url, **values)
+
+    def _delete_http(self, url: str, **values: Any) -> AtlasResponse:
+        return self._call("DELETE", url, **values)
 
     def _session(self) -> requests.Session:
         """One session for each thread: requests does not promise that a session may be shared."""
@@ -165,10 +164,8 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         session: requests.Session = self._local.session
         return session
 
-    def _call(self, method: str, url: str, params: Any, json: Any, kwargs: Mapping[str, Any]) -> AtlasResponse:
-        tries = _Tries(
-            headers=lambda: self.generate_request_headers(kwargs.get("headers_include"), kwargs.get("headers_exclude"))
-        )
+    def _call(self, method: str, url: str, params: Any = None, json: Any = None) -> AtlasResponse:
+        tries = _Tries(headers=self.generate_request_headers)
         retrying = Retrying(
             retry=retry_if_exception(self._soon),
             stop=stop_after_attempt(self._retry_policy.tries),

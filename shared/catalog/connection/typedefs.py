@@ -5,6 +5,7 @@ from typing import Any
 
 from shared.catalog.connection.transport import SteadyAtlasClient
 
+_PLACE = "/types/typedefs"
 _KINDS = {
     "ENTITY": "entityDefs",
     "RELATIONSHIP": "relationshipDefs",
@@ -21,24 +22,23 @@ class AtlasTypes:
 
     def __init__(self, client: SteadyAtlasClient) -> None:
         self._client = client
-        self._place = f"{client.endpoint_url}/types/typedefs"
 
     def held(self) -> Sequence[Mapping[str, Any]]:
         """As the port says."""
-        answer = self._client._get_http(self._place)  # noqa: SLF001 - the library would check and regroup them
+        answer = self._client.call("GET", _PLACE)  # the library would check and regroup them
         return [
             {**definition, "category": category}
             for category, kind in _KINDS.items()
-            for definition in answer.body.get(kind) or ()
+            for definition in answer.get(kind) or ()
         ]
 
     def create(self, definitions: Sequence[Mapping[str, Any]]) -> None:
         """As the port says."""
-        self._client._post_http(self._place, json=_grouped(definitions))  # noqa: SLF001 - the same
+        self._client.call("POST", _PLACE, json=_grouped(definitions))
 
     def update(self, definitions: Sequence[Mapping[str, Any]]) -> None:
         """As the port says."""
-        self._client._put_http(self._place, json=_grouped(definitions))  # noqa: SLF001 - the same
+        self._client.call("PUT", _PLACE, json=_grouped(definitions))
 
 
 def _grouped(definitions: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -1,13 +1,13 @@
 """What the answers of Atlas and of Purview's search say, as the port's own values."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from shared.atlas.column_lineage import COLUMNS_OF_ASSET
 from shared.atlas.entities import LAST_RUN, ORIGIN_WORDS, PLACED, PROCESS_ATTRIBUTES, ProcessEntity
 from shared.atlas.managed import MANAGED
 from shared.catalog.port import AssetKey, Node
-from shared.catalog.reading.edges import ACTIVE
+from shared.catalog.reading.edges import ACTIVE, active_ends, ends, status
 
 _OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema", COLUMNS_OF_ASSET})
 """Relationships to what belongs to a data set, and goes with it."""
@@ -38,12 +38,8 @@ def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
     """One side of a process, without what was taken away from it: there may be several relationships to one data set,
     of which some are only marked as deleted, and the references do not show which.
     """
-    related = (entity.get("relationshipAttributes") or {}).get(side) or ()
-    active = {each["guid"] for each in related if each.get("relationshipStatus", ACTIVE) == ACTIVE}
-    return _keys(each for each in entity["attributes"][side] or () if each["guid"] in active)
-
-
-def _keys(references: Iterable[Mapping[str, Any]]) -> tuple[AssetKey, ...]:
+    active = {each["guid"] for each in ends(entity, side) if status(each) == ACTIVE}
+    references = [each for each in entity["attributes"][side] or () if each["guid"] in active]
     return tuple(
         sorted({(str(each["typeName"]), str(each["uniqueAttributes"]["qualifiedName"])) for each in references})
     )
@@ -51,14 +47,8 @@ def _keys(references: Iterable[Mapping[str, Any]]) -> tuple[AssetKey, ...]:
 
 def links_of(entity: Mapping[str, Any]) -> frozenset[str]:
     """What an entity is linked to; links that were deleted stay in Atlas' answers and are marked so."""
-    ends = [
-        end
-        for name, value in (entity.get("relationshipAttributes") or {}).items()
-        if name not in _OWN_PARTS
-        for end in (value if isinstance(value, list) else [value] if value else ())
-    ]
-    deleted = ("relationshipStatus", "entityStatus")
-    return frozenset(str(end["guid"]) for end in ends if all(end.get(each) != "DELETED" for each in deleted))
+    names = (entity.get("relationshipAttributes") or {}).keys() - _OWN_PARTS
+    return frozenset(str(end["guid"]) for name in names for end in active_ends(entity, name))
 
 
 def description_of(entity: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from shared.atlas.column_lineage import COLUMN_TYPE
 from shared.atlas.columns import PART_TYPES
 from shared.atlas.entities import PLACED, PROCESS_TYPE
-from shared.catalog.connection.dialect import Dialect
+from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import Node
 from shared.catalog.reading.entities import found_node, node_of
@@ -28,14 +28,14 @@ _LARGE_PAGE = 1000
 _PAGES = 5
 
 
-class Searching:
-    """Searches through a client, as the server understands it."""
+class AtlasSearch:
+    """The part of the catalog port that searches, as the server understands it."""
 
-    def __init__(self, client: SteadyAtlasClient, dialect: Dialect) -> None:
+    def __init__(self, client: SteadyAtlasClient) -> None:
         self._client = client
-        self._dialect = dialect
+        self._dialect = dialect_of(client.endpoint_url)
 
-    def search(self, text: str, limit: int) -> tuple[Node, ...]:
+    def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
         """As the port says. Where most of what Purview gives has the words in other places (columns, descriptions), the
         last pages of it are not asked for.
         """
@@ -43,7 +43,7 @@ class Searching:
             pages = islice(self._pages({"keywords": _all_of(text, "{}") or None}, _LARGE_PAGE), _PAGES)
             nodes: Iterator[Node] = (node for page, _ in pages for node in page)
         else:
-            nodes = iter(self._basic(_all_of(text, "*{}*"), limit))
+            nodes = iter(self._with_words(_all_of(text, "*{}*"), limit))
         return tuple(islice((node for node in nodes if _has_all(node, text)), limit))
 
     def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
@@ -52,28 +52,25 @@ class Searching:
             words = " OR ".join(f"({_all_of(text, '{}')})" for text in texts)
             nodes, whole = next(self._pages({"keywords": words}, _LARGE_PAGE))
         else:
-            nodes = self._basic(" OR ".join(f"({_all_of(text, '*{}*')})" for text in texts), _LARGE_PAGE)
+            nodes = self._with_words(" OR ".join(f"({_all_of(text, '*{}*')})" for text in texts), _LARGE_PAGE)
             whole = len(nodes) < _LARGE_PAGE
         return {text: tuple(node for node in nodes if _has_all(node, text)) for text in texts} if whole else None
 
-    def _basic(self, words: str, limit: int) -> Sequence[Node]:
+    def _with_words(self, words: str, limit: int) -> Sequence[Node]:
         """What a plain Atlas finds: any of several terms unless joined by AND, whole terms unless they have stars, and
         in any attribute.
         """
-        answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
-            f"{self._client.endpoint_url}/search/basic",
-            json={
-                "typeName": "DataSet",
-                "limit": limit,
-                "excludeDeletedEntities": True,
-                "query": words,
-                "entityFilters": {"condition": "AND", "criterion": _NO_PARTS},
-            },
-        )
-        return [node_of(entity) for entity in answer.body.get("entities") or ()]
+        return self._basic("DataSet", _NO_PARTS, limit=limit, query=words)
+
+    def _basic(self, type_name: str, criteria: Sequence[Mapping[str, str]], **further: Any) -> Sequence[Node]:
+        """What Atlas' basic search finds of this type, where all these criteria hold."""
+        filters = {"condition": "AND", "criterion": criteria}
+        query = {"typeName": type_name, "excludeDeletedEntities": True, "entityFilters": filters, **further}
+        answer = self._client.call("POST", "/search/basic", json=query)
+        return [node_of(entity) for entity in answer.get("entities") or ()]
 
     def ours(self) -> Iterator[Node]:
-        """Every process that has a name of ours, and every data set that we placed."""
+        """As the port says."""
         yield from self._beginning(PROCESS_TYPE, "qualifiedName", OURS)
         yield from self._beginning("DataSet", "description", PLACED)
 
@@ -86,20 +83,9 @@ class Searching:
             return
         condition = {"attributeName": attribute, "operator": "startsWith", "attributeValue": start}
         for offset in count(0, _PAGE):
-            answer = self._client._post_http(  # noqa: SLF001 - the library has no verb for basic search
-                f"{self._client.endpoint_url}/search/basic",
-                json={
-                    "typeName": type_name,
-                    "excludeDeletedEntities": True,
-                    "includeSubTypes": True,
-                    "entityFilters": {"condition": "AND", "criterion": [condition]},
-                    "limit": _PAGE,
-                    "offset": offset,
-                },
-            )
-            page = answer.body.get("entities") or ()
-            yield from (node_of(entity) for entity in page)
-            if len(page) < _PAGE:
+            found = self._basic(type_name, [condition], includeSubTypes=True, limit=_PAGE, offset=offset)
+            yield from found
+            if len(found) < _PAGE:
                 return
 
     def _pages(
@@ -108,10 +94,8 @@ class Searching:
         """What Purview's search gives, page by page: data sets, or processes; and whether it was the last page."""
         token = ""
         while True:
-            answer = self._client._post_http(  # noqa: SLF001 - the library's Atlas client has no verb for it
-                self._dialect.discovery,
-                json={**query, "limit": size, **({"continuationToken": token} if token else {})},
-            ).body
+            page = {**query, "limit": size, **({"continuationToken": token} if token else {})}
+            answer = self._client.call("POST", self._dialect.discovery, json=page)
             nodes = [found_node(each) for each in answer.get("value") or ()]
             token = str(answer.get("continuationToken") or "")
             yield [n for n in nodes if n.is_process == processes and n.type not in PART_TYPES], not token

@@ -21,7 +21,7 @@ from shared.maintenance.verify.checks import CHANGED, VerifyContext
 from shared.openlineage.merging import merge, stronger_end
 from shared.processing.processor import RunProcessor
 from shared.processing.triggers import TimedOut
-from shared.publishing.publisher_lease import try_remove_placeholders
+from shared.publishing.publisher_lease import remove_placeholders
 from shared.records.application.entries import generations_in, holds_entries
 from shared.records.application.process_index import contributions_of, note_process_ref, processes_written_by
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
@@ -216,5 +216,7 @@ def delete_placeholder(context: VerifyContext, key: AssetKey) -> str:
     """Delete a placeholder under the publisher's lease: a publisher creates assets before processes that use them."""
     if context.publishing.shadow:
         return "shadow mode leaves the catalog as it is"
-    removed = try_remove_placeholders(context.storage, context.catalog, [key], wait=False)
-    return "" if removed and not removed.kept else CHANGED
+    try:
+        return CHANGED if remove_placeholders(context, [key], wait=False).kept else ""
+    except WriteConflict:
+        return CHANGED

@@ -24,14 +24,14 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
-from shared.model import NOTHING_DECLARED, AssetSchema, Declared, Process
+from shared.model import NOTHING_DECLARED, AssetSchema, Process
 from shared.publishing.planning.planner import Plan, Reading
 from shared.records.asset_matches import AssetMatch, match_by_key, match_key, queue_key, save_matches
 from shared.records.ledger import UNKNOWN_DIGEST, LedgerEntry, ledger_entry, put_entry
-from shared.records.publish_queue import enqueue
+from shared.records.publish_queue import QueueEntry, enqueue
 from shared.records.states import LedgerState
 from shared.storage.port import Storage
-from shared.storage_layout import digest_of
+from shared.storage_layout import QUEUED_ASSET, digest_of
 
 Columns = tuple[tuple[str, str], ...]
 """Pairs of name and type."""
@@ -81,11 +81,6 @@ def _merged_columns(schemas: Iterable[AssetSchema]) -> Columns:
     return tuple(types.items())
 
 
-def in_short(declared: Declared) -> tuple[str, str]:
-    """The owner and the description, as `AssetMatch` has them."""
-    return declared.owner, declared.description
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
     """A data set by its key in `assetmatches`, its row there (`found`), and the `schema` that it should have.
@@ -121,8 +116,9 @@ class ColumnReport:
         return True
 
 
-def column_report(reading: Reading, key: str) -> ColumnReport:
-    """The column report of a data set (by its key in `assetmatches`); without a schema if it is no placeholder."""
+def column_report(reading: Reading, queue_entry: QueueEntry) -> ColumnReport:
+    """The column report of a queued data set; without a schema if it is no placeholder."""
+    key = queue_entry.process.removeprefix(QUEUED_ASSET)
     found = match_by_key(reading.storage, key)
     if found is None or not found.is_placeholder:
         return ColumnReport(key=key, found=found)
@@ -140,7 +136,7 @@ def update_column_sources(
     found: Mapping[AssetKey, AssetMatch] | None = None,
     placed: Collection[AssetKey] = (),
 ) -> None:
-    """Enqueue the placeholders that lack columns that these plans report, and note the plans as their sources.
+    """Enqueue the placeholders whose columns these plans may change, and note the plans as their sources.
 
     `found`: matches that were just read, else remembered ones; `placed`: placeholders just created for these plans, for
     which all that is done already.
@@ -148,29 +144,23 @@ def update_column_sources(
     reports = {plan.queue_entry.process: _Report.of(plan) for plan in plans}
     known = {match_key(own): each for own, each in (found or {}).items() if own not in placed}
     # An interrupted write has most likely created the placeholder itself: the next process asks for its columns.
-    users = (plan for plan in plans if not reports[plan.queue_entry.process].cut_off)
-    used = {match_key(asset.key) for plan in users for asset in plan.assets}
-    named = frozenset[str]().union(*(each.named for each in reports.values())) - set(map(match_key, placed))
+    used = {match_key(asset.key) for plan in plans if not plan.was_interrupted for asset in plan.assets}
+    named = {key for each in reports.values() for key in each.named} - set(map(match_key, placed))
     fresh: list[AssetMatch] = []
     marks: set[str] = set()
     for key in sorted(named | (used & known.keys())):
         each = known[key] if key in known else match_by_key(storage, key)
-        if each is None or not each.is_placeholder or (key not in named and each.columns is not None):
+        if each is None or not each.is_placeholder:
             continue
         before = set(each.column_sources)
         naming = {source: report for source, report in reports.items() if key in report.named}
-        reporting = {source for source, report in naming.items() if report.cut_off or key in report.reported}
-        sources = before | reporting
-        is_new = sources != before or any(report.is_new for report in naming.values())
-        if each.columns and not is_new:
-            continue
-        is_unknown = any(naming[source].cut_off for source in reporting - before)
+        reporting = {source for source, report in naming.items() if report.interrupted or key in report.reported}
+        is_new = not reporting <= before or any(report.is_new for report in naming.values())
         if is_new and reporting:
+            is_unknown = any(naming[source].interrupted for source in reporting - before)
             columns = None if is_unknown else each.columns
-            fresh.append(structs.replace(each, column_sources=tuple(sorted(sources)), columns=columns))
-        merged = merged_schema(each.own, (p for source in sources & reports.keys() if (p := reports[source].process)))
-        is_held = (merged.columns, in_short(merged.declared)) == (each.columns, each.declared)
-        if is_unknown or not is_held or not sources <= reports.keys():
+            fresh.append(structs.replace(each, column_sources=tuple(sorted(before | reporting)), columns=columns))
+        if is_new or each.columns is None:
             marks.add(queue_key(key))
     save_matches(storage, fresh)
     enqueue(storage, marks)
@@ -179,22 +169,21 @@ def update_column_sources(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
     """The columns that a plan reports: of the assets `reported` (keys in `assetmatches`), `named` with those of earlier
-    reports; whether that is new, and whether an earlier write was `cut_off` that may have reported others.
+    reports; whether that is new, and whether an earlier write was `interrupted` that may have reported others.
     """
 
-    process: Process | None
     reported: frozenset[str]
     named: frozenset[str]
     is_new: bool
-    cut_off: bool
+    interrupted: bool
 
     @classmethod
     def of(cls, plan: Plan) -> "_Report":
-        cut_off = plan.entry.state is LedgerState.WRITING
-        is_new = cut_off or schema_digest(plan.process) != plan.entry.schemas
+        interrupted = plan.was_interrupted
+        is_new = interrupted or schema_digest(plan.process) != plan.entry.schemas
         reported = reported_keys(plan.process)
         named = reported | plan.entry.described if is_new else reported
-        return cls(process=plan.process, reported=reported, named=named, is_new=is_new, cut_off=cut_off)
+        return cls(reported=reported, named=named, is_new=is_new, interrupted=interrupted)
 
 
 def record_schemas(storage: Storage, plan: Plan) -> bool:

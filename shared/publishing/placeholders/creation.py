@@ -1,7 +1,7 @@
 """Creation of placeholders for data sets that match no catalog asset, with their columns and lifecycle state."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -9,10 +9,11 @@ from msgspec import structs
 
 from shared.atlas.columns import weight
 from shared.atlas.entities import AssetEntity, asset_entity
+from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused
-from shared.model import Asset, AssetSchema
-from shared.publishing.placeholders.columns import in_short, merged_schema, reported_assets
+from shared.model import Asset
+from shared.publishing.placeholders.columns import merged_schema, reported_assets
 from shared.publishing.planning.asset_resolution import resolve
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.last_run import last_run
@@ -60,11 +61,21 @@ def place(
     missing = [wanted[key] for key in sorted(wanted) if not found[key].guid]
     processes = [plan.process for plan in plans if plan.process]
     schemas = {each.key: merged_schema(each.key, processes) for each in missing}
-    for batch in _batches(missing, schemas, most):
+
+    def weigh(asset: Asset) -> int:
+        """The number of its entities: without its columns, if these are too many for a call."""
+        number = weight(asset.type, schemas[asset.key].columns)
+        return number if number <= most else 1
+
+    for batch in batches(missing, most, weigh):
         states = sentences(storage, batch)  # before the time is checked: storage may be slow
         if not is_in_time(context, until, CALLS_TO_PLACE):
             break
-        entities = [_placeholder(asset, states, schemas[asset.key]) for asset in batch]
+        entities = [
+            asset_entity(each, states[queue_key(match_key(each.key))], schema.columns, schema.declared)
+            for each in batch
+            for schema in (schemas[each.key],)
+        ]
         created, whole = _created(context.catalog, entities, most)
         marks: set[str] = set()
         for key, guid in created.items():
@@ -80,7 +91,6 @@ def place(
                 guid=guid,
                 column_sources=tuple(sorted(sources.union(before.column_sources))),
                 columns=schema.columns if is_whole else None,
-                declared=in_short(schema.declared),
             )
         found |= {each.own: each for each in save_matches(storage, [found[key] for key in created])}
         if not is_in_time(context, until, 0):  # another publisher may have gone on without these
@@ -89,26 +99,6 @@ def place(
         enqueue(storage, {*marks, *(mark for mark in now if now[mark] != states[mark])})
         guids |= created
     return guids
-
-
-def _placeholder(asset: Asset, states: Mapping[str, str], schema: AssetSchema) -> AssetEntity:
-    return asset_entity(asset, states[queue_key(match_key(asset.key))], schema.columns, schema.declared)
-
-
-def _batches(assets: Iterable[Asset], schemas: Mapping[AssetKey, AssetSchema], size: int) -> Iterator[list[Asset]]:
-    """Split so that each batch is one call with its columns; an asset too wide for a call counts without them."""
-    batch: list[Asset] = []
-    held = 0
-    for asset in assets:
-        heavy = weight(asset.type, schemas[asset.key].columns)
-        heavy = heavy if heavy <= size else 1
-        if batch and held + heavy > size:
-            yield batch
-            batch, held = [], 0
-        batch.append(asset)
-        held += heavy
-    if batch:
-        yield batch
 
 
 def _created(catalog: Catalog, entities: Sequence[AssetEntity], size: int) -> tuple[dict[AssetKey, str], set[AssetKey]]:
@@ -127,6 +117,5 @@ def _created(catalog: Catalog, entities: Sequence[AssetEntity], size: int) -> tu
 
 def describe_again(storage: Storage, plans: Sequence[Plan]) -> None:
     """Enqueue data sets of interrupted writes that have a lifecycle state: a late call may have overwritten it."""
-    cut_off = {asset for plan in plans if plan.entry.state == "writing" for asset in plan.assets}
-    states = sentences(storage, cut_off)
+    states = sentences(storage, {asset for plan in plans if plan.was_interrupted for asset in plan.assets})
     enqueue(storage, (mark for mark in states if states[mark]))

@@ -14,7 +14,7 @@ from shared.atlas.entities import AssetEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
-from shared.publishing.placeholders.columns import ColumnReport, column_report, in_short
+from shared.publishing.placeholders.columns import ColumnReport, column_report
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Reading
 from shared.publishing.planning.write_deadline import (
@@ -27,23 +27,14 @@ from shared.publishing.planning.write_deadline import (
 from shared.records.asset_lifecycle import state_of
 from shared.records.asset_matches import AssetMatch, replace_match, save_matches
 from shared.records.ledger import NOTHING_BEGUN
-from shared.records.publish_queue import QueueEntry
+from shared.records.publish_queue import QueueEntry, dequeue, put_queued
 from shared.storage.port import Storage
-from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET
 
 _LOG = logging.getLogger("throughline.placeholders")
 
 
-def described(reading: Reading, queue_entry: QueueEntry) -> AssetEntity | None:
-    """The data set of this queue entry as it should be; None if nothing is known of it."""
-    return _described(reading.storage, column_report(reading, _key(queue_entry)))
-
-
-def _key(queue_entry: QueueEntry) -> str:
-    return queue_entry.process.removeprefix(QUEUED_ASSET)
-
-
-def _described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
+def described(storage: Storage, report: ColumnReport) -> AssetEntity | None:
+    """The data set of this report as it should be; None if nothing is known of it."""
     asset, sentence = state_of(storage, report.key)
     if asset is None and report.found:
         type_, name = report.found.own
@@ -56,12 +47,12 @@ def publish_asset(context: PublishContext, queue_entry: QueueEntry, reading: Rea
 
     Raises CatalogRefused where the columns are refused (the rest is written), CatalogUnavailable, and ContentLost.
     """
-    storage, report = context.storage, column_report(reading, _key(queue_entry))
+    storage, report = context.storage, column_report(reading, queue_entry)
     found = report.found
     if found and context.publishing.now() < found.until:
-        storage.replace(PUBLISH_QUEUE, replace(queue_entry, due=found.until).row())
+        put_queued(storage, replace(queue_entry, due=found.until))
         return False
-    wanted = _described(storage, report)
+    wanted = described(storage, report)
     written: bool | None = False
     if wanted and found and found.is_placeholder:
         written = _describe_ours(context, report, found, wanted)
@@ -71,7 +62,7 @@ def publish_asset(context: PublishContext, queue_entry: QueueEntry, reading: Rea
         return False
     if wanted and written:
         _LOG.info("asset described asset=%r", wanted.qualified_name)
-    storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, queue_entry.process, queue_entry.etag)
+    dequeue(storage, queue_entry)
     return written
 
 
@@ -101,7 +92,6 @@ def _describe_ours(
     done = structs.replace(
         begun,
         columns=wanted.columns,
-        declared=in_short(report.schema.declared),
         column_sources=report.current_sources,
         until=lands,
     )

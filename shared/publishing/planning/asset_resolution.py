@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from shared.atlas.entities import PLACED
+from shared.catalog.batches import batches, halved
 from shared.catalog.port import AssetKey, Catalog, Node
 from shared.errors import CatalogUnavailable
 from shared.model import Asset
@@ -78,7 +79,6 @@ def merged_match(found: AssetMatch, before: AssetMatch | None) -> AssetMatch:
         moved=before.moved if before.left and found.left else found.moved,
         columns=() if found.scanned else before.columns if found.guid == before.guid else None,
         column_sources=before.column_sources if found.guid and not found.scanned else (),
-        declared=before.declared if found.guid == before.guid and not found.scanned else ("", ""),
         until=before.until,
         etag=before.etag,
     )
@@ -151,22 +151,15 @@ def _search(
 
 def _searched_for(context: PublishContext, texts: Sequence[str]) -> Iterator[Mapping[str, Sequence[Node]]]:
     """The results of a search for each text: many texts in a call, fewer where there are too many results for one."""
-    for start in range(0, len(texts), _MAX_TEXTS):
-        yield from _halved(context, texts[start : start + _MAX_TEXTS])
 
+    def search(some: Sequence[str]) -> Mapping[str, Sequence[Node]] | None:
+        context.publishing.heartbeat()
+        if len(some) == 1:
+            return {some[0]: context.catalog.search(some[0], _MAX_RESULTS)}
+        return context.catalog.search_all(some)
 
-def _halved(context: PublishContext, texts: Sequence[str]) -> Iterator[Mapping[str, Sequence[Node]]]:
-    context.publishing.heartbeat()
-    if len(texts) == 1:
-        yield {texts[0]: context.catalog.search(texts[0], _MAX_RESULTS)}
-        return
-    found = context.catalog.search_all(texts)
-    if found is not None:
-        yield found
-        return
-    middle = len(texts) // 2
-    for half in (texts[:middle], texts[middle:]):
-        yield from _halved(context, half)
+    for batch in batches(texts, _MAX_TEXTS):
+        yield from halved(batch, search)
 
 
 def search_matches(catalog: Catalog, wanted: AssetKey) -> tuple[tuple[AssetKey, Rank], ...]:

@@ -24,7 +24,7 @@ from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import QueueEntry
 from shared.records.run_state import ContributionRecord
 from shared.records.states import LedgerState
-from shared.records.versioned_entry import contents
+from shared.records.versioned_entry import Entries, contents
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
     CONTRIBUTIONS,
@@ -57,11 +57,20 @@ class Plan:
     entity: ProcessEntity | None
     process: Process | None = None
     unresolved_fingerprint: str = ""
-    assets: tuple[Asset, ...] = ()
     revisit: datetime | None = None
     runs: tuple[str, ...] = ()
     last_supporter: str = ""
     began: int = 0
+
+    @property
+    def assets(self) -> tuple[Asset, ...]:
+        """The assets of the process, before they are resolved."""
+        return (*self.process.inputs, *self.process.outputs) if self.process else ()
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether an earlier write has begun, and its result is unknown."""
+        return self.entry.state is LedgerState.WRITING
 
     @property
     def unchanged(self) -> bool:
@@ -232,24 +241,28 @@ def on_found_assets(storage: Storage, process: Process) -> Process | None:
     return resolve_names(process, read_matches(storage, keys))
 
 
+def _supporters(rows: Iterable[Row]) -> Iterator[Entries[Span]]:
+    """The supporters of each contribution in these rows."""
+    for row in rows:
+        if not row.key.endswith(f"|{RESOLVE_TOGETHER}"):
+            yield ContributionRecord.without_content(row).supporters
+
+
 def _last_supporter(rows: Iterable[Row]) -> str:
     """The run that last supported a process and did not retract that."""
-    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
-    words = [(word.at, run) for record in records for run, word in record.supporters.items() if not word.retracted]
-    return max(words)[1] if words else ""
+    given = ((each.at, run) for some in _supporters(rows) for run, each in some.items() if not each.retracted)
+    return max(given, default=(None, ""))[1]
 
 
 def _starts(rows: Iterable[Row]) -> tuple[datetime, ...]:
     """When each run began to support a process that it has not retracted."""
-    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
-    return tuple(sorted({span.first for record in records for span in contents(record.supporters)}))
+    return tuple(sorted({span.first for some in _supporters(rows) for span in contents(some)}))
 
 
 def _last_runs(rows: Iterable[Row]) -> tuple[str, ...]:
     """The runs that last supported or retracted a process."""
-    records = (ContributionRecord.without_content(row) for row in rows if not row.key.endswith(f"|{RESOLVE_TOGETHER}"))
-    words = ((word.at, run) for record in records for run, word in record.supporters.items())
-    return tuple(dict.fromkeys(run for _, run in nlargest(_MAX_RUNS, words)))
+    given = ((each.at, run) for some in _supporters(rows) for run, each in some.items())
+    return tuple(dict.fromkeys(run for _, run in nlargest(_MAX_RUNS, given)))
 
 
 def plan_for(reading: Reading, queue_entry: QueueEntry) -> Plan:
@@ -267,7 +280,6 @@ def plan_for(reading: Reading, queue_entry: QueueEntry) -> Plan:
         entity=entity,
         process=process,
         unresolved_fingerprint=entity.fingerprint if entity else "",
-        assets=(*process.inputs, *process.outputs) if process else (),
         revisit=total.revisit,
         runs=runs,
         began=began,

@@ -34,7 +34,7 @@ class BatchWriter:
         bisection = Bisection(plans)
         while call := bisection.next_call():
             try:
-                found, named = self._resolve(call)
+                found, named = resolve_plans(self.writer.context, call)
             except CatalogRefused as error:
                 if error.no_access:
                     raise
@@ -46,13 +46,10 @@ class BatchWriter:
                 bisection.answered(())
         return refusals
 
-    def _resolve(self, plans: Sequence[Plan]) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
-        return resolve_plans(self.writer.context, plans)
-
     def _write_resolved(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         refused = self._call(plans, found)
         if any(_is_missing(each.error) for each in refused) and self._expire_stale(found):
-            found, plans = self._resolve([each.plan for each in refused])
+            found, plans = resolve_plans(self.writer.context, [each.plan for each in refused])
             refused = self._call(plans, found)
         if refused and len(plans) == 1 and not plans[0].queue_entry.isolated:
             _raise_if_unavailable([refused[0].error])

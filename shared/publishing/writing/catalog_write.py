@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.atlas.entities import PROCESS_TYPE, ProcessEntity
+from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.placeholders.columns import reported_keys, schema_digest, update_column_sources
@@ -24,9 +24,9 @@ from shared.publishing.planning.write_deadline import (
 )
 from shared.records.asset_matches import AssetMatch
 from shared.records.ledger import LedgerEntry, put_entry
-from shared.records.publish_queue import dequeue
+from shared.records.publish_queue import dequeue, put_queued
 from shared.records.states import LedgerState
-from shared.storage_layout import PUBLISH_QUEUE
+from shared.storage.port import Storage
 
 _TAKEN = 200
 
@@ -67,12 +67,30 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
+class Begun:
     """A plan of which the ledger says that it is being written, with its claimed queue entry and that ledger entry."""
 
     plan: Plan
     entity: ProcessEntity
     entry: LedgerEntry
+
+
+def begin(storage: Storage, plan: Plan, until: datetime) -> Begun | None:
+    """Have the ledger say that a plan is being written; None when nothing is to be written, or another writes it."""
+    if plan.entity is None:
+        return None
+    writing = replace(
+        plan.entry,
+        described=plan.entry.described | reported_keys(plan.process),
+        state=LedgerState.WRITING,
+        because="",
+        qualified_name=plan.entity.qualified_name,
+        fingerprint=plan.entity.fingerprint,
+        unresolved_fingerprint=plan.unresolved_fingerprint,
+        until=until,
+    )
+    entry = put_entry(storage, writing)
+    return Begun(plan=plan, entity=plan.entity, entry=entry) if entry else None
 
 
 class CatalogWriter:
@@ -105,7 +123,7 @@ class CatalogWriter:
                 raise
             return [*refused, *requeued]
 
-    def _send(self, begun: Sequence[_Begun], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
+    def _send(self, begun: Sequence[Begun], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
         """Call the catalog, and note its answer for each plan."""
         until = min(each.entry.until for each in begun)
         there = {key for key, each in found.items() if each.guid}
@@ -119,7 +137,7 @@ class CatalogWriter:
         taken = [each for each in ready if written.get(each.entity.qualified_name)]
         update_column_sources(self._storage, [each.plan for each in taken], found, placed=found.keys() - there)
 
-        def finish(each: _Begun) -> None:
+        def finish(each: Begun) -> None:
             entry = replace(
                 each.entry,
                 state=LedgerState.WRITTEN,
@@ -138,18 +156,18 @@ class CatalogWriter:
         error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
         return self._requeue(left, error, sent=len(begun))
 
-    def _shorten_deadlines(self, begun: Sequence[_Begun]) -> None:
+    def _shorten_deadlines(self, begun: Sequence[Begun]) -> None:
         """After a call without an answer: wait for that call only, since no further one of this write follows."""
 
-        def shorten(each: _Begun) -> None:
+        def shorten(each: Begun) -> None:
             until = last_effect(self.context, each.entry.until)
             if put_entry(self._storage, replace(each.entry, until=until)):
-                self._storage.replace(PUBLISH_QUEUE, replace(each.plan.queue_entry, due=until).row())
+                put_queued(self._storage, replace(each.plan.queue_entry, due=until))
 
         self._options.parallel.all(shorten, begun)
 
     def _requeue(
-        self, begun: Sequence[_Begun], error: CatalogRefused | CatalogUnavailable, *, sent: int
+        self, begun: Sequence[Begun], error: CatalogRefused | CatalogUnavailable, *, sent: int
     ) -> list[Refusal]:
         """Make what was not written in a call of `sent` plans due at once. Without access a new process is certainly
         not there. Of all others the state is unknown (one that was there may have been deleted to be recreated), so the
@@ -162,25 +180,21 @@ class CatalogWriter:
             nothing = no_access and each.plan.entry.state is LedgerState.NOTHING
             entry = replace(each.plan.entry, etag=each.entry.etag) if nothing else replace(each.entry, until=lands)
             noted = put_entry(self._storage, entry)
-            queued = replace(each.plan.queue_entry, due=self._options.now())
-            etag = self._storage.replace(PUBLISH_QUEUE, queued.row())
-            if noted and etag:
-                plan = replace(each.plan, entry=noted, queue_entry=replace(queued, etag=etag))
+            queued = put_queued(self._storage, replace(each.plan.queue_entry, due=self._options.now()))
+            if noted and queued:
+                plan = replace(each.plan, entry=noted, queue_entry=queued)
                 refusals.append(Refusal(plan=plan, error=error, isolated=sent == 1))
         return refusals
 
-    def _begin(self, plans: Sequence[Plan], until: datetime) -> list[_Begun]:
+    def _begin(self, plans: Sequence[Plan], until: datetime) -> list[Begun]:
         """Claim these plans and have the ledger say that they are being written; those that others claimed are left."""
 
-        def begin(plan: Plan) -> _Begun | None:
+        def claim_and_begin(plan: Plan) -> Begun | None:
             claimed = self._claim(plan, until)
-            if not claimed or not claimed.entity:
-                return None
-            entry = put_entry(self._storage, _writing(claimed, claimed.entity, until))
-            return _Begun(plan=claimed, entity=claimed.entity, entry=entry) if entry else None
+            return begin(self._storage, claimed, until) if claimed else None
 
         wanted = [plan for plan in plans if plan.entity]
-        begun = [each for each in self._options.parallel.each(begin, wanted) if each]
+        begun = [each for each in self._options.parallel.each(claim_and_begin, wanted) if each]
         claimed = {each.plan.queue_entry.process for each in begun}
         for plan in wanted:
             if plan.queue_entry.process not in claimed:
@@ -198,9 +212,8 @@ class CatalogWriter:
 
     def _claim(self, plan: Plan, until: datetime) -> Plan | None:
         """The plan with its queue entry claimed; None if the process was enqueued or published since."""
-        claimed = replace(plan.queue_entry, due=until, revisit=False)
-        etag = self._storage.replace(PUBLISH_QUEUE, claimed.row())
-        return replace(plan, queue_entry=replace(claimed, etag=etag)) if etag else None
+        claimed = put_queued(self._storage, replace(plan.queue_entry, due=until, revisit=False))
+        return replace(plan, queue_entry=claimed) if claimed else None
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
@@ -215,7 +228,7 @@ class CatalogWriter:
             report_process(self._options, plan, "overtaken")
             return []
         try:
-            self._catalog.delete_process(PROCESS_TYPE, entry.qualified_name)
+            self._catalog.delete_process(entry.qualified_name)
         except CatalogRefused as error:
             if error.no_access:
                 raise
@@ -230,16 +243,3 @@ class CatalogWriter:
         report_process(self._options, plan, "removed")
         self.done.removed += 1
         return []
-
-
-def _writing(plan: Plan, entity: ProcessEntity, until: datetime) -> LedgerEntry:
-    return replace(
-        plan.entry,
-        described=plan.entry.described | reported_keys(plan.process),
-        state=LedgerState.WRITING,
-        because="",
-        qualified_name=entity.qualified_name,
-        fingerprint=entity.fingerprint,
-        unresolved_fingerprint=plan.unresolved_fingerprint,
-        until=until,
-    )

@@ -10,10 +10,9 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.process_telemetry import report_process
 from shared.publishing.writing.catalog_write import Published, Refusal
-from shared.records.publish_queue import QueueEntry, pause, queue_entry
+from shared.records.publish_queue import QueueEntry, pause, put_queued, queue_entry
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
-from shared.storage_layout import PUBLISH_QUEUE
 
 _LOG = logging.getLogger("throughline.publish")
 MAX_ERROR_LENGTH = 1000
@@ -39,7 +38,7 @@ class Failures:
         """Retry an entry later: content that can't be read until `verify --fix` mended it, a refusal until it ends."""
         self.done.refused += 1
         later = replace(self._failed(entry, entry.attempts, error, _FIRST_DELAY), isolated=isolated)
-        self.storage.replace(PUBLISH_QUEUE, later.row())
+        put_queued(self.storage, later)
         _LOG.error("process put off process=%s error=%s", entry.process, later.error)
 
     def refuse(self, refusals: Iterable[Refusal]) -> None:
@@ -61,8 +60,7 @@ class Failures:
         for entry in batch if isinstance(error, CatalogUnavailable) and error.blames else ():
             found = queue_entry(self.storage, entry.process)
             if found:
-                later = self._failed(found, entry.attempts, error, self.options.pause)
-                self.storage.replace(PUBLISH_QUEUE, later.row())
+                put_queued(self.storage, self._failed(found, entry.attempts, error, self.options.pause))
         _LOG.warning(
             "catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), self.done.error
         )

@@ -135,14 +135,14 @@ def test_every_name_and_property_keeps_within_its_limit(name: str, column: str, 
     process = Process(
         qualified_name="p", name=name, operations=(kind,), inputs=(asset("a"),), outputs=(asset("b"),), columns=()
     )
-    texts = [(entity.attributes, entity.qualified_name), (process_entity(process).attributes, "p")]
+    texts = [(dict(entity.attributes), entity.qualified_name), (dict(process_entity(process).attributes), "p")]
     texts += [
         (each.attributes, each.qualified_name) for each in column_entities("DataSet", qualified_name, entity.columns)
     ]
     for attributes, own in texts:
         assert len(own.encode(errors="surrogatepass")) <= NAME
-        assert len(dict(attributes)["name"].encode(errors="surrogatepass")) <= NAME
-        assert all(len(value.encode(errors="surrogatepass")) <= PROPERTY for _, value in attributes)
+        assert len(attributes["name"].encode(errors="surrogatepass")) <= NAME
+        assert all(len(value.encode(errors="surrogatepass")) <= PROPERTY for value in attributes.values())
 
 
 def test_two_names_that_are_cut_stay_two() -> None:

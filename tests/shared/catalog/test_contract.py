@@ -20,6 +20,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog, Placeholder
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.plugins.atlas import V2
+from tests.support.publishing import process_in
 
 T = TypeVar("T")
 
@@ -171,7 +172,7 @@ def test_what_is_removed_is_gone_and_removing_it_again_is_nothing(catalog: Catal
     doomed = [*held.values(), guids["fs_path", "file:///data/a"]]
     for _ in range(2):
         catalog.remove(doomed)
-        assert catalog.read_process(PROCESS_TYPE, "throughline:test/b") is None
+        assert process_in(catalog, "throughline:test/b") is None
         assert sorted(catalog.find(guids)) == [("fs_path", "file:///data/b"), ("fs_path", "file:///data/c")]
     catalog.remove([])
     again = catalog.create_assets([placed("a")])
@@ -182,13 +183,13 @@ def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) 
     guids = catalog.create_assets([asset(name) for name in "abc"])
     first = process("ab", "c", '[{"x": 1}]')
     written = catalog.write_processes([first], guids)
-    assert catalog.read_process(PROCESS_TYPE, first.qualified_name) == first
+    assert process_in(catalog, first.qualified_name) == first
     again = process("a", "c")
     assert catalog.write_processes([again], guids).keys() == written.keys()
-    held = catalog.read_process(PROCESS_TYPE, first.qualified_name)
+    held = process_in(catalog, first.qualified_name)
     assert held == again, "an input that was left out is gone"
     catalog.write_processes([first], guids)
-    assert catalog.read_process(PROCESS_TYPE, first.qualified_name) == first, "and back once it is named again"
+    assert process_in(catalog, first.qualified_name) == first, "and back once it is named again"
 
 
 def test_a_process_that_loses_nothing_keeps_its_guid(catalog: Catalog) -> None:
@@ -224,11 +225,11 @@ class Failing(SteadyAtlasClient):
 
     uploads = 0
 
-    def _post_http(self, url: str, *arguments: Any, **named: Any) -> Any:
-        self.uploads += url.endswith("/entity/bulk")
+    def _call(self, method: str, url: str, *arguments: Any, **named: Any) -> Any:
+        self.uploads += method == "POST" and url.endswith("/entity/bulk")
         if self.uploads > 2:
             raise CatalogRefused(status=400, code="", detail="enough")
-        return super()._post_http(url, *arguments, **named)
+        return super()._call(method, url, *arguments, **named)
 
 
 @pytest.mark.catalogs("soft")
@@ -241,7 +242,7 @@ def test_a_process_that_is_gone_half_way_is_not_taken_for_what_it_was(v2: V2) ->
         catalog.write_processes([process("a", "c")], guids)
     assert not caught.value.over
     assert over(v2).write_processes([process("a", "c")], guids)
-    assert over(v2).read_process(PROCESS_TYPE, "throughline:test/c") == process("a", "c")
+    assert process_in(over(v2), "throughline:test/c") == process("a", "c")
 
 
 class Counting(SteadyAtlasClient):
@@ -249,9 +250,9 @@ class Counting(SteadyAtlasClient):
 
     made = 0
 
-    def _call(self, *arguments: Any) -> Any:
+    def _call(self, *arguments: Any, **named: Any) -> Any:
         self.made += 1
-        return super()._call(*arguments)
+        return super()._call(*arguments, **named)
 
 
 @pytest.mark.parametrize("own_columns", [False, True])
@@ -306,7 +307,7 @@ def test_a_process_on_nothing_is_refused_and_not_written(catalog: Catalog) -> No
     with pytest.raises(CatalogRefused) as caught:
         catalog.write_processes([wanted], nowhere)
     assert caught.value.code == "ATLAS-404-00-00A"
-    assert catalog.read_process(PROCESS_TYPE, wanted.qualified_name) is None
+    assert process_in(catalog, wanted.qualified_name) is None
 
 
 def test_one_process_on_nothing_keeps_the_others_of_its_call_from_being_written(catalog: Catalog) -> None:
@@ -325,7 +326,7 @@ def test_what_is_allowed_to_be_long_and_strange_comes_back_as_it_was(catalog: Ca
     mapping = '[{"x": "' + "ü" * 16000 + '"}]'
     written = replace(process([strange], [long], mapping), qualified_name=f"throughline:test/{strange}")
     catalog.write_processes([written], guids)
-    assert catalog.read_process(PROCESS_TYPE, written.qualified_name) == written
+    assert process_in(catalog, written.qualified_name) == written
 
 
 def test_several_writers_on_one_data_set_lose_nothing(catalog: Catalog) -> None:
@@ -346,8 +347,8 @@ def test_a_removed_process_is_gone_and_removing_it_again_is_nothing(catalog: Cat
     guids = catalog.create_assets([asset("a"), asset("b")])
     catalog.write_processes([process("a", "b")], guids)
     for _ in range(2):
-        catalog.delete_process(PROCESS_TYPE, "throughline:test/b")
-    assert catalog.read_process(PROCESS_TYPE, "throughline:test/b") is None
+        catalog.delete_process("throughline:test/b")
+    assert process_in(catalog, "throughline:test/b") is None
     assert catalog.find(guids) == guids, "its assets stay"
 
 
@@ -383,7 +384,7 @@ def test_a_placeholder_is_removed_once_no_process_uses_it(catalog: Catalog) -> N
     catalog.write_processes([process(["ours"], ["other"])], guids)
     here, there = ("fs_path", "file:///data/ours"), ("fs_path", "file:///data/theirs")
     assert catalog.placeholders([here])[here].links, "a process reads it"
-    catalog.delete_process(PROCESS_TYPE, "throughline:test/other")
+    catalog.delete_process("throughline:test/other")
     assert not catalog.placeholders([here])[here].links
     catalog.remove([catalog.placeholders([here, there])[here].guid])
     assert catalog.placeholders([here, there]) == {}, "one is not there, the other was found by a scan"
@@ -488,7 +489,7 @@ def test_columns_are_there_in_atlas_own_form(v2: V2) -> None:
     catalog.write_processes([process("b", "c", json.dumps([pairs("b", "last>full")]))], guids)
     assert seen(v2, "c", "full", "INPUT") == ["b.last>c.full", "c.full>c.full"], "the process may be made again"
     assert soon(lambda: [node.name for node in catalog.search("data c")], ["c"]) == ["c"], "a column is no asset"
-    catalog.delete_process(PROCESS_TYPE, "throughline:test/c")
+    catalog.delete_process("throughline:test/c")
     assert seen(v2, "c", "full", "INPUT") == [], "steps go with their process"
     catalog.remove([guids["fs_path", "file:///data/b"]])
     column = (COLUMN_TYPE, "last@fs_path:file:///data/b")
@@ -499,5 +500,5 @@ def test_a_placeholder_with_columns_of_ours_is_linked_to_nothing(v2: V2) -> None
     catalog = over(v2, own_columns=True)
     guids = catalog.create_assets([placed("a"), placed("c")])
     catalog.write_processes([process("a", "c", json.dumps([pairs("a", "x>y")]))], guids)
-    catalog.delete_process(PROCESS_TYPE, "throughline:test/c")
+    catalog.delete_process("throughline:test/c")
     assert {each.links for each in catalog.placeholders(guids).values()} == {frozenset()}

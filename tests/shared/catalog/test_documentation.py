@@ -97,14 +97,14 @@ def test_many_data_sets_take_few_calls(v2: V2, monkeypatch: pytest.MonkeyPatch) 
     for start in range(0, len(files), 50):
         AtlasCatalog(client).create_assets(files[start : start + 50])
     calls = 0
-    real = client._get_http
+    real = client._call
 
     def counted(*words: Any, **how: Any) -> Any:
         nonlocal calls
         calls += 1
         return real(*words, **how)
 
-    monkeypatch.setattr(client, "_get_http", counted)
+    monkeypatch.setattr(client, "_call", counted)
     found = dict(AtlasDocumentation(client).documentation(each.key for each in files))
     assert len(found) == 250
     assert {each.columns for each in found.values()} == {3}

@@ -203,7 +203,7 @@ def test_a_call_that_went_well_tells_whether_an_earlier_try_may_still_land() -> 
     with scripted(*answers) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         assert catalog.may_still_land() is False
-        catalog.delete_process("t", "q")
+        catalog.delete_process("q")
         assert catalog.may_still_land() is True
-        catalog.delete_process("t", "q")
+        catalog.delete_process("q")
         assert catalog.may_still_land() is False, "a 429 has done nothing"

@@ -52,7 +52,7 @@ def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
         retire(storage, each)
     publish(storage, catalog, how(clock))
     for keys in batches(alone, 50):
-        remove_placeholders(storage, catalog, keys)
+        remove_placeholders(context_of(storage, catalog), keys)
 
 
 def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:

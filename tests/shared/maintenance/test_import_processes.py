@@ -11,7 +11,7 @@ from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import write
-from tests.support.publishing import context_of, publish, settled
+from tests.support.publishing import context_of, process_in, publish, settled
 from tests.support.refusing_catalog import Picky, refusal
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def test_what_is_there_is_not_sent_again() -> None:
     again = backfill(context_of(storage, catalog, how), PROCESSES)
     assert (again.written, again.unchanged) == (0, len(PROCESSES))
     for process in PROCESSES:
-        assert catalog.read_process("azure_synapse_operation", process.qualified_name)
+        assert process_in(catalog, process.qualified_name)
 
 
 def test_in_shadow_mode_nothing_is_written() -> None:

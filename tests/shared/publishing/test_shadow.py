@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
@@ -17,7 +17,7 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
 from tests.support.processing import Watched
-from tests.support.publishing import Clock, Moody, how, publish, settled
+from tests.support.publishing import Clock, Moody, how, process_in, publish, settled
 
 
 class Untouched(MemoryCatalog):
@@ -29,8 +29,8 @@ class Untouched(MemoryCatalog):
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         raise AssertionError(processes, guids)
 
-    def delete_process(self, type: str, qualified_name: str) -> None:  # noqa: A002 - the port's word
-        raise AssertionError(type, qualified_name)
+    def delete_process(self, qualified_name: str) -> None:
+        raise AssertionError(qualified_name)
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         raise AssertionError(asset, bare)
@@ -156,4 +156,4 @@ def test_a_real_catalog_is_as_it_was_until_shadow_mode_ends(catalog: Catalog) ->
     leave_shadow_mode(storage, how(clock))
     assert publish(storage, catalog, how(clock)).written == 1
     assert sorted(catalog.find(assets)) == assets
-    assert catalog.read_process(PROCESS_TYPE, NAME)
+    assert process_in(catalog, NAME)

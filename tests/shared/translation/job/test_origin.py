@@ -20,6 +20,7 @@ from shared.model import Origin, Process
 from shared.openlineage.decoding import decode
 from shared.redaction import redacted
 from shared.translation.reference import translate_history
+from tests.support.publishing import process_in
 
 HOST = "adb-123.4.azuredatabricks.net"
 GROUP, ITEM = "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "0a1b2c3d-4f89-41d3-9a0c-0305e82c3302"
@@ -263,7 +264,7 @@ def test_purview_gets_managed_attributes_where_it_has_the_group(fresh_catalog: C
     guids = catalog.create_assets([asset_entity(each) for each in (*process.inputs, *process.outputs)])
     assert catalog.write_processes([first], guids)
     assert "businessAttributes" not in held(server, server.endpoint, first)
-    assert catalog.read_process(first.type, first.qualified_name) == first
+    assert process_in(catalog, first.qualified_name) == first
     definition = managed_attributes()
     definition["attributeDefs"].append({**definition["attributeDefs"][0], "name": "owner"})
     AtlasTypes(client).create([definition])
@@ -271,7 +272,7 @@ def test_purview_gets_managed_attributes_where_it_has_the_group(fresh_catalog: C
     assert catalog.calls_to_write([last]) == catalog_at(server.atlas_endpoint, "")[0].calls_to_write([last]) + 1
     assert catalog.write_processes([last], guids)
     assert held(server, server.endpoint, last)["businessAttributes"] == {MANAGED: dict(last.origin)}
-    assert catalog.read_process(last.type, last.qualified_name) == last
+    assert process_in(catalog, last.qualified_name) == last
     assert catalog.write_processes([first], guids)
     assert held(server, server.endpoint, first)["businessAttributes"][MANAGED]["link"] == "https://x"
 
