@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from cli.context.target import HOME, Home
-from cli.platforms.configuration import Configuration, Installation, PlatformError, as_text, configuration
+from cli.platforms.configuration import Configuration, Installation, as_text, configuration
+from cli.platforms.runtimes import PlatformError
 from cli.platforms.table import PLATFORMS
 from cli.ui.console import fail, note, out, print_json
 from cli.ui.options import AsJson, Key
