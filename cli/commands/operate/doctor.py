@@ -9,8 +9,8 @@ import typer
 
 from cli.checks.azure import Deployed, DeploymentName, check_deployment
 from cli.checks.azure.place import place_of
-from cli.checks.catalog import check_catalog
-from cli.checks.data import check_connection, check_counts, check_storage
+from cli.checks.catalog import check_catalog, check_connection
+from cli.checks.data import check_counts, check_storage
 from cli.checks.findings import CheckResult, CheckState, Places, bad, unseen
 from cli.checks.machine import check_machine
 from cli.checks.settings import check_settings
@@ -131,7 +131,7 @@ def _look(context: typer.Context, asked: _Asked) -> Iterator[CheckResult]:
         return
     storage = list(check_storage(parts.storage, places))
     yield from storage
-    connection = list(check_catalog(parts) if asked.catalog else check_connection(parts, places))
+    connection = list(check_catalog(parts) if asked.catalog else check_connection(parts))
     yield from connection
     if all(finding.good for finding in connection):
         yield from _types(parts)
