@@ -43,8 +43,8 @@ def apps_of(deployed: Deployed) -> Generator[CheckResult, None, tuple[FunctionAp
     """The apps that there are, with what is wrong with each as a resource."""
     found = []
     for part, output in _OUTPUTS.items():
-        app_id = deployed.app_id(output)
         name = deployed.outputs[output]
+        app_id = deployed.resource(f"Microsoft.Web/sites/{name}")
         site = get(deployed.az, app_id, WEB)
         if site is None:
             yield bad("app-missing", part, f"there is no app {name}", **deployed.places)

@@ -141,7 +141,7 @@ _QUIET = timedelta(minutes=15)
 
 def logs(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
     """What the hosts and the sweeper have logged in the last hour."""
-    workspaces = f"{deployed.group_id}/providers/Microsoft.OperationalInsights/workspaces"
+    workspaces = deployed.resource("Microsoft.OperationalInsights/workspaces")
     workspace = next(iter(listed(deployed.az, workspaces, WORKSPACES)), None)
     if workspace is None:
         yield unseen("azure-error", "logs", f"{deployed.group} has no Log Analytics workspace")

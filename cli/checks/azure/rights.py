@@ -42,7 +42,7 @@ def needed_roles(
         "storage": data,
         "container": f"{data}/blobServices/default/containers/{{of}}",
         "table": f"{data}/tableServices/default/tables/{{of}}",
-        "receiverStorage": accounts.id_of(accounts.host_of("receiver"), deployed.group_id),
+        "receiverStorage": deployed.resource(f"Microsoft.Storage/storageAccounts/{accounts.host_of('receiver')}"),
         "insights": _component(deployed),
     }
     delivery = deployed.outputs["DELIVERY"]
@@ -72,8 +72,8 @@ def _within(scope: str, at: str) -> bool:
 @once
 def _component(deployed: Deployed) -> str:
     """The id of the group's Application Insights; empty where there is none."""
-    path = f"{deployed.group_id}/providers/Microsoft.Insights/components"
-    return next((str(each["id"]) for each in listed(deployed.az, path, "2020-02-02")), "")
+    found = listed(deployed.az, deployed.resource("Microsoft.Insights/components"), "2020-02-02")
+    return next((str(each["id"]) for each in found), "")
 
 
 def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
@@ -107,12 +107,11 @@ _RECEIVERS = "Receivers"
 
 def alerts(deployed: Deployed) -> Iterator[CheckResult]:
     """Whether there are alert rules, and receivers of their messages."""
-    base = f"{deployed.group_id}/providers/Microsoft.Insights"
-    rules = list(listed(deployed.az, f"{base}/scheduledQueryRules", ALERT_RULES))
+    rules = list(listed(deployed.az, deployed.resource("Microsoft.Insights/scheduledQueryRules"), ALERT_RULES))
     if not rules:
         yield bad("alerts-missing", "alerts", "there are no alert rules", **deployed.places)
         return
-    groups = list(listed(deployed.az, f"{base}/actionGroups", ACTION_GROUPS))
+    groups = listed(deployed.az, deployed.resource("Microsoft.Insights/actionGroups"), ACTION_GROUPS)
     people = sum(_people(each["properties"]) for each in groups)
     if people:
         yield good("alerts", f"{len(rules)} rules, {people} receivers")
