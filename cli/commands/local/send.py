@@ -13,11 +13,10 @@ import requests
 import typer
 
 from cli.commands.local.translate import EventFiles
-from cli.context.target import HOME, Home
+from cli.context.target import HOME, Home, local_receiver
 from cli.records.event_files import EventFound, UnreadableFileError, events_in
 from cli.ui.console import fail, note, out, progress_bar
 from cli.ui.options import Key
-from local.world import running_world
 
 _MAX_ATTEMPTS = 6
 _TIMEOUT = 30
@@ -69,11 +68,7 @@ def send(
 
 
 def _receiver(url: str, home: Path) -> str:
-    if not url:
-        world = running_world(home)
-        if not world:
-            fail("the receiver is not known: give --url, or start a world with `make up`", code=2)
-        url = world.receiver_url
+    url = url or local_receiver(home)
     if not url.startswith(("http://", "https://")):
         fail(f"--url must start with http:// or https://, not {url!r}", code=2)
     return url.rstrip("/")
