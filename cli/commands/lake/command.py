@@ -17,7 +17,7 @@ from cli.context.target import HOME, Home, target
 from cli.ui.console import fail, note, out, print_json, progress_bar
 from cli.ui.options import AsJson, Key, Plan, Wide
 from cli.ui.suggestion import suggestion
-from cli.ui.tables import number_column, print_table, text_column
+from cli.ui.tables import print_table
 from cli.ui.teaching import TeachingApp
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.import_processes import backfill
@@ -83,7 +83,7 @@ def run(
     for stage in done:
         counts = ", ".join(f"{count:,} {name}" for name, count in stage.counts.items() if count)
         rows.append([stage.name, counts or "nothing", f"{stage.seconds:.1f}"])
-    print_table((text_column("stage"), text_column("changed"), number_column("seconds")), rows)
+    print_table(("stage", "changed", "seconds"), rows, numbers=("seconds",))
 
 
 def _places(sources: list[str]) -> tuple[str, ...]:
@@ -136,8 +136,8 @@ def impact(
             [str(each.depth), each.asset, each.column or "(all rows)", "yes" if each.direct else "", each.process]
             for each in found
         ]
-        columns = (number_column("steps"), *map(text_column, ("data set", "column", "value", "process")))
-        print_table(columns if wide else columns[:-1], rows if wide else [row[:-1] for row in rows], wide=wide)
+        titles = ("steps", "data set", "column", "value", "process")
+        print_table(titles, rows, numbers=("steps",), wide=wide, only_wide=1)
 
 
 def _one_asset(wanted: str, known: Sequence[str]) -> str:
@@ -222,7 +222,7 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
         return
     rows = [[each.table, f"{each.files:,}", f"{each.now:,}"] for each in done if each.files]
     if rows:
-        print_table((text_column("table"), number_column("files before"), number_column("files now")), rows)
+        print_table(("table", "files before", "files now"), rows, numbers=("files before", "files now"))
     else:
         out.print("no small files")
 

@@ -15,7 +15,7 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, print_json, tracked
 from cli.ui.options import AsJson, Wide
 from cli.ui.suggestion import suggestion
-from cli.ui.tables import number_column, print_table, text_column
+from cli.ui.tables import print_table
 from shared.completeness.rules_file import WrongScoreRulesError, parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, Part, ScoreRules
 from spark_pipeline.engine_choice import EngineName
@@ -95,12 +95,11 @@ def _show_failed_tests(lake: "Lake", *, wide: bool) -> None:
     if not found:
         return
     out.print("\nFailed quality tests:")
-    columns = tuple(map(text_column, ("data set", "column", "test", "job", "failed")))
     table = [
         [row["qualified_name"], row["column"], row["name"], row["job"], f"{moment(row['at']):%Y-%m-%d %H:%M}"]
         for row in found[:MAX_FAILED_TESTS]
     ]
-    print_table(columns, table, wide=wide)
+    print_table(("data set", "column", "test", "job", "failed"), table, wide=wide)
     if len(found) > MAX_FAILED_TESTS:
         note("more", f"only the latest {MAX_FAILED_TESTS} are shown: the table silver/quality has all")
 
@@ -179,13 +178,13 @@ def _show_completeness(lake: "Lake", *, wide: bool, as_json: bool) -> None:
         ]
         for each in measured
     ]
-    print_table((text_column(_TREND[0]), *map(number_column, _TREND[1:])), rows, wide=wide)
+    print_table(_TREND, rows, numbers=_TREND[1:], wide=wide)
     if not worst:
         note("complete", "no data set lacks a part of its documentation")
         return
     out.print("\nThese would raise the score most:")
-    columns = (text_column("data set"), number_column("score"), number_column("readers"), text_column("lacks"))
-    print_table(columns, [_lacking(each) for each in worst], wide=wide)
+    titles = ("data set", "score", "readers", "lacks")
+    print_table(titles, [_lacking(each) for each in worst], numbers=("score", "readers"), wide=wide)
 
 
 def _lacking(row: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from cli.context.target import HOME, Home
 from cli.ui.console import fail, note, print_json
 from cli.ui.options import AsJson, Most, Wide
 from cli.ui.suggestion import suggestion
-from cli.ui.tables import print_table, text_column
+from cli.ui.tables import print_table
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import unknown_columns
 from shared.lineage.search_index import Found, SearchIndex
@@ -109,8 +109,7 @@ def search(
     if not every:
         names = (*(each.name for each in document.datasets), *(each.name for each in document.columns if each.name))
         fail(f"nothing matches {text!r}{_with(tag, owner, store, orphan, untraced)}.{suggestion(text, names)}")
-    columns = (text_column("data set"), text_column("column"), text_column("tags"), text_column("written by"))
-    print_table(columns, list(_rows(facts, shown)), wide=wide)
+    print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown)), wide=wide)
     if len(shown) < len(every):
         note("more", f"{len(every) - len(shown)} results are not shown; --most 0 lists all")
 
