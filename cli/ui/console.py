@@ -56,6 +56,11 @@ def listed(lines: Iterable[str], most: int) -> None:
         out.print(f"  and {len(known) - most:,} more (--most)")
 
 
+def left_out(number: int) -> str:
+    """The end of a line of counts: how many are not listed; empty for none."""
+    return f"; {number:,} not shown (--most)" if number else ""
+
+
 def print_json(value: Any) -> None:
     """Print a value (data classes too) as JSON in ASCII on standard output; times as ISO 8601, in their own zone."""
     plain_values = msgspec.to_builtins(value, builtin_types=(datetime,))

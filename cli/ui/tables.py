@@ -36,15 +36,15 @@ def print_table(
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if not wide:
         widths = _fitted(cells, at_right, widths, out.width)
-    for number, row in enumerate(cells):
+    for row, below in zip_longest(cells, ((), *notes), fillvalue=()):
         folds = [fold(cell, width) for cell, width in zip(row, widths, strict=True)]
         for pieces in zip_longest(*folds, fillvalue=""):
             aligned = [
                 piece.rjust(width) if right else piece.ljust(width)
                 for piece, width, right in zip(pieces, widths, at_right, strict=True)
             ]
-            out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if number == 0 else ""))
-        for sentence in notes[number - 1] if 0 < number <= len(notes) else ():
+            out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if row is cells[0] else ""))
+        for sentence in below:
             for piece in fold(sentence, out.width - INDENT):
                 out.print(Text(" " * INDENT + piece, style="dim"))
 

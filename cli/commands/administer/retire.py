@@ -7,9 +7,10 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
+from cli.records.processes import key_document
 from cli.records.published import publish_and_report
-from cli.ui.console import counted, fail, listed, note, out, plain, print_json, progress_bar, quiet, tracked
-from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.console import counted, fail, listed, note, out, plain, print_json, progress_bar, tracked
+from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
 from cli.ui.removal import NOTHING_HALF_DONE, confirm
 from shared.bootstrap import Worker
@@ -42,14 +43,12 @@ def retire(
     """
     if as_json and not plan:
         fail("--json prints a plan: add --plan, or leave out --json", code=2)
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(NOTHING_HALF_DONE):
         leaving, unused = _look(parts, timedelta(days=days))
         if as_json:
             processes = [{"qualified_name": each.qualified_name, "last": each.last} for each in leaving]
-            assets = [{"type": kind, "qualified_name": name} for kind, name in unused]
-            print_json({"processes": processes, "placeholders": assets})
+            print_json({"processes": processes, "placeholders": list(map(key_document, unused))})
             return
         placeholders = counted(len(unused), "placeholder")
         out.print(f"{counted(len(leaving), 'process')} unseen for {days:,} days, {placeholders} that nothing will use")
@@ -92,7 +91,6 @@ def _retire(parts: Worker, leaving: list[UnseenProcess], unused: list[AssetKey])
                 progress.advance(task, len(keys))
         out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
-        note("stopped", "the next `throughline retire` goes on with what is left")
-        raise typer.Exit(INTERRUPTED)
+        end_stopped("the next `throughline retire` goes on with what is left")
     if not published or retired < len(leaving):
         raise typer.Exit(1)

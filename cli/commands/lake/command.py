@@ -15,7 +15,7 @@ from cli.commands.lake.rows import show_rows
 from cli.context.names_file import TextFile
 from cli.context.target import HOME, Home, target
 from cli.ui.console import fail, note, out, print_json, progress_bar
-from cli.ui.options import AsJson, Key, Plan, Wide
+from cli.ui.options import AsJson, Key, Plan, Wide, moment
 from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from cli.ui.teaching import TeachingApp
@@ -65,7 +65,7 @@ def run(
     with opened as lake:
         from spark_pipeline.pipeline import STAGES, Order, Stage, run  # noqa: PLC0415 - see opened_lake
 
-        order = Order(sources=places, meaning=replace(meaning_for(names, home), as_of=_moment(as_of)), tags=tags)
+        order = Order(sources=places, meaning=replace(meaning_for(names, home), as_of=_as_of(as_of)), tags=tags)
         with progress_bar() as bar:
             task = bar.add_task(STAGES[0], total=len(STAGES))
 
@@ -90,16 +90,10 @@ def _places(sources: list[str]) -> tuple[str, ...]:
     return tuple(each if "://" in each else str(Path(each).resolve()) for each in sources)
 
 
-def _moment(text: str) -> datetime | None:
+def _as_of(text: str) -> datetime | None:
     if text == "never":
         return None
-    if text == "now":
-        return datetime.now(UTC)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        fail(f"--as-of {text} is not a time: write it as 2026-11-21T13:00Z, `now` or `never`", code=2)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return datetime.now(UTC) if text == "now" else moment(text, "--as-of")
 
 
 def impact(

@@ -16,8 +16,9 @@ from cli.ui.console import counted, fail, note, out, print_json, tracked
 from cli.ui.options import AsJson, Wide
 from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
-from shared.completeness.rules_file import WrongScoreRulesError, parse_score_rules
+from shared.completeness.rules_file import parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, Part, ScoreRules
+from shared.settings.kinds import file
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:
@@ -106,13 +107,10 @@ def _show_failed_tests(lake: "Lake", *, wide: bool) -> None:
 
 def _rules_in(path: Path | None) -> ScoreRules:
     """The rules of a file, or the defaults without it; ends the command with what is wrong in the file."""
-    if path is None:
-        return DEFAULT_RULES
     try:
-        return parse_score_rules(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{path} can't be read: {getattr(error, 'strerror', None) or error}", code=2)
-    except WrongScoreRulesError as error:
+        found = file(str(path)) if path else None
+        return parse_score_rules(found.text, found.place) if found else DEFAULT_RULES
+    except ValueError as error:
         fail(str(error), code=2)
 
 

@@ -10,9 +10,9 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
-from cli.records.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
-from cli.ui.console import counted, note, out, print_json, tracked
-from cli.ui.options import AsJson, Most, Wide
+from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_run
+from cli.ui.console import counted, left_out, note, out, print_json, tracked
+from cli.ui.options import AsJson, Most, Wide, moment
 from cli.ui.tables import print_table
 from cli.ui.writing import writing
 from shared.events.stored_runs import RunFilter
@@ -68,8 +68,7 @@ def events(
         return
     _show(shown, last="reason" if ignored else "blob", wide=wide or ignored)
     runs = {each.place.run_id for each in records}
-    left_out = f"; {len(records) - len(shown):,} not shown (--most)" if len(shown) < len(records) else ""
-    out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out}")
+    out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out(len(records) - len(shown))}")
 
 
 def event_document(record: EventRecord) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import sys
 import webbrowser
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, NoReturn
 from urllib.parse import urlencode
@@ -15,6 +15,7 @@ import typer
 from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, out, plain
+from cli.ui.options import moment
 from cli.ui.suggestion import suggestion
 from cli.ui.writing import writing
 from cli.viewer.page import page
@@ -65,8 +66,8 @@ def _steps(number: int | None) -> str:
     return "all" if number is None else str(number)
 
 
-def _iso(moment: datetime | None) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else ""
+def _iso(time: datetime | None) -> str:
+    return time.isoformat().replace("+00:00", "Z") if time else ""
 
 
 def view(
@@ -116,7 +117,7 @@ def view(
         )
         if path
     }
-    moments = tuple(_moment(option, text) for option, text in (("--as-of", as_of), ("--compare", compare)))
+    moments = moment(as_of, "--as-of"), moment(compare, "--compare")
     document = lineage_document(context, home, lake, sql=sql)
     with _asked():
         shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
@@ -145,16 +146,6 @@ def _asked() -> Iterator[None]:
         fail(str(error))
 
 
-def _moment(option: str, text: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        fail(f"{option} {text} is not a time: write it as 2026-11-21 or 2026-11-21T13:00Z", code=2)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def _view(
     document: LineageDocument,
     asset: str,
@@ -162,7 +153,7 @@ def _view(
     depth: int | None,
     *,
     conditions: bool,
-    moments: tuple[datetime | None, ...],
+    moments: tuple[datetime | None, datetime | None],
 ) -> _View:
     """Raises AmbiguousNameError, UnknownNameError and NoHistoryError."""
     at, compare = moments

@@ -5,8 +5,8 @@ from dataclasses import asdict, replace
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.ui.console import counted, fail, note, out, print_json, progress_bar, quiet
-from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.console import counted, fail, note, out, print_json, progress_bar
+from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Plan, Resume
 from shared.bootstrap import Worker
 from shared.maintenance.backfill import Filled, ToFill, fill, last_fill, to_fill
@@ -28,7 +28,6 @@ def backfill(
         throughline backfill
         THROUGHLINE_MAX_CATALOG_RATE=5 throughline backfill --resume
     """
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(_AGAIN):
         if plan:
@@ -90,7 +89,6 @@ def _report(parts: Worker, filled: Filled, *, as_json: bool) -> None:
     if done.refused:
         note("refused", f"the catalog refused {counted(done.refused, 'process')}: `throughline status` shows why")
     if stopped:
-        note("stopped", _AGAIN)
-        raise typer.Exit(INTERRUPTED)
+        end_stopped(_AGAIN)
     if done.refused:
         raise typer.Exit(1)
