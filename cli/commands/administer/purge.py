@@ -7,7 +7,7 @@ import typer
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
 from cli.records.processes import key_document
-from cli.ui.console import counted, fail, listed, note, out, plain, print_json, progress_bar, tracked
+from cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
 from cli.ui.removal import NOTHING_HALF_DONE, confirm
@@ -64,10 +64,9 @@ def purge(
 
 def _purge(parts: Worker, total: int) -> None:
     done = Purged()
-    with stopping() as stop, progress_bar() as progress:
-        task = progress.add_task("purging", total=total)
+    with stopping() as stop, bar("purging", total) as update:
         for step in maintenance_purge(parts):
-            progress.advance(task, sum(astuple(step)))
+            update(advance=sum(astuple(step)))
             done += step
             if stop.is_set():
                 break

@@ -7,7 +7,7 @@ import typer
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.processes import key_document
 from cli.records.published import publish_and_report
-from cli.ui.console import counted, fail, note, out, plain, print_json, progress_bar
+from cli.ui.console import bar, counted, fail, note, out, plain, print_json
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan
 from cli.ui.removal import NOTHING_HALF_DONE
@@ -44,11 +44,10 @@ def reconcile(
 
 def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     found: list[AssetMatch] = []
-    with progress_bar() as progress:
-        task = progress.add_task("looking up placeholders", total=len(placed))
+    with bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
             found += refreshed_matches(parts, batch)
-            progress.advance(task, len(batch))
+            update(advance=len(batch))
     return found
 
 
@@ -73,13 +72,12 @@ def _show_plan(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None
 
 def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
     done = Reconciled()
-    with stopping() as stop, progress_bar() as progress:
-        task = progress.add_task("looking up placeholders", total=len(placed))
+    with stopping() as stop, bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
             if stop.is_set():
                 break
             done += move(parts, batch, again=True)
-            progress.advance(task, len(batch))
+            update(advance=len(batch))
     out.print(
         f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.unsure:,} ambiguous; "
         f"{counted(done.processes, 'process')} to move to the found assets"

@@ -22,7 +22,6 @@ from shared.settings.kinds import file
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:
-    from shared.catalog.port import Documents
     from spark_pipeline.tables.lake import Lake
 
 
@@ -138,13 +137,10 @@ def _measure(
 
         datasets = linked_datasets(lake)
         with reported("Nothing was written: measure again when the catalog answers"):
-            found = _documentation(documents, [each.key for each in datasets])
+            keys = [each.key for each in datasets]
+            found = dict(tracked(documents.documentation(keys), "reading the catalog", total=len(keys)))
         write_completeness(lake, datasets, found, at=datetime.now(UTC), rules=rules)
         _show_completeness(lake, wide=wide, as_json=as_json)
-
-
-def _documentation(documents: "Documents", keys: list[tuple[str, str]]) -> Mapping[tuple[str, str], Any]:
-    return dict(tracked(documents.documentation(keys), "reading the catalog", total=len(keys)))
 
 
 _TREND = ("measured", "data sets", "score", "described", "columns", "owned", "tagged", "traced", "fresh")

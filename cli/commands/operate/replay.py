@@ -11,7 +11,7 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import replayed_line
 from cli.records.published import publish_and_report
 from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_run
-from cli.ui.console import counted, fail, note, out, progress_bar, tracked
+from cli.ui.console import bar, counted, fail, note, out, tracked
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import Plan, Resume, moment
 from shared.bootstrap import Worker
@@ -92,18 +92,17 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     """Replay, publish and report. Whether all went well; ends the command when it was stopped."""
     changes: Counter[ReplayOutcome] = Counter()
     letters: Counter[LetterOutcome] = Counter()
-    with stopping() as stop, progress_bar() as progress:
-        task = progress.add_task("looking", total=None)
+    with stopping() as stop, bar("looking") as update:
         listed = stored_runs(parts.storage, begin.wanted, after=begin.after)
         total = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))  # listed twice: far cheaper than replay
-        progress.update(task, description="replaying", total=total)
+        update(description="replaying", total=total)
         for each in maintenance_replay(parts.storage, begin, names=parts.names, stopped=stop.is_set):
             if isinstance(each, ReplayedLetter):
                 letters[each.outcome] += 1
                 out.print(replayed_line(each))
             else:
                 changes[each.outcome] += 1
-                progress.advance(task)
+                update(advance=1)
     _refuse_other_jobs(parts, begin, changes)
     out.print(", ".join([f"{counted(changes[ReplayOutcome.PROCESSED], 'run')} processed again", *_others(changes)]))
     if letters:
