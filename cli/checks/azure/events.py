@@ -74,12 +74,12 @@ def deliveries(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     day = _totals(deployed, ("DroppedEventCount", "DeadLetteredCount"), "P1D", "1d")
     lost = int(sum(day.values()))
     counts = f"{delivered:,} delivered, {failed:,} attempts failed in an hour"
+    wrong = []
     if failed > delivered:
-        yield bad("delivery-failing", "deliveries", counts, **app.places)
+        wrong.append(bad("delivery-failing", "deliveries", counts, **app.places))
     if lost:
-        yield bad("delivery-given-up", "deliveries", f"{lost:,} given up in a day", **app.places)
-    if failed <= delivered and not lost:
-        yield good("deliveries", counts)
+        wrong.append(bad("delivery-given-up", "deliveries", f"{lost:,} given up in a day", **app.places))
+    yield from wrong or [good("deliveries", counts)]
 
 
 def _totals(deployed: Deployed, names: tuple[str, ...], interval: str, offset: str) -> Mapping[str, float]:

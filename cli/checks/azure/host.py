@@ -174,9 +174,8 @@ def _logged(deployed: Deployed, app: FunctionApp, rows: Mapping[str, Mapping[str
         wrong.append(bad("host-restarts", subject, f"the host ended {ended['Times']} times in an hour", **app.places))
     if app.part == "worker":
         wrong += _swept(app, subject, sweep)
-    yield from wrong
-    if not wrong:
-        yield good(subject, "no failed start in the last hour" + (", the sweeper ticks" if sweep else ""))
+    started = "no failed start in the last hour" + (", the sweeper runs" if sweep else "")
+    yield from wrong or [good(subject, started)]
 
 
 def _swept(app: FunctionApp, subject: str, sweep: Mapping[str, Any] | None) -> Iterator[CheckResult]:

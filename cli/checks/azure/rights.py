@@ -1,7 +1,7 @@
 """The roles of the identities, the network of the account, and who gets the alerts."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,14 @@ def roles(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     subject = f"{app.part}'s roles"
     has = _assigned(deployed, app.principal)
     needed = needed_roles(deployed, app.part)
-    missing = [each for each in needed if not _has(has, each)]
-    for each in missing:
+    wrong = []
+    for each in needed:
+        if any(role == each["role"] and _within(each["scope"], at) for role, at in has):
+            continue
         what = f"no {each['name']} on {each['scope'].rpartition('/')[2]}: {each['reason']}"
         places = {**app.places, "principal": app.principal, "role": each["name"], "scope": each["scope"]}
-        yield bad("role-missing", subject, what, **places)
-    if not missing:
-        yield good(subject, f"all {len(needed)} of infra/roles.json")
+        wrong.append(bad("role-missing", subject, what, **places))
+    yield from wrong or [good(subject, f"all {len(needed)} of infra/roles.json")]
 
 
 def needed_roles(
@@ -51,10 +52,6 @@ def needed_roles(
         for row in rows
         if row["to"] == part and row.get("when", delivery) == delivery
     ]
-
-
-def _has(assigned: Iterable[tuple[str, str]], needed: Mapping[str, str]) -> bool:
-    return any(role == needed["role"] and _within(needed["scope"], at) for role, at in assigned)
 
 
 def _assigned(deployed: Deployed, principal: str) -> list[tuple[str, str]]:

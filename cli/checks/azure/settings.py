@@ -105,19 +105,16 @@ def secrets(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the settings that refer to a Key Vault were resolved."""
     subject = f"{app.part}'s secrets"
     found = list(listed(deployed.az, f"{app.id}/config/configreferences/appsettings", WEB))
+    wrong = []
     for each in found:
         reference = each["properties"]
         status = str(reference.get("status", ""))
         if status in _RESOLVED:
             continue
         vault = str(reference.get("vaultName") or "VAULT")
-        places = {
-            **app.places,
-            "vault": vault,
-            "principal": app.principal,
-            "scope": deployed.resource(f"Microsoft.KeyVault/vaults/{vault}"),
-        }
+        scope = deployed.resource(f"Microsoft.KeyVault/vaults/{vault}")
+        places = {**app.places, "vault": vault, "principal": app.principal, "scope": scope}
         what = f"{each['name']} is {status}, secret {reference.get('secretName')} in {vault}"
-        yield bad(_BY_STATUS.get(status, "secret-unresolved"), subject, what, **places)
-    if found and all(each["properties"].get("status") in _RESOLVED for each in found):
-        yield good(subject, f"{len(found)} of Key Vault, resolved")
+        wrong.append(bad(_BY_STATUS.get(status, "secret-unresolved"), subject, what, **places))
+    if found:
+        yield from wrong or [good(subject, f"{len(found)} of Key Vault, resolved")]
