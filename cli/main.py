@@ -15,6 +15,7 @@ from cli.commands.lake import command as lake
 from cli.commands.lineage import details, events, explain, run, search, show, status, view
 from cli.commands.local import demo, send, synth, translate, up
 from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify, watch
+from cli.ui.console import quiet
 from cli.ui.teaching import TeachingApp
 
 GROUPS: dict[str, dict[str, TeachingApp | Callable[..., None]]] = {
@@ -87,6 +88,7 @@ for _panel, _commands in GROUPS.items():
 
 def main() -> None:
     """Run the command line. Characters that the terminal's encoding lacks are shown as question marks."""
+    quiet()
     logging.getLogger("azure.identity").setLevel(logging.ERROR)  # it logs ten attempts; our error says what to do
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from cli.checks.data import UNKNOWN
 from cli.checks.findings import CheckResult, bad, good
 from shared.atlas.entities import AssetEntity
 from shared.bootstrap import Worker
-from shared.catalog.port import Account, Collection
+from shared.catalog.port import Account, AssetKey, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable
 
 KNOWN = "login.microsoftonline.com"
@@ -27,12 +26,9 @@ _TRIAL = AssetEntity(
         ("description", "A trial of `throughline doctor`, which removes it at once."),
     ),
 )
-_KEY = _TRIAL.key
-_NO_CREDENTIALS, _FORBIDDEN = 401, 403
 
-NETWORK, IDENTITY, ACCOUNT, COLLECTION, ROLE = (
-    *("catalog network", "catalog identity", "catalog account", "collection", "catalog role"),
-)
+NETWORK, IDENTITY, ACCOUNT = "catalog network", "catalog identity", "catalog account"
+COLLECTION, ROLE, CONNECTION = "collection", "catalog role", "catalog connection"
 
 Resolve = Callable[[str], bool]
 
@@ -100,17 +96,12 @@ def _collections(parts: Worker) -> Iterator[CheckResult]:
     try:
         found = parts.account.collections()
     except (CatalogRefused, CatalogUnavailable) as error:
-        yield _refusal(parts, parts.account, error)
+        yield _problem(parts, ACCOUNT, error)
         return
-    names = {each.name for each in found}
     if not found:
-        yield bad(
-            "catalog-role",
-            ROLE,
-            "access denied to every collection: the identity has no role",
-            **_grant(parts, parts.collection),
-        )
-    elif parts.collection and parts.collection not in names:
+        what = "access denied to every collection: the identity has no role"
+        yield bad("catalog-role", ROLE, what, **_grant(parts, parts.collection))
+    elif parts.collection and all(each.name != parts.collection for each in found):
         yield _wrong_collection(parts, found)
     else:
         yield good(COLLECTION, parts.collection or f"the root; visible: {_listed(found)}")
@@ -120,54 +111,50 @@ def _wrong_collection(parts: Worker, found: Sequence[Collection]) -> CheckResult
     shown = next((each.name for each in found if each.shown == parts.collection), "")
     what = f"wrong collection: no {parts.collection} in this account; visible: {_listed(found)}"
     if shown:
-        return bad("collection-wrong", COLLECTION, f"{what}; {shown} is shown as {parts.collection}", collection=shown)
-    return bad("collection-wrong", COLLECTION, what, collection=found[0].name)
+        what += f"; {shown} is shown as {parts.collection}"
+    return bad("collection-wrong", COLLECTION, what, collection=shown or found[0].name)
 
 
 def _listed(found: Sequence[Collection]) -> str:
-    return ", ".join(f"{each.name} ({each.shown})" for each in found[:8]) or "none"
+    return ", ".join(f"{each.name} ({each.shown})" for each in found[:8])
 
 
-def _refusal(parts: Worker, account: Account, error: CatalogRefused | CatalogUnavailable) -> CheckResult:
-    """The finding for an account that refuses access."""
+_REFUSALS = {401: "the catalog rejects the credentials", 403: "access denied"}
+
+
+def _problem(
+    parts: Worker, subject: str, error: CatalogRefused | CatalogUnavailable, *, forbidden: str = "catalog-closed"
+) -> CheckResult:
+    """The finding for a call that the catalog refused or did not answer. `forbidden` is the rule for HTTP 403."""
     if isinstance(error, CatalogUnavailable):
-        return bad("catalog-away", ACCOUNT, f"no network: {account.host} gave no valid answer: {error}")
-    if error.status == _NO_CREDENTIALS:
-        what = f"wrong account: it rejects the token ({error})"
-        return bad("catalog-tenant", ACCOUNT, what, tenant=UNKNOWN["tenant"])
-    if error.status == _FORBIDDEN:
-        return bad(
-            "catalog-closed", ACCOUNT, f"access denied to every call ({error})", **_grant(parts, parts.collection)
-        )
-    return bad("catalog-refused", ACCOUNT, str(error))
+        return bad("catalog-identity" if str(error).startswith("No token") else "catalog-away", subject, str(error))
+    code = {401: "catalog-tenant", 403: forbidden}.get(error.status, "catalog-refused")
+    what = f"{_REFUSALS[error.status]} ({error})" if error.status in _REFUSALS else str(error)
+    return bad(code, subject, what, **_grant(parts, parts.collection))
 
 
 _PURVIEW = ".purview.azure.com"
 
 
 def _grant(parts: Worker, collection: str) -> dict[str, str]:
-    """Account, collection and principal of a missing role, for the command that grants it."""
-    account = parts.account
-    host = (urlsplit(account.host).hostname or "") if account else UNKNOWN["account"]
-    caller = account.caller().get("oid") if account else None
-    return {
-        "account": host.removesuffix(_PURVIEW) if host.endswith(_PURVIEW) or not account else account.host,
-        "collection": collection or UNKNOWN["collection"],
-        "principal": caller or UNKNOWN["principal"],
-    }
+    """What is known of account, collection and principal, for the command that grants a missing role."""
+    known = {"collection": collection}
+    if parts.account:
+        host = urlsplit(parts.account.host).hostname or ""
+        known["account"] = host.removesuffix(_PURVIEW) if host.endswith(_PURVIEW) else parts.account.host
+        known["principal"] = parts.account.caller().get("oid", "")
+    return {name: value for name, value in known.items() if value}
 
 
 def _writing(parts: Worker) -> Iterator[CheckResult]:
     """Write, read back, remove."""
-    collection = parts.collection or _root(parts)
     try:
+        collection = parts.collection or _root(parts)
         created = parts.catalog.create_assets([_TRIAL])
-        there = parts.catalog.find([_KEY])
+        there = parts.catalog.find([_TRIAL.key])
         parts.catalog.remove(list(created.values()))
-    except CatalogRefused as error:
-        yield _unwritten(parts, collection, error)
-    except CatalogUnavailable as error:
-        yield bad("catalog-away", ROLE, str(error))
+    except (CatalogRefused, CatalogUnavailable) as error:
+        yield _problem(parts, ROLE, error, forbidden="catalog-role")
     else:
         if there:
             yield good(ROLE, f"can write and read{' in ' + collection if collection else ''}")
@@ -175,15 +162,19 @@ def _writing(parts: Worker) -> Iterator[CheckResult]:
             yield bad("catalog-role", ROLE, "a written asset cannot be read back", **_grant(parts, collection))
 
 
-def _unwritten(parts: Worker, collection: str, error: CatalogRefused) -> CheckResult:
-    if error.status == _FORBIDDEN:
-        return bad("catalog-role", ROLE, f"no role: writing is refused ({error})", **_grant(parts, collection))
-    if error.status == _NO_CREDENTIALS:
-        what = f"the catalog rejects the credentials ({error})"
-        return bad("catalog-tenant", ROLE, what, tenant=UNKNOWN["tenant"])
-    return bad("catalog-refused", ROLE, str(error))
-
-
 def _root(parts: Worker) -> str:
     found = parts.account.collections() if parts.account else ()
     return next((each.name for each in found if not each.parent), "")
+
+
+_NOWHERE: AssetKey = ("azure_datalake_gen2_path", "https://throughlinedoctor.dfs.core.windows.net/doctor/nowhere")
+
+
+def check_connection(parts: Worker) -> Iterator[CheckResult]:
+    """Whether the catalog answers a call; `check_catalog` checks more."""
+    try:
+        parts.catalog.find([_NOWHERE])
+    except (CatalogRefused, CatalogUnavailable) as error:
+        yield _problem(parts, CONNECTION, error)
+    else:
+        yield good(CONNECTION, "answers")

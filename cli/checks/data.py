@@ -1,73 +1,37 @@
-"""Checks of storage, of the connection to the catalog, and of the counts, from this machine."""
+"""Checks of storage and of the counts, from this machine."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from cli.checks.findings import CheckResult, Places, bad, good
 from cli.checks.types import catalog_error
-from shared.bootstrap import Worker
-from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
+from shared.errors import StorageForbidden, StorageUnavailable
 from shared.records.checkpoint import SWEEP
 from shared.reporting.status import Status, status
 from shared.storage.port import Storage
 from shared.storage_layout import CONTROL, EVENTS
-
-UNKNOWN: Mapping[str, str] = {
-    "group": "GROUP",
-    "deployment": "throughline",
-    "storage": "STORAGE",
-    "address": "YOUR_PUBLIC_IP",
-    "scope": "STORAGE_ID",
-    "role": "Storage Blob Data Reader",
-    "receiver": "RECEIVER",
-    "account": "PURVIEW",
-    "collection": "COLLECTION",
-    "principal": "OBJECT_ID",
-    "tenant": "TENANT",
-    "url": "URL",
-}
-"""Words in capitals for values that are not known, as in docs/operate/deploy.md."""
 
 _BY_REFUSAL = {"AuthorizationFailure": "storage-network", "AuthorizationPermissionMismatch": "storage-role"}
 
 
 def check_storage(storage: Storage, places: Places) -> Iterator[CheckResult]:
     """Whether tables and blobs can be read."""
+    role = "Storage Table Data Reader"
     try:
         storage.read(CONTROL, "doctor", "nothing")
-    except StorageUnavailable as error:
-        yield _storage_away(error, {**places, "role": "Storage Table Data Reader"})
-        return
-    try:
+        role = "Storage Blob Data Reader"
         any_event = next(iter(storage.blobs(EVENTS)), None)
     except StorageUnavailable as error:
-        yield _storage_away(error, {**places, "role": "Storage Blob Data Reader"})
-        return
-    yield good("storage", "answers, " + ("holds events" if any_event else "has no event yet"))
+        yield _storage_away(error, {**places, "role": role})
+    else:
+        yield good("storage", "answers, " + ("holds events" if any_event else "has no event yet"))
 
 
 def _storage_away(error: StorageUnavailable, places: Places) -> CheckResult:
+    code = "storage-away"
     if isinstance(error, StorageForbidden):
-        return bad(_BY_REFUSAL.get(error.code, "storage-identity"), "storage", str(error), **{**UNKNOWN, **places})
-    return bad("storage-away", "storage", str(error), **{**UNKNOWN, **places})
-
-
-_NOWHERE = ("azure_datalake_gen2_path", "https://throughlinedoctor.dfs.core.windows.net/doctor/nowhere")
-_REFUSED = {401: "catalog-tenant", 403: "catalog-closed"}
-CONNECTION = "catalog connection"
-
-
-def check_connection(parts: Worker, places: Places) -> Iterator[CheckResult]:
-    """Whether the catalog answers a call; `doctor --catalog` checks more."""
-    try:
-        parts.catalog.find([_NOWHERE])
-    except CatalogRefused as error:
-        yield bad(_REFUSED.get(error.status, "catalog-refused"), CONNECTION, str(error), **{**UNKNOWN, **places})
-    except CatalogUnavailable as error:
-        code = "catalog-identity" if str(error).startswith("No token") else "catalog-away"
-        yield bad(code, CONNECTION, str(error), **{**UNKNOWN, **places})
-    else:
-        yield good(CONNECTION, "answers")
+        code = _BY_REFUSAL.get(error.code, "storage-identity")
+    return bad(code, "storage", str(error), **places)
 
 
 _TOO_LONG = timedelta(minutes=15)
@@ -87,7 +51,7 @@ def check_counts(storage: Storage, places: Places) -> Iterator[CheckResult]:
     yield from judge_counts(found)
     if first and not swept and datetime.now(UTC) - first.arrived > _SWEPT_BY_NOW:
         what = f"no sweep is on record, and the first event came at {first.arrived:%Y-%m-%d %H:%M} UTC"
-        yield bad("sweep-missing", "sweeper", what, **{**UNKNOWN, **places})
+        yield bad("sweep-missing", "sweeper", what, **places)
 
 
 def judge_counts(found: Status) -> Iterator[CheckResult]:

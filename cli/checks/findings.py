@@ -10,6 +10,22 @@ from cli.checks.rules import BY_CODE
 Places = Mapping[str, str | tuple[str, ...]]
 """Values for the names in a command: one word each, or several."""
 
+UNKNOWN: Places = {
+    "group": "GROUP",
+    "deployment": "throughline",
+    "storage": "STORAGE",
+    "address": "YOUR_PUBLIC_IP",
+    "scope": "STORAGE_ID",
+    "role": "Storage Blob Data Reader",
+    "receiver": "RECEIVER",
+    "account": "PURVIEW",
+    "collection": "COLLECTION",
+    "principal": "OBJECT_ID",
+    "tenant": "TENANT",
+    "url": "URL",
+}
+"""Words in capitals for values that are not known, as in docs/operate/deploy.md."""
+
 
 class CheckState(StrEnum):
     """The state of a subject. `UNSEEN`: it could not be checked, so nothing is known of it."""
@@ -46,7 +62,7 @@ def good(subject: str, found: str) -> CheckResult:
 
 
 def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> CheckResult:
-    """A bad subject, by the rule of this code; `places` fill the names in braces of the rule's command.
+    """A bad subject, by the rule of this code; `places` fill the names in braces of the rule's command, else UNKNOWN.
 
     A `subscription` among the places is added to the commands of `az`. Raises KeyError for a code without a rule, and
     for a name that is not filled.
@@ -61,7 +77,7 @@ def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...])
 
 def _by_rule(state: CheckState, code: str, subject: str, found: str, places: Places) -> CheckResult:
     rule = BY_CODE[code]
-    words = {name: (value,) if isinstance(value, str) else value for name, value in places.items()}
+    words = {name: (value,) if isinstance(value, str) else value for name, value in {**UNKNOWN, **places}.items()}
     command = rule.command.format(**{name: shlex.join(each) for name, each in words.items()})
     subscription = places.get("subscription")
     if isinstance(subscription, str) and subscription and _takes_subscription(command):

@@ -3,14 +3,12 @@
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import requests
 
-from cli.checks.data import UNKNOWN
 from cli.checks.findings import CheckResult, Places, bad, good
 from shared.atlas.entities import process_entity
 from shared.bootstrap import Worker
@@ -59,9 +57,8 @@ def follow(
     now = datetime.now(UTC)
     column = f"seen_{now:%Y%m%d_%H%M%S}_{uuid4().hex[:6]}"
     both = events(now, column)
-    door = _Door(url=url, key=key, places={**UNKNOWN, **places, "url": url}, slow=slow)
     for raw, kind in zip(both, ("START", "COMPLETE"), strict=True):
-        finding = door.post(raw, kind)
+        finding = _post(raw, kind, url=url, key=key, slow=slow, places={**places, "url": url})
         yield finding
         if not finding.good:
             return
@@ -91,29 +88,18 @@ _CODES: Mapping[int, str] = {
 """The rule for each answer of the receiver, or of Azure's front end before it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Door:
-    """The receiver, and the key that opens it."""
-
-    url: str
-    key: str
-    places: Places
-    slow: float
-
-    def post(self, raw: bytes, kind: str) -> CheckResult:
-        """Post one event, and judge the answer."""
-        headers = {"Content-Type": "application/json; charset=UTF-8"}
-        headers |= {"x-functions-key": self.key} if self.key else {}
-        place = f"{self.url.rstrip('/')}/api/v1/lineage"
-        begun = time.monotonic()
-        try:
-            answer = requests.post(place, data=raw, headers=headers, timeout=_TIMEOUT, allow_redirects=False)
-        except requests.RequestException as error:
-            what = f"no answer ({type(error).__name__}) at {self.url}"
-            return bad("receiver-unreachable", kind, what, **self.places)
-        took = time.monotonic() - begun
-        if answer.status_code != 201:  # noqa: PLR2004 - HTTP's own number
-            code = _CODES.get(answer.status_code, "receiver-error")
-            return bad(code, kind, f"{answer.status_code} {answer.text[:200]}", **self.places)
-        found = f"201 after {took * 1000:.0f} ms"
-        return bad("receiver-slow", kind, found, **self.places) if took >= self.slow else good(kind, found)
+def _post(raw: bytes, subject: str, *, url: str, key: str, slow: float, places: Places) -> CheckResult:
+    """Post one event, and judge the answer."""
+    headers = {"Content-Type": "application/json; charset=UTF-8"} | ({"x-functions-key": key} if key else {})
+    place = f"{url.rstrip('/')}/api/v1/lineage"
+    begun = time.monotonic()
+    try:
+        answer = requests.post(place, data=raw, headers=headers, timeout=_TIMEOUT, allow_redirects=False)
+    except requests.RequestException as error:
+        return bad("receiver-unreachable", subject, f"no answer ({type(error).__name__}) at {url}", **places)
+    took = time.monotonic() - begun
+    if answer.status_code != 201:  # noqa: PLR2004 - HTTP's own number
+        code = _CODES.get(answer.status_code, "receiver-error")
+        return bad(code, subject, f"{answer.status_code} {answer.text[:200]}", **places)
+    found = f"201 after {took * 1000:.0f} ms"
+    return bad("receiver-slow", subject, found, **places) if took >= slow else good(subject, found)

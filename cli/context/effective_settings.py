@@ -31,7 +31,10 @@ def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
     storage = _storage(over)
     found = _on_record(storage, writes=writes)
     if found is None:
-        return _by_this_shell(over, storage, writes=writes)
+        parts = assemble(load(catalog=True, over=over), storage=storage)
+        if writes:
+            note("settings", "no functions have recorded their settings in this storage: this shell's are used")
+        return parts
     different = differing(found.texts)
     if writes and different:
         fail(_refusal(found, different), code=2)
@@ -42,7 +45,11 @@ def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
         words = "; ".join(map(str, different))
         note("settings", f"{words}. This command uses this shell's; a command that writes would refuse them")
     if settings.shadow and writes:
-        whose = "the functions are" if _in_shadow(found) else "this shell is (THROUGHLINE_SHADOW=true)"
+        whose = (
+            "the functions are"
+            if found.texts.get(SHADOW, "").lower() == "true"
+            else "this shell is (THROUGHLINE_SHADOW=true)"
+        )
         note("shadow mode", f"{whose} in shadow mode: nothing is written to the catalog")
     return assemble(settings, storage=storage)
 
@@ -54,11 +61,6 @@ def settings_of_functions(over: Mapping[str, str]) -> Settings | None:
     """
     found = _on_record(_storage(over), writes=False)
     return load(catalog=True, environment=_ANY_STORAGE, record=found.texts) if found else None
-
-
-def _in_shadow(found: SettingsOnRecord) -> bool:
-    """Whether the functions are in shadow mode."""
-    return found.texts.get(SHADOW, "").lower() == "true"
 
 
 def _storage(over: Mapping[str, str]) -> Storage:
@@ -80,13 +82,6 @@ def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
             fail(f"{error}. So the functions' settings, which this command needs, are not known. Nothing was done")
         note("settings", f"{error}. So this shell's settings are used instead of the functions'")
         return None
-
-
-def _by_this_shell(over: Mapping[str, str], storage: Storage, *, writes: bool) -> Worker:
-    parts = assemble(load(catalog=True, over=over), storage=storage)
-    if writes:
-        note("settings", "no functions have recorded their settings in this storage: this shell's are used")
-    return parts
 
 
 def _note_recorded(found: SettingsOnRecord) -> None:

@@ -9,6 +9,7 @@ from cli.ui.console import fail
 from shared.errors import Misconfigured
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
+from shared.settings.kinds import file
 
 TextFile = Annotated[
     Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of names", metavar="FILE")
@@ -17,11 +18,8 @@ TextFile = Annotated[
 
 def names_in(path: Path | None) -> Names:
     """The naming rules of a file, or the built-in ones without it; ends the command with what is wrong in the file."""
-    if path is None:
-        return BUILT_IN
     try:
-        return parse_names(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{path} can't be read: {getattr(error, 'strerror', None) or error}", code=2)
-    except Misconfigured as error:
+        found = file(str(path)) if path else None
+        return parse_names(found.text, found.place) if found else BUILT_IN
+    except (Misconfigured, ValueError) as error:
         fail(str(error), code=2)

@@ -16,7 +16,7 @@ from shared.events.archive_index import ArchiveMissing
 from shared.settings.reading import named
 from shared.settings.values import Settings
 
-__all__ = ["HOME", "Home", "functions_settings", "parts_if_any", "parts_of", "reported", "target"]
+__all__ = ["HOME", "Home", "functions_settings", "local_receiver", "parts_if_any", "parts_of", "reported", "target"]
 
 Home = Annotated[
     Path,
@@ -73,6 +73,14 @@ def target(home: Path = HOME, *, writes: bool = False) -> Worker:
         " --home",
         code=2,
     )
+
+
+def local_receiver(home: Path, options: str = "--url") -> str:
+    """The address of the local world's receiver; ends the command where none runs. `options` name another one."""
+    world = running_world(home)
+    if world is None:
+        fail(f"the receiver is not known: give {options}, or start a world with `throughline up`", code=2)
+    return world.receiver_url
 
 
 def functions_settings(home: Path = HOME) -> Settings | None:

@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cli.deploy.azure_cli import AzureCli, AzureCliError
 from cli.deploy.errors import DeployError
@@ -102,10 +103,12 @@ class DeployedReceiver:
             ) from error
 
     def _call_swap(self) -> None:
-        self.az.json(
-            *("functionapp", "deployment", "slot", "swap", "--resource-group", self.target.group),
-            *("--name", self.target.receiver, "--slot", self.target.slot, "--target-slot", PRODUCTION),
-        )
+        self._app("deployment", "slot", "swap", "--target-slot", PRODUCTION, slot=self.target.slot)
+
+    def _app(self, *words: str, slot: str) -> Any:
+        """What `az functionapp` answers about the receiver, or about a slot of it."""
+        app = ("--resource-group", self.target.group, "--name", self.target.receiver)
+        return self.az.json("functionapp", *words, *app, *(("--slot", slot) if slot else ()))
 
     def _wait(self, slot: str, url: str, otherwise: str, *, key: str = "") -> None:
         """Wait until the receiver's own code answers, with the key that is known, else with its host's."""
@@ -123,9 +126,8 @@ class DeployedReceiver:
             return "" if status == _WORKS else _meaning(status)
 
         with self.progress.step(f"wait for {where}") as step:
-            failed = (
-                f"{url} does not work. {otherwise} Find out why: throughline doctor (docs/operate/deploy.md, step 6)."
-            )
+            cause = "Find out why: throughline doctor (docs/operate/deploy.md, step 6)."
+            failed = " ".join(filter(None, (f"{url} does not work.", otherwise, cause)))
             wait_until(look, step, self.patience, failed=failed)
 
     def _production_answers(self) -> bool:
@@ -144,18 +146,10 @@ class DeployedReceiver:
 
     def _host_key(self, slot: str) -> str:
         """The host's default key; it stays in memory."""
-        key = self.az.json(
-            *("functionapp", "keys", "list", "--resource-group", self.target.group, "--name", self.target.receiver),
-            *(("--slot", slot) if slot else ()),
-            *("--query", "functionKeys.default"),
-        )
-        return str(key or "")
+        return str(self._app("keys", "list", "--query", "functionKeys.default", slot=slot) or "")
 
     def _slot_url(self) -> str:
-        host = self.az.json(
-            *("functionapp", "show", "--resource-group", self.target.group, "--name", self.target.receiver),
-            *("--slot", self.target.slot, "--query", "defaultHostName"),
-        )
+        host = self._app("show", "--query", "defaultHostName", slot=self.target.slot)
         if not host:
             raise DeployError(
                 f"Azure gives no address for slot {self.target.slot} of {self.target.receiver}. Look: az functionapp "
@@ -176,7 +170,7 @@ def zip_deploy(az: AzureCli, target: Target, app: str, archive: Path, *, slot: s
 def _meaning(status: int) -> str:
     meanings = {
         0: "no connection",
-        401: "401: it does not take its key",
+        401: "401: it does not accept its key",
         404: "404: no such function yet",
         500: "500: the package fails",
         503: "503: the host is starting, or in error",

@@ -20,10 +20,6 @@ class PollLimits:
     seconds: float = 300.0
     pause: float = 5.0
 
-    def rest(self) -> None:
-        """Wait between two tries."""
-        time.sleep(self.pause)
-
 
 def wait_until(look: Callable[[], str], step: DeployStep, patience: PollLimits, *, failed: str) -> None:
     """Call `look` until it returns nothing; what it returns is the reason to wait, shown as the step's detail.

@@ -1,5 +1,6 @@
 """Deploy the worker, and subscribe its parser to new events where Event Grid delivers them."""
 
+import time
 from pathlib import Path
 
 from cli.deploy.azure_cli import AzureCli, AzureCliError
@@ -61,6 +62,6 @@ def _subscribe(az: AzureCli, target: Target, patience: PollLimits) -> None:
         except AzureCliError as error:
             if tried == _TRIES or "validation" not in str(error).lower():
                 raise
-            patience.rest()
+            time.sleep(patience.pause)
         else:
             return

@@ -9,7 +9,7 @@ from shlex import quote
 from string import Template
 
 from cli.platforms import texts
-from cli.platforms.runtimes import Proof, Runtime, UnknownRuntimeError, runtime_of
+from cli.platforms.runtimes import PlatformError, Proof, Runtime, runtime_of
 from cli.platforms.table import TABLE, PlatformRow
 from local.spark.job import LISTENER_CLASS, listener_configuration
 from local.spark.plan_jar import JAR as PLAN_JAR
@@ -24,10 +24,6 @@ _CAPTURED = ("spark.master", "spark.app.name")
 """What the listener passes on of Spark's properties by default: naming others replaces these."""
 _SPARKS = {spark.scala: spark for spark in SPARKS.values()}
 _HARMLESS = re.compile(r"[\w./:@%+ -]*")
-
-
-class PlatformError(ValueError):
-    """The wanted configuration can't work; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +83,7 @@ def configuration(platform: str, wanted: Installation, *, today: date) -> Config
     row = TABLE.get(name)
     if row is None:
         raise PlatformError(f"{platform} has no transport {wanted.transport!r}: only fabric can write files")
-    try:
-        runtime = runtime_of(platform, wanted.runtime)
-    except UnknownRuntimeError as error:
-        raise PlatformError(str(error)) from error
+    runtime = runtime_of(platform, wanted.runtime)
     _check(row, wanted)
     words = _words(name, row, wanted, runtime)
 

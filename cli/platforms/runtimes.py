@@ -4,12 +4,13 @@
 (`make runtimes`); a test holds the pages to it. A runtime is entered from its vendor's page, which stands in `source`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
 from local.toolchain.versions import PLATFORMS as SPARKS
+from local.toolchain.versions import SPARK_3
 
 
 class Proof(StrEnum):
@@ -46,135 +47,56 @@ class Runtime:
         return self.ends is not None and self.ends < today
 
 
-class UnknownRuntimeError(ValueError):
-    """There is no such runtime; the message names those that there are."""
+class PlatformError(ValueError):
+    """The wanted configuration can't work; the message says what to change."""
 
 
-_DATABRICKS = "https://docs.databricks.com/release-notes/runtime.html"
-_SYNAPSE = "https://learn.microsoft.com/azure/synapse-analytics/spark/apache-spark-{}-runtime"
-_FABRIC = "https://learn.microsoft.com/fabric/data-engineering/lifecycle"
 _NO_COLUMNS = "OpenLineage issue 4011 reports that column lineage is missing here."
+# The rows of each platform: runtime, its Spark and Scala, the last day of support, the proof, a note.
+_SYNAPSE = (
+    ("3.5", "3.5", "2.12", date(2028, 10, 31), Proof.HERE, ""),
+    ("3.4", "3.4.1", "2.12", date(2026, 3, 31), Proof.UNPROVEN, "Synapse disables its jobs in steps: use 3.5."),
+)
+_DATABRICKS = (
+    ("18", "4.1.0", "2.13", date(2029, 6, 10), Proof.UNPROVEN, ""),
+    ("17.3", "4.0.0", "2.13", date(2028, 10, 22), Proof.UNPROVEN, ""),
+    ("16.4-scala2.13", "3.5.2", "2.13", date(2028, 5, 9), Proof.UNPROVEN, _NO_COLUMNS),
+    ("16.4", "3.5.2", "2.12", date(2028, 5, 9), Proof.UPSTREAM, _NO_COLUMNS),
+    ("15.4", "3.5.0", "2.12", date(2027, 8, 19), Proof.NEAR, ""),
+    ("14.3", "3.5.0", "2.12", date(2027, 2, 1), Proof.NEAR, ""),
+    ("13.3", "3.4.1", "2.12", date(2026, 8, 22), Proof.UPSTREAM, ""),
+)
+_FABRIC = (
+    ("2.0", "4.1.1", "2.13", None, Proof.NEAR, ""),
+    ("1.3", "3.5.5", "2.12", date(2027, 3, 31), Proof.NEAR, "Long-term support since 2026-10-01, for six months."),
+)
+_LOCAL = tuple((spark.short, spark.spark, spark.scala, None, Proof.HERE, "") for spark in SPARKS.values())
+
+
+def _runtimes(
+    platform: str, default: str, source: str, rows: Iterable[tuple[str, str, str, date | None, Proof, str]]
+) -> Iterator[Runtime]:
+    for name, spark, scala, ends, proof, note in rows:
+        yield Runtime(
+            platform=platform,
+            name=name,
+            spark=spark,
+            scala=scala,
+            ends=ends,
+            proof=proof,
+            source=source.format(name.replace(".", "")),
+            note=note,
+            is_default=name == default,
+        )
+
 
 RUNTIMES: tuple[Runtime, ...] = (
-    Runtime(
-        platform="synapse",
-        name="3.5",
-        spark="3.5",
-        scala="2.12",
-        ends=date(2028, 10, 31),
-        proof=Proof.HERE,
-        source=_SYNAPSE.format(35),
-        is_default=True,
+    *_runtimes(
+        "synapse", "3.5", "https://learn.microsoft.com/azure/synapse-analytics/spark/apache-spark-{}-runtime", _SYNAPSE
     ),
-    Runtime(
-        platform="synapse",
-        name="3.4",
-        spark="3.4.1",
-        scala="2.12",
-        ends=date(2026, 3, 31),
-        proof=Proof.UNPROVEN,
-        source=_SYNAPSE.format(34),
-        note="Synapse turns its jobs off in steps: move the pool to 3.5.",
-    ),
-    Runtime(
-        platform="databricks",
-        name="18",
-        spark="4.1.0",
-        scala="2.13",
-        ends=date(2029, 6, 10),
-        proof=Proof.UNPROVEN,
-        source=_DATABRICKS,
-    ),
-    Runtime(
-        platform="databricks",
-        name="17.3",
-        spark="4.0.0",
-        scala="2.13",
-        ends=date(2028, 10, 22),
-        proof=Proof.UNPROVEN,
-        source=_DATABRICKS,
-    ),
-    Runtime(
-        platform="databricks",
-        name="16.4-scala2.13",
-        spark="3.5.2",
-        scala="2.13",
-        ends=date(2028, 5, 9),
-        proof=Proof.UNPROVEN,
-        source=_DATABRICKS,
-        note=_NO_COLUMNS,
-    ),
-    Runtime(
-        platform="databricks",
-        name="16.4",
-        spark="3.5.2",
-        scala="2.12",
-        ends=date(2028, 5, 9),
-        proof=Proof.UPSTREAM,
-        source=_DATABRICKS,
-        note=_NO_COLUMNS,
-    ),
-    Runtime(
-        platform="databricks",
-        name="15.4",
-        spark="3.5.0",
-        scala="2.12",
-        ends=date(2027, 8, 19),
-        proof=Proof.NEAR,
-        source=_DATABRICKS,
-        is_default=True,
-    ),
-    Runtime(
-        platform="databricks",
-        name="14.3",
-        spark="3.5.0",
-        scala="2.12",
-        ends=date(2027, 2, 1),
-        proof=Proof.NEAR,
-        source=_DATABRICKS,
-    ),
-    Runtime(
-        platform="databricks",
-        name="13.3",
-        spark="3.4.1",
-        scala="2.12",
-        ends=date(2026, 8, 22),
-        proof=Proof.UPSTREAM,
-        source=_DATABRICKS,
-    ),
-    Runtime(
-        platform="fabric",
-        name="2.0",
-        spark="4.1.1",
-        scala="2.13",
-        ends=None,
-        proof=Proof.NEAR,
-        source=_FABRIC,
-        is_default=True,
-    ),
-    Runtime(
-        platform="fabric",
-        name="1.3",
-        spark="3.5.5",
-        scala="2.12",
-        ends=date(2027, 3, 31),
-        proof=Proof.NEAR,
-        source=_FABRIC,
-        note="Long-term support since 2026-10-01, for six months.",
-    ),
-    *(
-        Runtime(
-            platform="local",
-            name=spark.short,
-            spark=spark.spark,
-            scala=spark.scala,
-            ends=None,
-            proof=Proof.HERE,
-            source="local/toolchain/versions.py",
-            is_default=spark.major == "3",
-        )
-        for spark in SPARKS.values()
-    ),
+    *_runtimes("databricks", "15.4", "https://docs.databricks.com/release-notes/runtime.html", _DATABRICKS),
+    *_runtimes("fabric", "2.0", "https://learn.microsoft.com/fabric/data-engineering/lifecycle", _FABRIC),
+    *_runtimes("local", SPARK_3.short, "local/toolchain/versions.py", _LOCAL),
 )
 """All that are known, the newest of each platform first."""
 
@@ -186,13 +108,13 @@ def runtimes_of(platform: str) -> tuple[Runtime, ...]:
 
 
 def runtime_of(platform: str, name: str = "") -> Runtime:
-    """The runtime of this name, the platform's default without one. Raises UnknownRuntimeError."""
+    """The runtime of this name, the platform's default without one. Raises PlatformError."""
     known = runtimes_of(platform)
     for each in known:
         if each.name == name or (not name and each.is_default):
             return each
     names = ", ".join(each.name for each in known)
-    raise UnknownRuntimeError(f"{platform} has no runtime {name!r} that is known here: choose one of {names}")
+    raise PlatformError(f"{platform} has no runtime {name!r} that is known here: choose one of {names}")
 
 
 def table(platform: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from rich.tree import Tree
 
 from cli.ui.console import plain
 from shared.atlas.entities import PROCESS_TYPE
+from shared.catalog.port import AssetKey
 from shared.model import Asset, ColumnEdge, EdgeKind, Process
 from shared.reporting.column_sources import EdgeKey, edge_key
 from shared.translation.missing_columns import why_no_columns
@@ -54,13 +55,13 @@ def detailed_document(process: Process, sources: Sources = MappingProxyType({}))
     }
 
 
+def key_document(key: AssetKey) -> dict[str, str]:
+    """The type and the qualified name of an asset."""
+    return {"type": key[0], "qualified_name": key[1]}
+
+
 def _asset(asset: Asset) -> dict[str, Any]:
-    return {
-        "type": asset.type,
-        "qualified_name": asset.qualified_name,
-        "namespace": asset.namespace,
-        "name": asset.name,
-    }
+    return {**key_document(asset.key), "namespace": asset.namespace, "name": asset.name}
 
 
 def _edge(edge: ColumnEdge) -> dict[str, Any]:

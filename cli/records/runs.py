@@ -1,7 +1,6 @@
-"""Options that choose runs: times, a job, a run's id; and errors for those that do not exist."""
+"""Options that choose runs, and errors for those that do not exist."""
 
 import shlex
-from datetime import UTC, datetime
 from typing import Annotated, NoReturn
 
 import typer
@@ -21,17 +20,6 @@ JobGlob = Annotated[
 
 _ALIKE = 4
 """First digits that a run's id must share with one that does not exist, to be suggested in its place."""
-
-
-def moment(text: str, option: str) -> datetime | None:
-    """A time in UTC; None for no text. Ends the command where it is no time."""
-    if not text:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        fail(f"{option} must be a time such as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def wanted_run(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -56,6 +57,11 @@ def listed(lines: Iterable[str], most: int) -> None:
         out.print(f"  and {len(known) - most:,} more (--most)")
 
 
+def left_out(number: int) -> str:
+    """The end of a line of counts: how many are not listed; empty for none."""
+    return f"; {number:,} not shown (--most)" if number else ""
+
+
 def print_json(value: Any) -> None:
     """Print a value (data classes too) as JSON in ASCII on standard output; times as ISO 8601, in their own zone."""
     plain_values = msgspec.to_builtins(value, builtin_types=(datetime,))
@@ -99,13 +105,21 @@ def progress_bar(*, transient: bool = True) -> Progress:
     )
 
 
+@contextmanager
+def bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """A bar for one piece of long work: yields the function that changes it, with the options of rich's
+    `Progress.update`, such as `advance`, `completed` and `description`.
+    """
+    with progress_bar() as progress:
+        yield partial(progress.update, progress.add_task(title, total=total))
+
+
 def tracked(items: Iterable[T], title: str, total: int | None = None) -> Iterator[T]:
     """The same items, with a bar that advances by each."""
-    with progress_bar() as progress:
-        task = progress.add_task(title, total=total)
+    with bar(title, total) as update:
         for each in items:
             yield each
-            progress.advance(task)
+            update(advance=1)
 
 
 @contextmanager

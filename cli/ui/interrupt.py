@@ -5,6 +5,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from cli.ui.console import note
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C: 128 plus the number of the signal, as shells report it."""
@@ -25,3 +30,9 @@ def stopping() -> Iterator[threading.Event]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def end_stopped(sentence: str) -> NoReturn:
+    """End a command that Ctrl-C stopped; `sentence` says how to go on."""
+    note("stopped", sentence)
+    raise typer.Exit(INTERRUPTED)

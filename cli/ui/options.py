@@ -1,8 +1,11 @@
 """Options that several commands have, each declared once."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+
+from cli.ui.console import fail
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON")]
 Wide = Annotated[bool, typer.Option("--wide", help="All columns, one line a row, however wide the terminal")]
@@ -13,3 +16,16 @@ Most = Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 f
 Key = Annotated[
     str, typer.Option(envvar="THROUGHLINE_KEY", metavar="KEY", help="The receiver's function key, if it needs one")
 ]
+
+
+def moment(text: str, option: str) -> datetime | None:
+    """The time that an option names, in UTC unless it names a zone; None for no text. Ends the command where it is no
+    time.
+    """
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"{option} must be a time such as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)

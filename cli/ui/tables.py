@@ -1,8 +1,8 @@
 """Tables that can be read at 80 columns: long names are folded at their separators, and no word is lost."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from itertools import zip_longest
 
 from rich.text import Text
 
@@ -16,61 +16,50 @@ _NARROWEST = 12
 _PIECES = re.compile(r"[^/._\-:@\s]*[/._\-:@\s]?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumn:
-    """A column: numbers are set at the right and never folded; text is folded to what space is left."""
-
-    title: str
-    number: bool = False
-
-
-def text_column(title: str) -> TableColumn:
-    """A column of names or sentences."""
-    return TableColumn(title=title)
-
-
-def number_column(title: str) -> TableColumn:
-    """A column of numbers."""
-    return TableColumn(title=title, number=True)
-
-
 def print_table(
-    columns: Sequence[TableColumn],
+    titles: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
+    numbers: Collection[str] = (),
     notes: Sequence[Sequence[str]] = (),
     wide: bool = False,
+    only_wide: int = 0,
 ) -> None:
-    """Print rows below their titles; with `wide` each on one line. `notes` are lines to print below each row."""
-    cells = [[each.title for each in columns], *rows]
-    widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
+    """Print rows below their titles; with `wide` each on one line.
+
+    Columns whose titles are among `numbers` are set at the right and never folded; text is folded to what space is
+    left. `notes` are lines to print below each row; the last `only_wide` columns are left out unless `wide`.
+    """
+    shown = len(titles) if wide else len(titles) - only_wide
+    cells = [row[:shown] for row in (titles, *rows)]
+    at_right = [title in numbers for title in cells[0]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if not wide:
-        widths = _fitted(columns, cells, widths, out.width)
-    for number, row in enumerate(cells):
+        widths = _fitted(cells, at_right, widths, out.width)
+    for row, below in zip_longest(cells, ((), *notes), fillvalue=()):
         folds = [fold(cell, width) for cell, width in zip(row, widths, strict=True)]
-        for line in range(max(map(len, folds))):
-            pieces = [each[line] if line < len(each) else "" for each in folds]
+        for pieces in zip_longest(*folds, fillvalue=""):
             aligned = [
-                piece.rjust(width) if column.number else piece.ljust(width)
-                for column, piece, width in zip(columns, pieces, widths, strict=True)
+                piece.rjust(width) if right else piece.ljust(width)
+                for piece, width, right in zip(pieces, widths, at_right, strict=True)
             ]
-            out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if number == 0 else ""))
-        for sentence in notes[number - 1] if 0 < number <= len(notes) else ():
+            out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if row is cells[0] else ""))
+        for sentence in below:
             for piece in fold(sentence, out.width - INDENT):
                 out.print(Text(" " * INDENT + piece, style="dim"))
 
 
-def _fitted(columns: Sequence[TableColumn], cells: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:
+def _fitted(cells: Sequence[Sequence[str]], at_right: Sequence[bool], widths: list[int], room: int) -> list[int]:
     """Widths that fit: titles of numbers are folded between words, then the widest text gives way, one by one."""
-    words = [max(map(len, column.title.split()), default=0) for column in columns]
-    bodies = [max((len(row[index]) for row in cells[1:]), default=0) for index in range(len(columns))]
+    words = [max(map(len, title.split()), default=0) for title in cells[0]]
+    bodies = [max(map(len, column[1:]), default=0) for column in zip(*cells, strict=True)]
     found = list(widths)
     if sum(found) + _GAP * (len(found) - 1) > room:
         found = [
-            max(word, body) if column.number else width
-            for column, word, body, width in zip(columns, words, bodies, widths, strict=True)
+            max(word, body) if right else width
+            for word, body, width, right in zip(words, bodies, widths, at_right, strict=True)
         ]
-    texts = [index for index, column in enumerate(columns) if not column.number]
+    texts = [index for index, right in enumerate(at_right) if not right]
     while texts and sum(found) + _GAP * (len(found) - 1) > room:
         widest = max(texts, key=lambda index: found[index])
         if found[widest] <= max(_NARROWEST, words[widest]):

@@ -10,6 +10,7 @@ import base64
 import gzip
 import hashlib
 import re
+from graphlib import CycleError, TopologicalSorter
 from html import escape
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from shared.lineage.document import LineageDocument, encoded
 FOLDER = ROOT / "viewer"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
-_ENTRY = "main.js"
 _LAYOUT = "layout.js"
 """Also runs in a worker, which is made of a text of its own."""
 
@@ -57,17 +57,10 @@ def _hash(text: str) -> str:
 
 def joined(folder: Path) -> str:
     """The modules as one script, each after those that it imports. Raises ValueError where two import each other."""
-    order: list[str] = []
-    _visit(folder, _ENTRY, order, ())
-    parts = [_EXPORT.sub("", _IMPORT.sub("", (folder / name).read_text(encoding="utf-8"))) for name in order]
-    return '"use strict";\n' + "\n".join(parts)
-
-
-def _visit(folder: Path, name: str, order: list[str], above: tuple[str, ...]) -> None:
-    if name in order:
-        return
-    if name in above:
-        raise ValueError(f"the modules of the page import each other in a circle: {' → '.join((*above, name))}")
-    for imported in _IMPORT.findall((folder / name).read_text(encoding="utf-8")):
-        _visit(folder, imported, order, (*above, name))
-    order.append(name)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.js"))}
+    try:
+        order = tuple(TopologicalSorter({name: _IMPORT.findall(text) for name, text in texts.items()}).static_order())
+    except CycleError as error:
+        circle = " → ".join(reversed(error.args[1]))
+        raise ValueError(f"the modules of the page import each other in a circle: {circle}") from error
+    return '"use strict";\n' + "\n".join(_EXPORT.sub("", _IMPORT.sub("", texts[name])) for name in order)

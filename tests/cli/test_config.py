@@ -18,9 +18,9 @@ from cli.commands.local.up import session_properties, typed
 from cli.context.target import HOME
 from cli.main import app
 from cli.platforms.__main__ import PAGES, with_table
-from cli.platforms.configuration import NEVER, Configuration, Installation, PlatformError, as_text
+from cli.platforms.configuration import NEVER, Configuration, Installation, as_text
 from cli.platforms.configuration import configuration as configuration_of
-from cli.platforms.runtimes import RUNTIMES, Proof, Runtime, runtimes_of
+from cli.platforms.runtimes import RUNTIMES, PlatformError, Proof, Runtime, runtimes_of
 from cli.platforms.table import DATABRICKS_LISTENER, PLATFORMS
 from cli.platforms.texts import AZURE_DATABRICKS
 from local.spark.job import LISTENER_CLASS

@@ -142,7 +142,7 @@ def test_a_wrong_file_of_names_ends_with_2(tmp_path: Path) -> None:
     output = _explain("file", "/t", "--names", str(names), code=2)
     assert "rule mine: type is missing" in output
     names.write_bytes(b"\xff\xfe")
-    assert "can't be read" in _explain("file", "/t", "--names", str(names), code=2)
+    assert "is no UTF-8 text" in _explain("file", "/t", "--names", str(names), code=2)
 
 
 @pytest.mark.parametrize("command", [["explain", "file", "/t"], ["translate", "x"], ["up"]], ids=lambda words: words[0])

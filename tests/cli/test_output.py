@@ -13,7 +13,7 @@ from cli.main import GROUPS, app
 from cli.ui import tables
 from cli.ui.console import out
 from cli.ui.suggestion import nearest
-from cli.ui.tables import TableColumn, fold, number_column, print_table, text_column
+from cli.ui.tables import fold, print_table
 from cli.ui.teaching import WIDTH, folded, shaped
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
@@ -86,15 +86,16 @@ def test_a_folded_name_keeps_every_letter(width: int) -> None:
     assert max(map(len, lines)) <= width
 
 
-def printed(columns: tuple[TableColumn, ...], rows: list[list[str]], **more: Any) -> str:
+def printed(titles: tuple[str, ...], rows: list[list[str]], **more: Any) -> str:
     with out.capture() as capture:
-        print_table(columns, rows, **more)
+        print_table(titles, rows, **more)
     return capture.get()
 
 
 def test_a_table_fits_and_keeps_titles_numbers_and_names() -> None:
-    columns = (text_column("data set"), *(number_column(f"count {name}") for name in ("read", "written", "columns")))
-    text = printed((*columns, text_column("process")), [[LONG, "1,234", "5", "67", f"throughline:v1://{LONG}"]])
+    numbers = tuple(f"count {name}" for name in ("read", "written", "columns"))
+    row = [LONG, "1,234", "5", "67", f"throughline:v1://{LONG}"]
+    text = printed(("data set", *numbers, "process"), [row], numbers=numbers)
     assert max(map(len, text.splitlines())) <= 80
     words = set(text.split())
     assert {"data", "set", "count", "read", "written", "columns", "1,234", "5", "67", "process"} <= words
@@ -109,13 +110,13 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def test_a_wide_table_has_one_line_a_row() -> None:
-    text = printed((text_column("data set"), number_column("columns")), [[LONG, "1"], [LONG, "2"]], wide=True)
+    text = printed(("data set", "columns"), [[LONG, "1"], [LONG, "2"]], numbers=("columns",), wide=True)
     assert len(text.splitlines()) == 3
     assert text.count(LONG) == 2
 
 
 def test_notes_stand_below_their_row() -> None:
-    text = printed((text_column("job"),), [["a"], ["b"]], notes=[["why a"], ["why b"]])
+    text = printed(("job",), [["a"], ["b"]], notes=[["why a"], ["why b"]])
     assert text.splitlines() == ["job", "a", f"{' ' * tables.INDENT}why a", "b", f"{' ' * tables.INDENT}why b"]
 
 

@@ -90,7 +90,7 @@ def test_sql_is_in_the_page_only_when_asked_for_and_without_literals(tmp_path: P
         (("--column", "x"), 2, "--column needs the data set"),
         (("--as-of", "2026-11-01"), 1, "the record has no history"),
         (("--compare", "2026-11-01"), 1, "the record has no history"),
-        (("--as-of", "yesterday"), 2, "--as-of yesterday is not a time"),
+        (("--as-of", "yesterday"), 2, "--as-of must be a time"),
     ],
 )
 def test_a_question_without_an_answer_ends_in_one_sentence(

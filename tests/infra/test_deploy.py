@@ -337,7 +337,7 @@ def test_what_does_not_work_in_the_slot_never_gets_to_production(az: AzureStandI
 
 def test_a_swap_after_which_senders_keys_fail_is_undone(az: AzureStandIn, tmp_path: Path) -> None:
     upgrade = Upgrade(world=World(keys_follow_the_code=True), stand_in=az)
-    with pytest.raises(DeployError, match=r"401: it does not take its key.*the swap was undone"):
+    with pytest.raises(DeployError, match=r"401: it does not accept its key.*the swap was undone"):
         upgrade.receiver().deploy(package(tmp_path))
     assert upgrade.end() == ("old", "new")
     assert len(az.of(SWAP)) == 2

@@ -29,14 +29,10 @@ class Accounts:
         properties = self.by_name.get(name, {}).get("properties") or {}
         return str((properties.get("primaryEndpoints") or {}).get(kind) or "")
 
-    def id_of(self, name: str, group_id: str) -> str:
-        """An account's resource id, whether it is there or not."""
-        return f"{group_id}/providers/Microsoft.Storage/storageAccounts/{name}"
-
 
 @once
 def accounts_of(deployed: Deployed) -> Accounts:
     """The accounts of a deployment's group. Raises AzureCliError."""
-    path = f"{deployed.group_id}/providers/Microsoft.Storage/storageAccounts"
-    found = {str(each["name"]): each for each in listed(deployed.az, path, STORAGE)}
+    accounts = listed(deployed.az, deployed.resource("Microsoft.Storage/storageAccounts"), STORAGE)
+    found = {str(each["name"]): each for each in accounts}
     return Accounts(data=deployed.outputs["STORAGE_ACCOUNT_NAME"], by_name=found)

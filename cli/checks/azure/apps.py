@@ -43,8 +43,8 @@ def apps_of(deployed: Deployed) -> Generator[CheckResult, None, tuple[FunctionAp
     """The apps that there are, with what is wrong with each as a resource."""
     found = []
     for part, output in _OUTPUTS.items():
-        app_id = deployed.app_id(output)
         name = deployed.outputs[output]
+        app_id = deployed.resource(f"Microsoft.Web/sites/{name}")
         site = get(deployed.az, app_id, WEB)
         if site is None:
             yield bad("app-missing", part, f"there is no app {name}", **deployed.places)
@@ -94,10 +94,8 @@ def code(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     if missing:
         yield bad("function-missing", subject, f"{app.name} lacks {', '.join(missing)}", **app.places)
         return
-    wrong = list(_switched(app, found, subject))
-    yield from wrong
-    if not wrong:
-        yield good(subject, f"{', '.join(_RUNS[app.part])}; the others are off")
+    on = f"{', '.join(_RUNS[app.part])}; the others are off"
+    yield from list(_switched(app, found, subject)) or [good(subject, on)]
     if app.part == "worker":
         yield from _delivery(deployed, app, found[PARSER])
 
@@ -135,11 +133,10 @@ def runtime(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
         web = get(deployed.az, f"{app.id}/config/web", WEB) or {"properties": {}}
         version = str(web["properties"].get("linuxFxVersion") or "").partition("|")[2]
         always = bool(web["properties"].get("alwaysOn"))
-    python = deployed.python
-    if python and version != python:
+    python, wrong = deployed.python, []
+    if version != python:
         what = f"Python {version or 'unknown'}, the package is for {python}"
-        yield bad("python-differs", subject, what, **app.places, runtime=f"Python|{python}")
+        wrong.append(bad("python-differs", subject, what, **app.places, runtime=f"Python|{python}"))
     if not always:
-        yield bad("always-on-off", subject, f"{app.name} is not always on", **app.places)
-    if always and not (python and version != python):
-        yield good(subject, f"Python {version}" + ("" if app.flex else ", always on"))
+        wrong.append(bad("always-on-off", subject, f"{app.name} is not always on", **app.places))
+    yield from wrong or [good(subject, f"Python {version}" + ("" if app.flex else ", always on"))]

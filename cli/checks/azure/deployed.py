@@ -69,17 +69,16 @@ class Deployed:
     @property
     def storage_id(self) -> str:
         """The resource id of the storage account."""
-        name = self.outputs.get("STORAGE_ACCOUNT_NAME", "")
-        return f"{self.group_id}/providers/Microsoft.Storage/storageAccounts/{name}"
+        return self.resource(f"Microsoft.Storage/storageAccounts/{self.outputs.get('STORAGE_ACCOUNT_NAME', '')}")
 
     @property
     def by_event_grid(self) -> bool:
         """Whether Event Grid notifies the parser of new events."""
         return self.outputs["DELIVERY"] == EVENT_GRID
 
-    def app_id(self, output: str) -> str:
-        """The resource id of the app that this output names."""
-        return f"{self.group_id}/providers/Microsoft.Web/sites/{self.outputs[output]}"
+    def resource(self, path: str) -> str:
+        """The id of a resource of the group, or of a collection, by its path as in `Microsoft.Web/sites/NAME`."""
+        return f"{self.group_id}/providers/{path}"
 
     @property
     def places(self) -> dict[str, str | tuple[str, ...]]:

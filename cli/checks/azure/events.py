@@ -39,8 +39,7 @@ def subscription(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
 
 
 def _topic_id(deployed: Deployed) -> str:
-    name = deployed.outputs["EVENT_TOPIC_NAME"]
-    return f"{deployed.group_id}/providers/Microsoft.EventGrid/systemTopics/{name}"
+    return deployed.resource(f"Microsoft.EventGrid/systemTopics/{deployed.outputs['EVENT_TOPIC_NAME']}")
 
 
 def _elsewhere(properties: Mapping[str, Any], app: FunctionApp) -> str:
@@ -75,12 +74,12 @@ def deliveries(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     day = _totals(deployed, ("DroppedEventCount", "DeadLetteredCount"), "P1D", "1d")
     lost = int(sum(day.values()))
     counts = f"{delivered:,} delivered, {failed:,} attempts failed in an hour"
+    wrong = []
     if failed > delivered:
-        yield bad("delivery-failing", "deliveries", counts, **app.places)
+        wrong.append(bad("delivery-failing", "deliveries", counts, **app.places))
     if lost:
-        yield bad("delivery-given-up", "deliveries", f"{lost:,} given up in a day", **app.places)
-    if failed <= delivered and not lost:
-        yield good("deliveries", counts)
+        wrong.append(bad("delivery-given-up", "deliveries", f"{lost:,} given up in a day", **app.places))
+    yield from wrong or [good("deliveries", counts)]
 
 
 def _totals(deployed: Deployed, names: tuple[str, ...], interval: str, offset: str) -> Mapping[str, float]:
@@ -99,20 +98,15 @@ def _totals(deployed: Deployed, names: tuple[str, ...], interval: str, offset: s
 _MOST_MESSAGES = 32
 """What one look into a queue shows."""
 
+_POISON = "webjobs-blobtrigger-poison"
+
 
 def poison(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the host has given up on events: their messages are in its poison queue."""
-    exists = deployed.az.json(
-        *("storage", "queue", "exists", "--name", "webjobs-blobtrigger-poison"),
-        *("--account-name", deployed.outputs["STORAGE_ACCOUNT_NAME"], "--auth-mode", "login"),
-    )
     count = 0
-    if exists.get("exists"):
-        count = deployed.az.json(
-            *("storage", "message", "peek", "--queue-name", "webjobs-blobtrigger-poison"),
-            *("--num-messages", str(_MOST_MESSAGES), "--query", "length(@)"),
-            *("--account-name", deployed.outputs["STORAGE_ACCOUNT_NAME"], "--auth-mode", "login"),
-        )
+    if _stored(deployed, "queue", "exists", "--name", _POISON).get("exists"):
+        peek = ("message", "peek", "--queue-name", _POISON, "--num-messages", str(_MOST_MESSAGES))
+        count = _stored(deployed, *peek, "--query", "length(@)")
     if count:
         many = f"{count} messages" + (" or more" if count == _MOST_MESSAGES else "")
         yield bad("poison-queue", "poison queue", many, **app.places)
@@ -126,13 +120,16 @@ _MONTH = timedelta(days=30)
 
 def receipts(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """How many receipts polling has left; counting ends where they are many."""
-    count = deployed.az.json(
-        *("storage", "blob", "list", "--container-name", "azure-webjobs-hosts", "--prefix", "blobreceipts/"),
-        *("--num-results", str(MANY_RECEIPTS), "--query", "length(@)"),
-        *("--account-name", deployed.outputs["STORAGE_ACCOUNT_NAME"], "--auth-mode", "login"),
-    )
+    blobs = ("blob", "list", "--container-name", "azure-webjobs-hosts", "--prefix", "blobreceipts/")
+    count = _stored(deployed, *blobs, "--num-results", str(MANY_RECEIPTS), "--query", "length(@)")
     if count >= MANY_RECEIPTS:
         month = f"{datetime.now(UTC) - _MONTH:%Y-%m-%dT%H:%MZ}"
         yield bad("receipts-pile-up", "receipts", f"{count:,} or more", **app.places, month=month)
     else:
         yield good("receipts", f"{count:,}")
+
+
+def _stored(deployed: Deployed, *words: str) -> Any:
+    """What `az storage` answers about the account, asked with the rights of the signed-in user."""
+    account = ("--account-name", deployed.outputs["STORAGE_ACCOUNT_NAME"], "--auth-mode", "login")
+    return deployed.az.json("storage", *words, *account)

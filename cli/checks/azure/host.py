@@ -141,7 +141,7 @@ _QUIET = timedelta(minutes=15)
 
 def logs(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
     """What the hosts and the sweeper have logged in the last hour."""
-    workspaces = f"{deployed.group_id}/providers/Microsoft.OperationalInsights/workspaces"
+    workspaces = deployed.resource("Microsoft.OperationalInsights/workspaces")
     workspace = next(iter(listed(deployed.az, workspaces, WORKSPACES)), None)
     if workspace is None:
         yield unseen("azure-error", "logs", f"{deployed.group} has no Log Analytics workspace")
@@ -174,9 +174,8 @@ def _logged(deployed: Deployed, app: FunctionApp, rows: Mapping[str, Mapping[str
         wrong.append(bad("host-restarts", subject, f"the host ended {ended['Times']} times in an hour", **app.places))
     if app.part == "worker":
         wrong += _swept(app, subject, sweep)
-    yield from wrong
-    if not wrong:
-        yield good(subject, "no failed start in the last hour" + (", the sweeper ticks" if sweep else ""))
+    started = "no failed start in the last hour" + (", the sweeper runs" if sweep else "")
+    yield from wrong or [good(subject, started)]
 
 
 def _swept(app: FunctionApp, subject: str, sweep: Mapping[str, Any] | None) -> Iterator[CheckResult]:

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from cli.checks.azure.deployed import EVENT_GRID, Deployed, DeploymentName
-from cli.checks.azure.reading import Az, is_missing, words_of
+from cli.checks.azure.reading import Az, if_there, words_of
 from cli.checks.findings import CheckResult, bad, good
 from cli.deploy.azure_cli import AzureCliError
 
@@ -35,18 +35,12 @@ def reach(az: Az, target: DeploymentName) -> Generator[CheckResult, None, Deploy
         yield _no_way_in(error, target)
         return None
     yield good("sign-in", f"{account['user']['name']} in {account['name']} ({account['id']})")
-    try:
-        group = az.json("group", "show", "--name", target.group)
-    except AzureCliError as error:
-        if not is_missing(error):
-            raise
+    group = if_there(az, "group", "show", "--name", target.group)
+    if group is None:
         yield _no_group(az, target, account["name"])
         return None
-    try:
-        record = az.json("deployment", "group", "show", "--resource-group", target.group, "--name", target.name)
-    except AzureCliError as error:
-        if not is_missing(error):
-            raise
+    record = if_there(az, "deployment", "group", "show", "--resource-group", target.group, "--name", target.name)
+    if record is None:
         yield _no_deployment(az, target)
         return None
     properties = record["properties"]
@@ -59,8 +53,7 @@ def reach(az: Az, target: DeploymentName) -> Generator[CheckResult, None, Deploy
         outputs={key.upper(): str(value or "") for key, value in raw.items()},
         parameters={key: each.get("value") for key, each in (properties.get("parameters") or {}).items()},
     )
-    finding = _judged(deployed, properties, raw)
-    yield finding
+    yield _judged(deployed, properties, raw)
     return deployed if not _lacking(deployed.outputs) else None
 
 

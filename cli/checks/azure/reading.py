@@ -22,9 +22,8 @@ ALERT_RULES = "2022-06-15"
 """API versions: those of the template's resources in infra/modules."""
 
 _NOT_FOUND = re.compile(r"\b(\w*NotFound)\b|\bNot Found\b")
-_FORBIDDEN = re.compile(
-    r"\b(AuthorizationFailed|LinkedAuthorizationFailed|AuthorizationPermissionMismatch)\b|Forbidden"
-)
+_FORBIDDEN = re.compile(r"\b(AuthorizationFailed|LinkedAuthorizationFailed)\b|Forbidden")
+_DATA_FORBIDDEN = re.compile(r"AuthorizationPermissionMismatch|required permissions needed to perform this operation")
 
 
 class Az(Protocol):
@@ -32,11 +31,6 @@ class Az(Protocol):
 
     def json(self, *arguments: str) -> Any:
         """The answer of `az` with these arguments. Raises AzureCliError."""
-
-
-def is_missing(error: AzureCliError) -> bool:
-    """Whether the resource does not exist: `az` has two messages for it, with the code in both."""
-    return bool(_NOT_FOUND.search(str(error)))
 
 
 _MAX_LENGTH = 300
@@ -66,23 +60,28 @@ def once(read: Callable[[Of], Found]) -> Callable[[Of], Found]:
 
 def get(az: Az, path: str, version: str) -> Any | None:
     """A resource by its id; None where there is none. Raises AzureCliError."""
+    return if_there(az, "rest", "--method", "get", "--url", f"{path}?api-version={version}")
+
+
+def if_there(az: Az, *words: str) -> Any | None:
+    """The answer of `az`; None where what is asked for does not exist: it has two messages for that. Raises
+    AzureCliError.
+    """
     try:
-        return az.json("rest", "--method", "get", "--url", f"{path}?api-version={version}")
+        return az.json(*words)
     except AzureCliError as error:
-        if is_missing(error):
+        if _NOT_FOUND.search(str(error)):
             return None
         raise
 
 
 def listed(az: Az, path: str, version: str) -> Iterator[Mapping[str, Any]]:
     """The resources of a collection, page by page; none where the collection is missing. Raises AzureCliError."""
-    page = get(az, path, version) or {}
-    while True:
+    page = get(az, path, version)
+    while page:
         yield from page.get("value") or ()
         following = page.get("nextLink")
-        if not following:
-            return
-        page = az.json("rest", "--method", "get", "--url", following)
+        page = az.json("rest", "--method", "get", "--url", following) if following else None
 
 
 def guarded(subject: str, look: Callable[[], Iterator[CheckResult]], places: Places) -> Iterator[CheckResult]:
@@ -96,15 +95,10 @@ def guarded(subject: str, look: Callable[[], Iterator[CheckResult]], places: Pla
 def not_seen(error: AzureCliError, subject: str, places: Places) -> CheckResult:
     """The finding for a failed call of `az`: a missing right, or another error."""
     sentence = words_of(error)
-    data = re.search(r"AuthorizationPermissionMismatch|required permissions needed to perform this operation", sentence)
-    if data:
+    if _DATA_FORBIDDEN.search(sentence):
         return unseen(
-            "data-forbidden",
-            subject,
-            sentence,
-            **{**places, "scope": places.get("storage_id", "STORAGE_ID")},
+            "data-forbidden", subject, sentence, **{**places, "scope": places.get("storage_id", "STORAGE_ID")}
         )
     if _FORBIDDEN.search(sentence):
-        scope = places.get("group_id", "GROUP_ID")
-        return unseen("azure-forbidden", subject, sentence, **{**places, "scope": scope})
+        return unseen("azure-forbidden", subject, sentence, **{**places, "scope": places.get("group_id", "GROUP_ID")})
     return unseen("azure-error", subject, sentence)

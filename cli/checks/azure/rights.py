@@ -1,7 +1,7 @@
 """The roles of the identities, the network of the account, and who gets the alerts."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,14 @@ def roles(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     subject = f"{app.part}'s roles"
     has = _assigned(deployed, app.principal)
     needed = needed_roles(deployed, app.part)
-    missing = [each for each in needed if not _has(has, each)]
-    for each in missing:
+    wrong = []
+    for each in needed:
+        if any(role == each["role"] and _within(each["scope"], at) for role, at in has):
+            continue
         what = f"no {each['name']} on {each['scope'].rpartition('/')[2]}: {each['reason']}"
         places = {**app.places, "principal": app.principal, "role": each["name"], "scope": each["scope"]}
-        yield bad("role-missing", subject, what, **places)
-    if not missing:
-        yield good(subject, f"all {len(needed)} of infra/roles.json")
+        wrong.append(bad("role-missing", subject, what, **places))
+    yield from wrong or [good(subject, f"all {len(needed)} of infra/roles.json")]
 
 
 def needed_roles(
@@ -42,7 +43,7 @@ def needed_roles(
         "storage": data,
         "container": f"{data}/blobServices/default/containers/{{of}}",
         "table": f"{data}/tableServices/default/tables/{{of}}",
-        "receiverStorage": accounts.id_of(accounts.host_of("receiver"), deployed.group_id),
+        "receiverStorage": deployed.resource(f"Microsoft.Storage/storageAccounts/{accounts.host_of('receiver')}"),
         "insights": _component(deployed),
     }
     delivery = deployed.outputs["DELIVERY"]
@@ -51,10 +52,6 @@ def needed_roles(
         for row in rows
         if row["to"] == part and row.get("when", delivery) == delivery
     ]
-
-
-def _has(assigned: Iterable[tuple[str, str]], needed: Mapping[str, str]) -> bool:
-    return any(role == needed["role"] and _within(needed["scope"], at) for role, at in assigned)
 
 
 def _assigned(deployed: Deployed, principal: str) -> list[tuple[str, str]]:
@@ -72,8 +69,8 @@ def _within(scope: str, at: str) -> bool:
 @once
 def _component(deployed: Deployed) -> str:
     """The id of the group's Application Insights; empty where there is none."""
-    path = f"{deployed.group_id}/providers/Microsoft.Insights/components"
-    return next((str(each["id"]) for each in listed(deployed.az, path, "2020-02-02")), "")
+    found = listed(deployed.az, deployed.resource("Microsoft.Insights/components"), "2020-02-02")
+    return next((str(each["id"]) for each in found), "")
 
 
 def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
@@ -107,12 +104,11 @@ _RECEIVERS = "Receivers"
 
 def alerts(deployed: Deployed) -> Iterator[CheckResult]:
     """Whether there are alert rules, and receivers of their messages."""
-    base = f"{deployed.group_id}/providers/Microsoft.Insights"
-    rules = list(listed(deployed.az, f"{base}/scheduledQueryRules", ALERT_RULES))
+    rules = list(listed(deployed.az, deployed.resource("Microsoft.Insights/scheduledQueryRules"), ALERT_RULES))
     if not rules:
         yield bad("alerts-missing", "alerts", "there are no alert rules", **deployed.places)
         return
-    groups = list(listed(deployed.az, f"{base}/actionGroups", ACTION_GROUPS))
+    groups = listed(deployed.az, deployed.resource("Microsoft.Insights/actionGroups"), ACTION_GROUPS)
     people = sum(_people(each["properties"]) for each in groups)
     if people:
         yield good("alerts", f"{len(rules)} rules, {people} receivers")

@@ -1,105 +1,95 @@
-"""The settings of the apps: those that the template sets, and those that refer to a Key Vault."""
+"""The settings of the apps: those of the template, those that refer to a Key Vault, and where the data is."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 
-from cli.checks.azure.accounts import Accounts, accounts_of
+from cli.checks.azure.accounts import accounts_of
 from cli.checks.azure.apps import FunctionApp
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import WEB, listed
 from cli.checks.findings import CheckResult, bad, good
+from cli.deploy.azure_cli import AzureCliError
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """What the template decides for an app."""
-
-    deployed: Deployed
-    app: FunctionApp
-    accounts: Accounts
-
-    def host(self, kind: str) -> str:
-        """The end point (blob, queue, table) of the account that the app's host works with."""
-        return self.accounts.endpoint(self.accounts.host_of(self.app.part), kind)
-
-    def data(self, kind: str) -> str:
-        """The same of the account with the data, where it is another one than the host's; else empty."""
-        data = self.accounts.data
-        return "" if self.accounts.host_of(self.app.part) == data else self.accounts.endpoint(data, kind)
-
-    @property
-    def host_id(self) -> str:
-        """The host's id. An app that shares a name's beginning with its slot needs one of its own, else both stop."""
-        return self.app.part if self.deployed.outputs.get("RECEIVER_SLOT") and not self.app.flex else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Expected:
-    """A setting of the template: its `value`; None where the app needs none, empty where any value will do.
-
-    `secret`: the value is not read, only whether there is one.
-    """
-
-    name: str
-    value: Callable[[_Wanted], str | None]
-    secret: bool = False
-
-
-_EXPECTED = (
-    _Expected(name="AzureWebJobsStorage__blobServiceUri", value=lambda wanted: wanted.host("blob")),
-    _Expected(name="AzureWebJobsStorage__queueServiceUri", value=lambda wanted: wanted.host("queue")),
-    _Expected(name="AzureWebJobsStorage__tableServiceUri", value=lambda wanted: wanted.host("table")),
-    _Expected(name="THROUGHLINE_STORAGE__blobServiceUri", value=lambda wanted: wanted.data("blob") or None),
-    _Expected(name="THROUGHLINE_STORAGE__tableServiceUri", value=lambda wanted: wanted.data("table") or None),
-    _Expected(name="AzureWebJobsStorage__credential", value=lambda _: "managedidentity"),
-    _Expected(name="AzureWebJobsStorage__clientId", value=lambda wanted: wanted.app.client_id),
-    _Expected(name="AzureFunctionsWebHost__hostid", value=lambda wanted: wanted.host_id or None),
-    _Expected(name="APPLICATIONINSIGHTS_CONNECTION_STRING", value=lambda _: "", secret=True),
-    _Expected(name="THROUGHLINE_CATALOG_ENDPOINT", value=lambda wanted: "" if wanted.app.part == "worker" else None),
-    _Expected(name="FUNCTIONS_WORKER_RUNTIME", value=lambda wanted: None if wanted.app.flex else "python"),
-    _Expected(name="FUNCTIONS_EXTENSION_VERSION", value=lambda wanted: None if wanted.app.flex else "~4"),
-    _Expected(name="WEBSITE_RUN_FROM_PACKAGE", value=lambda wanted: None if wanted.app.flex else "1"),
-)
-_COMPARED = tuple(each.name for each in _EXPECTED if not each.secret)
 _CONNECTION_STRING = "AzureWebJobsStorage"
 
 
 def settings(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the settings are those of the template."""
     subject = f"{app.part}'s settings"
-    wanted = _Wanted(deployed=deployed, app=app, accounts=accounts_of(deployed))
-    names, values = _read(deployed, app)
-    wrong = list(_compared(wanted, subject, names, values))
+    expected = _expected(deployed, app)
+    names, values = _read(deployed, app.name, [name for name, value in expected.items() if value])
+    wrong = []
+    for name, value in expected.items():
+        if name not in names:
+            setting = f"{name}={value or 'VALUE'}"
+            wrong.append(bad("setting-missing", subject, f"{name} is not set", **app.places, setting=setting))
+        elif value and values.get(name, "").rstrip("/") != value.rstrip("/"):
+            what = f"{name} is {values.get(name)!r}, the template sets {value!r}"
+            wrong.append(bad("setting-differs", subject, what, **app.places, setting=f"{name}={value}"))
     if _CONNECTION_STRING in names:
         what = f"{_CONNECTION_STRING} is set beside the identity"
         wrong.append(bad("setting-unwanted", subject, what, **app.places, setting=_CONNECTION_STRING))
-    yield from wrong
-    if not wrong:
-        yield good(subject, f"{len(names)} settings, those of the template as it sets them")
+    yield from wrong or [good(subject, f"{len(names)} settings, those of the template as it sets them")]
 
 
-def _read(deployed: Deployed, app: FunctionApp) -> tuple[frozenset[str], Mapping[str, str]]:
-    """The names of all settings, and the values of those that are compared, which open nothing: `az` drops the rest."""
-    compared = ", ".join(f'"{name}"' for name in _COMPARED)
+def _expected(deployed: Deployed, app: FunctionApp) -> Mapping[str, str]:
+    """The settings that the template gives an app; empty where any value will do, which is not read then."""
+    accounts = accounts_of(deployed)
+    host, data = accounts.host_of(app.part), accounts.data
+    found = {
+        "AzureWebJobsStorage__blobServiceUri": accounts.endpoint(host, "blob"),
+        "AzureWebJobsStorage__queueServiceUri": accounts.endpoint(host, "queue"),
+        "AzureWebJobsStorage__tableServiceUri": accounts.endpoint(host, "table"),
+        "AzureWebJobsStorage__credential": "managedidentity",
+        "AzureWebJobsStorage__clientId": app.client_id,
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": "",
+    }
+    if host != data and data in accounts.by_name:
+        found["THROUGHLINE_STORAGE__blobServiceUri"] = accounts.endpoint(data, "blob")
+        found["THROUGHLINE_STORAGE__tableServiceUri"] = accounts.endpoint(data, "table")
+    if app.part == "worker":
+        found["THROUGHLINE_CATALOG_ENDPOINT"] = ""
+    if not app.flex:
+        found |= {"FUNCTIONS_WORKER_RUNTIME": "python", "FUNCTIONS_EXTENSION_VERSION": "~4"}
+        found["WEBSITE_RUN_FROM_PACKAGE"] = "1"
+        if deployed.outputs.get("RECEIVER_SLOT"):  # an app whose name begins as its slot's needs an id, else both stop
+            found["AzureFunctionsWebHost__hostid"] = app.part
+    return found
+
+
+def _read(deployed: Deployed, app: str, names: Collection[str]) -> tuple[frozenset[str], Mapping[str, str]]:
+    """The names of all settings of an app, and the values of these `names`, which open nothing: `az` drops the rest."""
+    wanted = ", ".join(f'"{name}"' for name in names)
     found = deployed.az.json(
-        *("functionapp", "config", "appsettings", "list", "--resource-group", deployed.group, "--name", app.name),
-        *("--query", f"{{names: [].name, values: [?contains(`[{compared}]`, name)].{{name: name, value: value}}}}"),
+        *("functionapp", "config", "appsettings", "list", "--resource-group", deployed.group, "--name", app),
+        *("--query", f"{{names: [].name, values: [?contains(`[{wanted}]`, name)].{{name: name, value: value}}}}"),
     )
     return frozenset(found["names"]), {each["name"]: str(each["value"] or "") for each in found["values"]}
 
 
-def _compared(wanted: _Wanted, subject: str, names: frozenset[str], values: Mapping[str, str]) -> Iterator[CheckResult]:
-    places = wanted.app.places
-    for each in _EXPECTED:
-        value = each.value(wanted)
-        if value is None:
-            continue
-        if each.name not in names:
-            setting = f"{each.name}={value or 'VALUE'}"
-            yield bad("setting-missing", subject, f"{each.name} is not set", **places, setting=setting)
-        elif value and values.get(each.name, "").rstrip("/") != value.rstrip("/"):
-            what = f"{each.name} is {values.get(each.name)!r}, the template sets {value!r}"
-            yield bad("setting-differs", subject, what, **places, setting=f"{each.name}={value}")
+_OF_CATALOG = {"THROUGHLINE_CATALOG_ENDPOINT": "catalogEndpoint", "THROUGHLINE_COLLECTION": "collection"}
+"""The worker's settings that name the catalog, and the parameters of the deployment that give them."""
+
+
+def place_of(deployed: Deployed) -> Mapping[str, str]:
+    """The settings that name the storage and the catalog of a deployment, for who is signed in here.
+
+    Names without a value come with an empty one: they hide settings of another Throughline in the environment. Raises
+    AzureCliError.
+    """
+    accounts = accounts_of(deployed)
+    try:
+        _, values = _read(deployed, deployed.outputs["WORKER_NAME"], _OF_CATALOG)
+    except AzureCliError:  # the parameters may be shown to who may not see settings
+        values = {name: str(deployed.parameters.get(given) or "") for name, given in _OF_CATALOG.items()}
+    return {
+        "AzureWebJobsStorage": "",
+        "AzureWebJobsStorage__clientId": "",
+        "THROUGHLINE_STORAGE__blobServiceUri": "",
+        "THROUGHLINE_STORAGE__tableServiceUri": "",
+        "AzureWebJobsStorage__blobServiceUri": accounts.endpoint(accounts.data, "blob"),
+        "AzureWebJobsStorage__tableServiceUri": accounts.endpoint(accounts.data, "table"),
+        **{name: values.get(name, "") for name in _OF_CATALOG},
+    }
 
 
 _BY_STATUS = {
@@ -115,19 +105,16 @@ def secrets(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the settings that refer to a Key Vault were resolved."""
     subject = f"{app.part}'s secrets"
     found = list(listed(deployed.az, f"{app.id}/config/configreferences/appsettings", WEB))
+    wrong = []
     for each in found:
         reference = each["properties"]
         status = str(reference.get("status", ""))
         if status in _RESOLVED:
             continue
         vault = str(reference.get("vaultName") or "VAULT")
-        places = {
-            **app.places,
-            "vault": vault,
-            "principal": app.principal,
-            "scope": f"{deployed.group_id}/providers/Microsoft.KeyVault/vaults/{vault}",
-        }
+        scope = deployed.resource(f"Microsoft.KeyVault/vaults/{vault}")
+        places = {**app.places, "vault": vault, "principal": app.principal, "scope": scope}
         what = f"{each['name']} is {status}, secret {reference.get('secretName')} in {vault}"
-        yield bad(_BY_STATUS.get(status, "secret-unresolved"), subject, what, **places)
-    if found and all(each["properties"].get("status") in _RESOLVED for each in found):
-        yield good(subject, f"{len(found)} of Key Vault, resolved")
+        wrong.append(bad(_BY_STATUS.get(status, "secret-unresolved"), subject, what, **places))
+    if found:
+        yield from wrong or [good(subject, f"{len(found)} of Key Vault, resolved")]

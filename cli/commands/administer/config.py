@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cli.context.target import HOME, Home
-from cli.platforms.configuration import Configuration, Installation, PlatformError, as_text, configuration
+from cli.context.target import HOME, Home, local_receiver
+from cli.platforms.configuration import Configuration, Installation, as_text, configuration
+from cli.platforms.runtimes import PlatformError
 from cli.platforms.table import PLATFORMS
 from cli.ui.console import fail, note, out, print_json
 from cli.ui.options import AsJson, Key
@@ -18,7 +19,6 @@ from local.spark.plan_jar import JAR, PlanJarError, plan_jar
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION
-from local.world import running_world
 
 _DEFAULTS = Installation(url="")
 
@@ -104,11 +104,9 @@ def _jar(output: Path | None) -> Path:
 
 
 def _here(platform: str, home: Path) -> str:
-    world = running_world(home) if platform == "local" else None
-    if world is None:
-        world_too = ", or start a world with `throughline up`" if platform == "local" else ""
-        fail(f"the receiver is not known: give --url{world_too}", code=2)
-    return world.receiver_url
+    if platform != "local":
+        fail("the receiver is not known: give --url", code=2)
+    return local_receiver(home)
 
 
 def _write(found: Configuration, folder: Path) -> None:

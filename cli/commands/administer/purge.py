@@ -6,8 +6,9 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
-from cli.ui.console import counted, fail, listed, note, out, plain, print_json, progress_bar, quiet, tracked
-from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.records.processes import key_document
+from cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked
+from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
 from cli.ui.removal import NOTHING_HALF_DONE, confirm
 from shared.bootstrap import Worker
@@ -35,7 +36,6 @@ def purge(
     """
     if as_json and not plan:
         fail("--json prints a plan: add --plan, or leave out --json", code=2)
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:
         fail(
@@ -50,8 +50,7 @@ def purge(
         found = placeholders_to_purge(parts)
         placeholders = list(tracked(found, "looking up placeholders"))
         if as_json:
-            assets = [{"type": kind, "qualified_name": name} for kind, name in placeholders]
-            print_json({"processes": processes, "placeholders": assets})
+            print_json({"processes": processes, "placeholders": list(map(key_document, placeholders))})
             return
         numbers = f"{counted(len(processes), 'process')} and {counted(len(placeholders), 'placeholder')}"
         out.print(f"{numbers} created by Throughline")
@@ -65,10 +64,9 @@ def purge(
 
 def _purge(parts: Worker, total: int) -> None:
     done = Purged()
-    with stopping() as stop, progress_bar() as progress:
-        task = progress.add_task("purging", total=total)
+    with stopping() as stop, bar("purging", total) as update:
         for step in maintenance_purge(parts):
-            progress.advance(task, sum(astuple(step)))
+            update(advance=sum(astuple(step)))
             done += step
             if stop.is_set():
                 break
@@ -76,8 +74,7 @@ def _purge(parts: Worker, total: int) -> None:
     removed = f"{counted(done.processes, 'process')} and {counted(done.placeholders, 'placeholder')} removed"
     out.print(f"{removed}{kept}")
     if stop.is_set():
-        note("stopped", "the next `throughline purge` removes what is left")
-        raise typer.Exit(INTERRUPTED)
+        end_stopped("the next `throughline purge` removes what is left")
     if done.left:
         note("left", f"{counted(done.left, 'process')} are being written now: purge again in a few minutes")
         raise typer.Exit(1)

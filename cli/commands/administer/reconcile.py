@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.processes import key_document
 from cli.records.published import publish_and_report
-from cli.ui.console import counted, fail, note, out, plain, print_json, progress_bar, quiet
-from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.console import bar, counted, fail, note, out, plain, print_json
+from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan
 from cli.ui.removal import NOTHING_HALF_DONE
 from shared.bootstrap import Worker
@@ -29,7 +30,6 @@ def reconcile(
     """
     if as_json and not plan:
         fail("--json prints a plan: add --plan, or leave out --json", code=2)
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(NOTHING_HALF_DONE):
         placed = placed_assets(parts)
@@ -44,11 +44,10 @@ def reconcile(
 
 def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     found: list[AssetMatch] = []
-    with progress_bar() as progress:
-        task = progress.add_task("looking up placeholders", total=len(placed))
+    with bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
             found += refreshed_matches(parts, batch)
-            progress.advance(task, len(batch))
+            update(advance=len(batch))
     return found
 
 
@@ -56,15 +55,11 @@ def _show_plan(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None
     moved = [each for each in found if each.scanned]
     ambiguous = [each for each in found if each.rivals]
     if as_json:
-        print_json(
-            {
-                "placeholders": len(found),
-                "found": [{**_asset(each.own), "scanned": _asset(each.key), "because": each.because} for each in moved],
-                "ambiguous": [
-                    {**_asset(each.own), "rivals": [_asset(name) for name in each.rivals]} for each in ambiguous
-                ],
-            }
-        )
+        scanned = [
+            {**key_document(each.own), "scanned": key_document(each.key), "because": each.because} for each in moved
+        ]
+        rivals = [{**key_document(each.own), "rivals": list(map(key_document, each.rivals))} for each in ambiguous]
+        print_json({"placeholders": len(found), "found": scanned, "ambiguous": rivals})
         return
     out.print(f"{counted(len(found), 'placeholder')}, {len(moved):,} found by a scan, {len(ambiguous):,} ambiguous")
     for each in moved[: most or None]:
@@ -75,19 +70,14 @@ def _show_plan(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None
             out.print(f"    [yellow]?[/] {plain(' '.join(name))}")
 
 
-def _asset(key: tuple[str, str]) -> dict[str, str]:
-    return {"type": key[0], "qualified_name": key[1]}
-
-
 def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
     done = Reconciled()
-    with stopping() as stop, progress_bar() as progress:
-        task = progress.add_task("looking up placeholders", total=len(placed))
+    with stopping() as stop, bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
             if stop.is_set():
                 break
             done += move(parts, batch, again=True)
-            progress.advance(task, len(batch))
+            update(advance=len(batch))
     out.print(
         f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.ambiguous:,} ambiguous; "
         f"{counted(done.processes, 'process')} to move to the found assets"
@@ -96,7 +86,6 @@ def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
     removed = remove_left(parts, wait=True)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
-        note("stopped", "the next `throughline reconcile`, or the sweeper, goes on with what is left")
-        raise typer.Exit(INTERRUPTED)
+        end_stopped("the next `throughline reconcile`, or the sweeper, goes on with what is left")
     if not published:
         raise typer.Exit(1)

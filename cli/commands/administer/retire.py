@@ -1,15 +1,17 @@
 """`throughline retire`: take processes that no run has written for a long time out of the catalog."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
+from cli.records.processes import key_document
 from cli.records.published import publish_and_report
-from cli.ui.console import counted, fail, listed, note, out, plain, print_json, progress_bar, quiet, tracked
-from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked
+from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
 from cli.ui.removal import NOTHING_HALF_DONE, confirm
 from shared.bootstrap import Worker
@@ -42,14 +44,12 @@ def retire(
     """
     if as_json and not plan:
         fail("--json prints a plan: add --plan, or leave out --json", code=2)
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(NOTHING_HALF_DONE):
         leaving, unused = _look(parts, timedelta(days=days))
         if as_json:
             processes = [{"qualified_name": each.qualified_name, "last": each.last} for each in leaving]
-            assets = [{"type": kind, "qualified_name": name} for kind, name in unused]
-            print_json({"processes": processes, "placeholders": assets})
+            print_json({"processes": processes, "placeholders": list(map(key_document, unused))})
             return
         placeholders = counted(len(unused), "placeholder")
         out.print(f"{counted(len(leaving), 'process')} unseen for {days:,} days, {placeholders} that nothing will use")
@@ -62,9 +62,8 @@ def retire(
 
 
 def _look(parts: Worker, span: timedelta) -> tuple[list[UnseenProcess], list[AssetKey]]:
-    with progress_bar() as progress:
-        task = progress.add_task("reading processes", total=None)
-        found = unseen_processes(parts.storage, parts.publishing.now() - span, progress=lambda: progress.advance(task))
+    with bar("reading processes") as update:
+        found = unseen_processes(parts.storage, parts.publishing.now() - span, progress=partial(update, advance=1))
         leaving = sorted(found, key=lambda each: (each.last, each.qualified_name))
     unused = unused_placeholders(parts, leaving)
     return leaving, list(tracked(unused, "looking up placeholders"))
@@ -82,17 +81,15 @@ def _retire(parts: Worker, leaving: list[UnseenProcess], unused: list[AssetKey])
     if parts.publishing.shadow:
         note("shadow mode", "placeholders stay: run this again when shadow mode is off")
     else:
-        with stopping() as also, progress_bar() as progress:
-            task = progress.add_task("removing placeholders", total=len(unused))
+        with stopping() as also, bar("removing placeholders", len(unused)) as update:
             for keys in batches(unused, parts.publishing.batch):
                 if stop.is_set() or also.is_set():
                     stop.set()
                     break
                 removed += len(remove_placeholders(parts, keys).removed)
-                progress.advance(task, len(keys))
+                update(advance=len(keys))
         out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
-        note("stopped", "the next `throughline retire` goes on with what is left")
-        raise typer.Exit(INTERRUPTED)
+        end_stopped("the next `throughline retire` goes on with what is left")
     if not published or retired < len(leaving):
         raise typer.Exit(1)

@@ -13,19 +13,20 @@ from cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Ro
 from cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
 from cli.commands.lake.rows import show_rows
 from cli.context.names_file import TextFile
-from cli.context.target import HOME, Home, target
-from cli.ui.console import fail, note, out, print_json, progress_bar
-from cli.ui.options import AsJson, Key, Plan, Wide
+from cli.context.target import HOME, Home, reported, target
+from cli.ui.console import bar, fail, note, out, print_json
+from cli.ui.options import AsJson, Key, Plan, Wide, moment
 from cli.ui.suggestion import suggestion
-from cli.ui.tables import number_column, print_table, text_column
+from cli.ui.tables import print_table
 from cli.ui.teaching import TeachingApp
-from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.import_processes import backfill
 from shared.publishing.writing.catalog_write import Published
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
+
+_ON_RECORD = "What was written is on record: run the command again once it answers"
 
 app = TeachingApp(help="Lineage as Delta tables, made of the archive: coverage, impact, changes of schemas.")
 
@@ -58,22 +59,20 @@ def run(
         throughline lake run archive/ events/ --tags personal.csv
         throughline lake run archive/ --report http://127.0.0.1:7071
     """
-    places = _places(sources)
+    places = tuple(each if "://" in each else str(Path(each).resolve()) for each in sources)
     opened = opened_lake(
         root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key, writes=True
     )
     with opened as lake:
         from spark_pipeline.pipeline import STAGES, Order, Stage, run  # noqa: PLC0415 - see opened_lake
 
-        order = Order(sources=places, meaning=replace(meaning_for(names, home), as_of=_moment(as_of)), tags=tags)
-        with progress_bar() as bar:
-            task = bar.add_task(STAGES[0], total=len(STAGES))
-
-            waiting = list(STAGES)
+        order = Order(sources=places, meaning=replace(meaning_for(names, home), as_of=_as_of(as_of)), tags=tags)
+        waiting = list(STAGES)
+        with bar(waiting[0], len(waiting)) as update:
 
             def advance(stage: Stage) -> None:
                 waiting.remove(stage.name)
-                bar.update(task, advance=1, description=waiting[0] if waiting else "")
+                update(advance=1, description=waiting[0] if waiting else "")
 
             done = run(lake, order, note=advance)
     if as_json:
@@ -83,23 +82,13 @@ def run(
     for stage in done:
         counts = ", ".join(f"{count:,} {name}" for name, count in stage.counts.items() if count)
         rows.append([stage.name, counts or "nothing", f"{stage.seconds:.1f}"])
-    print_table((text_column("stage"), text_column("changed"), number_column("seconds")), rows)
+    print_table(("stage", "changed", "seconds"), rows, numbers=("seconds",))
 
 
-def _places(sources: list[str]) -> tuple[str, ...]:
-    return tuple(each if "://" in each else str(Path(each).resolve()) for each in sources)
-
-
-def _moment(text: str) -> datetime | None:
+def _as_of(text: str) -> datetime | None:
     if text == "never":
         return None
-    if text == "now":
-        return datetime.now(UTC)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        fail(f"--as-of {text} is not a time: write it as 2026-11-21T13:00Z, `now` or `never`", code=2)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return datetime.now(UTC) if text == "now" else moment(text, "--as-of")
 
 
 def impact(
@@ -136,8 +125,8 @@ def impact(
             [str(each.depth), each.asset, each.column or "(all rows)", "yes" if each.direct else "", each.process]
             for each in found
         ]
-        columns = (number_column("steps"), *map(text_column, ("data set", "column", "value", "process")))
-        print_table(columns if wide else columns[:-1], rows if wide else [row[:-1] for row in rows], wide=wide)
+        titles = ("steps", "data set", "column", "value", "process")
+        print_table(titles, rows, numbers=("steps",), wide=wide, only_wide=1)
 
 
 def _one_asset(wanted: str, known: Sequence[str]) -> str:
@@ -203,26 +192,23 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
 
         throughline lake compact --lake build/lake
     """
-    with (
-        opened_lake(root, engine=EngineName.spark, cores=cores, memory=memory, writes=True) as lake,
-        progress_bar() as bar,
-    ):
+    with opened_lake(root, engine=EngineName.spark, cores=cores, memory=memory, writes=True) as lake:
         from spark_pipeline.tables.compaction import Compacted  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.tables.compaction import compact as compact_tables  # noqa: PLC0415 - the same
         from spark_pipeline.tables.schemas import LAKE  # noqa: PLC0415 - see opened_lake
 
-        task = bar.add_task("tables", total=len(LAKE))
+        with bar("tables", len(LAKE)) as update:
 
-        def advance(done: Compacted) -> None:
-            bar.update(task, advance=1, description=done.table)
+            def advance(done: Compacted) -> None:
+                update(advance=1, description=done.table)
 
-        done = compact_tables(lake, note=advance)
+            done = compact_tables(lake, note=advance)
     if as_json:
         print_json(done)
         return
     rows = [[each.table, f"{each.files:,}", f"{each.now:,}"] for each in done if each.files]
     if rows:
-        print_table((text_column("table"), number_column("files before"), number_column("files now")), rows)
+        print_table(("table", "files before", "files now"), rows, numbers=("files before", "files now"))
     else:
         out.print("no small files")
 
@@ -245,7 +231,7 @@ def publish(
     if parts and parts.publishing.shadow:
         note("shadow mode", "the catalog stays as it is: run this again when shadow mode is off")
         return
-    with opened_lake(root, engine=engine) as lake, progress_bar() as bar:
+    with opened_lake(root, engine=engine) as lake:
         from spark_pipeline.tables.encoding import unpack_process  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.tables.schemas import CURRENT  # noqa: PLC0415 - see opened_lake
 
@@ -255,16 +241,16 @@ def publish(
             out.print(f"{total:,} processes would be compared with the ledger")
             return
         refuse_other_meaning(lake, home)
-        task = bar.add_task("processes", total=total)
-
-        def advance(done: Published) -> None:
-            bar.update(task, completed=done.written + done.unchanged + done.refused + done.postponed)
-
         processes = (unpack_process(bytes(row[0])) for row in rows.toLocalIterator())
-        try:
+        with (
+            reported("What was written is on record: run the command again once it answers"),
+            bar("processes", total) as update,
+        ):
+
+            def advance(done: Published) -> None:
+                update(completed=done.written + done.unchanged + done.refused + done.postponed)
+
             done = backfill(parts, processes, note_done=advance)
-        except (CatalogUnavailable, StorageUnavailable) as error:
-            fail(f"{error}. What was written is on record: run the command again once it answers")
     out.print(
         f"{done.written:,} written, {done.unchanged:,} unchanged, {done.refused:,} refused, "
         f"{done.postponed:,} postponed"

@@ -15,13 +15,13 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, print_json, tracked
 from cli.ui.options import AsJson, Wide
 from cli.ui.suggestion import suggestion
-from cli.ui.tables import number_column, print_table, text_column
-from shared.completeness.rules_file import WrongScoreRulesError, parse_score_rules
+from cli.ui.tables import print_table
+from shared.completeness.rules_file import parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, Part, ScoreRules
+from shared.settings.kinds import file
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:
-    from shared.catalog.port import Documents
     from spark_pipeline.tables.lake import Lake
 
 
@@ -95,25 +95,21 @@ def _show_failed_tests(lake: "Lake", *, wide: bool) -> None:
     if not found:
         return
     out.print("\nFailed quality tests:")
-    columns = tuple(map(text_column, ("data set", "column", "test", "job", "failed")))
     table = [
         [row["qualified_name"], row["column"], row["name"], row["job"], f"{moment(row['at']):%Y-%m-%d %H:%M}"]
         for row in found[:MAX_FAILED_TESTS]
     ]
-    print_table(columns, table, wide=wide)
+    print_table(("data set", "column", "test", "job", "failed"), table, wide=wide)
     if len(found) > MAX_FAILED_TESTS:
         note("more", f"only the latest {MAX_FAILED_TESTS} are shown: the table silver/quality has all")
 
 
 def _rules_in(path: Path | None) -> ScoreRules:
     """The rules of a file, or the defaults without it; ends the command with what is wrong in the file."""
-    if path is None:
-        return DEFAULT_RULES
     try:
-        return parse_score_rules(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{path} can't be read: {getattr(error, 'strerror', None) or error}", code=2)
-    except WrongScoreRulesError as error:
+        found = file(str(path)) if path else None
+        return parse_score_rules(found.text, found.place) if found else DEFAULT_RULES
+    except ValueError as error:
         fail(str(error), code=2)
 
 
@@ -141,13 +137,10 @@ def _measure(
 
         datasets = linked_datasets(lake)
         with reported("Nothing was written: measure again when the catalog answers"):
-            found = _documentation(documents, [each.key for each in datasets])
+            keys = [each.key for each in datasets]
+            found = dict(tracked(documents.documentation(keys), "reading the catalog", total=len(keys)))
         write_completeness(lake, datasets, found, at=datetime.now(UTC), rules=rules)
         _show_completeness(lake, wide=wide, as_json=as_json)
-
-
-def _documentation(documents: "Documents", keys: list[tuple[str, str]]) -> Mapping[tuple[str, str], Any]:
-    return dict(tracked(documents.documentation(keys), "reading the catalog", total=len(keys)))
 
 
 _TREND = ("measured", "data sets", "score", "described", "columns", "owned", "tagged", "traced", "fresh")
@@ -179,13 +172,13 @@ def _show_completeness(lake: "Lake", *, wide: bool, as_json: bool) -> None:
         ]
         for each in measured
     ]
-    print_table((text_column(_TREND[0]), *map(number_column, _TREND[1:])), rows, wide=wide)
+    print_table(_TREND, rows, numbers=_TREND[1:], wide=wide)
     if not worst:
         note("complete", "no data set lacks a part of its documentation")
         return
     out.print("\nThese would raise the score most:")
-    columns = (text_column("data set"), number_column("score"), number_column("readers"), text_column("lacks"))
-    print_table(columns, [_lacking(each) for each in worst], wide=wide)
+    titles = ("data set", "score", "readers", "lacks")
+    print_table(titles, [_lacking(each) for each in worst], numbers=("score", "readers"), wide=wide)
 
 
 def _lacking(row: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from cli.ui.console import note, print_json
-from cli.ui.tables import TableColumn, print_table
+from cli.ui.tables import print_table
 
 _MAX_SHOWN = 1_000
 
@@ -17,9 +17,9 @@ def show_rows(rows: Any, narrow: Sequence[str], *, wide: bool, as_json: bool) ->
         print_json(found)
         return
     names = rows.columns if wide else narrow
-    numbers = {name for name, kind in rows.dtypes if kind in {"bigint", "int", "double"}}
-    columns = [TableColumn(title=name.replace("_", " "), number=name in numbers) for name in names]
-    print_table(columns, [[_text(row[name], wide=wide) for name in names] for row in found], wide=wide)
+    numbers = {name.replace("_", " ") for name, kind in rows.dtypes if kind in {"bigint", "int", "double"}}
+    cells = [[_text(row[name], wide=wide) for name in names] for row in found]
+    print_table([name.replace("_", " ") for name in names], cells, numbers=numbers, wide=wide)
     if len(found) == _MAX_SHOWN:
         note("cut", f"only the first {_MAX_SHOWN:,} rows are shown")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.checks.types import in_words, mend, type_problem
+from cli.records.processes import key_document
 from cli.ui.console import fail
 from cli.ui.facts import print_fact
 from shared.atlas.types import TypeChange
@@ -70,8 +71,7 @@ def looked_document(steps: Steps, answer: CatalogMatch | None) -> dict[str, Any]
     """The names for `--json`; `found` only where they were looked up."""
     listed = [
         {
-            "type": each.type,
-            "qualified_name": each.qualified_name,
+            **key_document(each.key),
             "because": each.because,
             **({"catalog": answer.of(each)} if answer else {}),
         }
@@ -81,19 +81,16 @@ def looked_document(steps: Steps, answer: CatalogMatch | None) -> dict[str, Any]
     if answer is None:
         return {"candidates": listed}
     found = answer.found
+    scanned = {**key_document(found.scanned), "because": found.because, "guid": found.guid} if found.scanned else None
     return {
         "candidates": listed,
         "searched": [
-            {**_asset(name), "because": why, "catalog": answer.of_search(name)} for name, why in answer.searched
+            {**key_document(name), "because": why, "catalog": answer.of_search(name)} for name, why in answer.searched
         ],
         "type_problem": in_words(answer.problem) if answer.problem else None,
-        "found": _asset(found.scanned) | {"because": found.because, "guid": found.guid} if found.scanned else None,
-        "rivals": [_asset(name) for name in found.rivals],
+        "found": scanned,
+        "rivals": list(map(key_document, found.rivals)),
     }
-
-
-def _asset(key: AssetName) -> dict[str, str]:
-    return {"type": key[0], "qualified_name": key[1]}
 
 
 def show_candidates(steps: Steps, answer: CatalogMatch | None, names: Path | None) -> None:

@@ -1,7 +1,7 @@
 """`throughline events`: list stored events by job, time or run, and save them to a file."""
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +10,10 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
-from cli.records.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
-from cli.ui.console import counted, note, out, print_json, tracked
-from cli.ui.options import AsJson, Most, Wide
-from cli.ui.tables import print_table, text_column
+from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_run
+from cli.ui.console import counted, left_out, note, out, print_json, tracked
+from cli.ui.options import AsJson, Most, Wide, moment
+from cli.ui.tables import print_table
 from cli.ui.writing import writing
 from shared.events.stored_runs import RunFilter
 from shared.reporting.ignored_events import find_ignored
@@ -68,8 +68,7 @@ def events(
         return
     _show(shown, last="reason" if ignored else "blob", wide=wide or ignored)
     runs = {each.place.run_id for each in records}
-    left_out = f"; {len(records) - len(shown):,} not shown (--most)" if len(shown) < len(records) else ""
-    out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out}")
+    out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out(len(records) - len(shown))}")
 
 
 def event_document(record: EventRecord) -> dict[str, Any]:
@@ -87,7 +86,7 @@ def event_document(record: EventRecord) -> dict[str, Any]:
     }
 
 
-def _show(records: Iterable[EventRecord], *, last: str, wide: bool) -> None:
+def _show(records: Sequence[EventRecord], *, last: str, wide: bool) -> None:
     """Print a row for each event. Unless `wide`, its job is below it: so a run's id is whole and can be copied."""
     rows = [
         [
@@ -99,10 +98,8 @@ def _show(records: Iterable[EventRecord], *, last: str, wide: bool) -> None:
         ]
         for each in records
     ]
-    titles = ("time", "type", "run", "job", last)
-    shown = slice(None if wide else titles.index("job"))
-    jobs = () if wide else [[row[titles.index("job")]] for row in rows]
-    print_table([text_column(title) for title in titles[shown]], [row[shown] for row in rows], notes=jobs, wide=wide)
+    jobs = () if wide else [[visible(each.job)] for each in records]
+    print_table(("time", "type", "run", "job", last), rows, notes=jobs, wide=wide, only_wide=2)
 
 
 def _save(records: Iterable[EventRecord], path: Path) -> None:

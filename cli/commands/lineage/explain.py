@@ -11,7 +11,7 @@ from cli.ui.console import fail, note, print_json
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson
 from shared.naming.explanation import NamingExplanation, explain
-from shared.naming.matching import AssetName, candidates, underivable_names
+from shared.naming.matching import candidates, underivable_names
 from shared.naming.rules.identity import RunEnvironment
 from shared.naming.stores.services.kafka import split_names
 
@@ -52,8 +52,10 @@ def explain_command(
     parts = parts_of(context, home) if look else None
     rules = parts.names if parts and names is None else names_in(names)
     found = explain(namespace, name, symlinks=links, environment=environment, names=rules)
-    steps = candidates(*_key(found), _also(found))
-    answer = looked(parts, rules, _key(found), _also(found)) if parts and not found.noise else None
+    key = (found.naming.best.type, found.naming.best.qualified_name)
+    also = underivable_names(key, [(other.type, other.qualified_name) for other in found.naming.others])
+    steps = candidates(*key, also)
+    answer = looked(parts, rules, key, also) if parts and not found.noise else None
     if as_json:
         print_json({**_document(found), **looked_document(steps, answer)})
     else:
@@ -91,14 +93,6 @@ def _document(found: NamingExplanation) -> dict[str, Any]:
         ],
         "noise": found.noise,
     }
-
-
-def _key(found: NamingExplanation) -> AssetName:
-    return found.naming.best.type, found.naming.best.qualified_name
-
-
-def _also(found: NamingExplanation) -> tuple[AssetName, ...]:
-    return underivable_names(_key(found), [(other.type, other.qualified_name) for other in found.naming.others])
 
 
 def _show(found: NamingExplanation) -> None:

@@ -14,7 +14,7 @@ from cli.records.runs import known_run, wanted_run
 from cli.ui.console import counted, out, plain, print_json
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson, Wide
-from cli.ui.tables import print_table, text_column
+from cli.ui.tables import print_table
 from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
 from shared.translation.reference import NO_PROCESS
@@ -79,19 +79,13 @@ def _show(found: RunReport, *, wide: bool) -> None:
         for each in sorted(found.events, key=lambda each: (each.event.place.time, each.event.place.digest))
     ]
     out.print(f"\n{counted(len(events), 'event')}")
-    _table(("time", "type", "state", "reason", "blob"), events, wide=wide)
+    print_table(("time", "type", "state", "reason", "blob"), events, wide=wide, only_wide=1)
     processes = [[each.qualified_name or each.key, each.state, visible(each.reason)] for each in found.processes]
     out.print(f"\n{counted(len(processes), 'process')}")
     if processes:
-        print_table(tuple(map(text_column, ("process", "state", "reason"))), processes, wide=wide)
+        print_table(("process", "state", "reason"), processes, wide=wide)
     for sentence in next_steps(found):
         out.print(f"\nNext: {plain(sentence)}")
-
-
-def _table(titles: tuple[str, ...], rows: list[list[str]], *, wide: bool) -> None:
-    """All columns, or all but the last."""
-    shown = slice(None if wide else -1)
-    print_table([text_column(title) for title in titles[shown]], [row[shown] for row in rows], wide=wide)
 
 
 _BY_PROCESS = {

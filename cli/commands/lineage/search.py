@@ -1,7 +1,9 @@
 """`throughline search`: find data sets and columns by their names, and by what is known of them."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -11,7 +13,7 @@ from cli.context.target import HOME, Home
 from cli.ui.console import fail, note, print_json
 from cli.ui.options import AsJson, Most, Wide
 from cli.ui.suggestion import suggestion
-from cli.ui.tables import print_table, text_column
+from cli.ui.tables import print_table
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import unknown_columns
 from shared.lineage.search_index import Found, SearchIndex
@@ -33,24 +35,19 @@ class _Facts:
 
     @classmethod
     def of(cls, document: LineageDocument) -> "_Facts":
-        tags: dict[int, tuple[str, ...]] = {}
-        by_dataset = {number: set(each.tags) for number, each in enumerate(document.datasets) if each.tags}
-        for tag in document.tags:
-            tags[tag.column] = (*tags.get(tag.column, ()), tag.name)
-            by_dataset.setdefault(document.columns[tag.column].dataset, set()).add(tag.name)
+        columns, processes = document.columns, document.processes
+        own = ((number, tag) for number, each in enumerate(document.datasets) for tag in each.tags)
+        of_columns = ((columns[tag.column].dataset, tag.name) for tag in document.tags)
+        jobs = ((flow.output, processes[flow.process].job or processes[flow.process].name) for flow in document.flows)
         unknown = unknown_columns(document)
-        writers: dict[int, set[str]] = {}
-        for flow in document.flows:
-            process = document.processes[flow.process]
-            writers.setdefault(flow.output, set()).add(process.job or process.name)
         return cls(
             document=document,
-            tags=tags,
-            dataset_tags={number: tuple(sorted(names)) for number, names in by_dataset.items()},
-            untraced=frozenset(document.columns[number].dataset for number in unknown),
+            tags=_gathered((tag.column, tag.name) for tag in document.tags),
+            dataset_tags=_gathered(chain(own, of_columns)),
+            untraced=frozenset(columns[number].dataset for number in unknown),
             linked=frozenset(end for flow in document.flows for end in (flow.input, flow.output)),
             unknown=unknown,
-            writers={number: tuple(sorted(names)) for number, names in writers.items()},
+            writers=_gathered(jobs),
         )
 
     def tags_of(self, found: Found) -> tuple[str, ...]:
@@ -62,6 +59,14 @@ class _Facts:
     def is_untraced(self, found: Found) -> bool:
         """Whether no source is known for a column, or for some column of a data set."""
         return found.dataset in self.untraced if found.column is None else found.column in self.unknown
+
+
+def _gathered(pairs: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
+    """The names of each number, sorted."""
+    found: defaultdict[int, set[str]] = defaultdict(set)
+    for number, name in pairs:
+        found[number].add(name)
+    return {number: tuple(sorted(names)) for number, names in found.items()}
 
 
 def search(
@@ -108,9 +113,9 @@ def search(
         return
     if not every:
         names = (*(each.name for each in document.datasets), *(each.name for each in document.columns if each.name))
-        fail(f"nothing matches {text!r}{_with(tag, owner, store, orphan, untraced)}.{suggestion(text, names)}")
-    columns = (text_column("data set"), text_column("column"), text_column("tags"), text_column("written by"))
-    print_table(columns, list(_rows(facts, shown)), wide=wide)
+        filtered = " with these filters" if filters else ""
+        fail(f"nothing matches {text!r}{filtered}.{suggestion(text, names)}")
+    print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown)), wide=wide)
     if len(shown) < len(every):
         note("more", f"{len(every) - len(shown)} results are not shown; --most 0 lists all")
 
@@ -138,7 +143,3 @@ def _plain(facts: _Facts, found: Found) -> dict[str, object]:
         "untraced": facts.is_untraced(found),
         "written_by": list(facts.writers.get(found.dataset, ())),
     }
-
-
-def _with(*filters: str | bool) -> str:
-    return " with these filters" if any(filters) else ""

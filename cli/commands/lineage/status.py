@@ -10,7 +10,7 @@ import typer
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, plain, print_json, reading_bars
 from cli.ui.options import AsJson, Wide
-from cli.ui.tables import number_column, print_table, text_column
+from cli.ui.tables import print_table
 from shared.events.archive_index import CLOSED
 from shared.events.dead_letters import DISCARDED
 from shared.openlineage.selection import BY_SETTINGS
@@ -108,8 +108,8 @@ def _show_groups(found: Status, by: Sequence[By], limit: int, *, wide: bool) -> 
         rest = [each for each in found.groups if each not in chosen]
         rows.append([f"{len(rest):,} more", *blank, *_numbers(_sum(rest))])
     rows.append([f"{'=' if found.reconciles else '≠'} all", *blank, *_numbers(found)])
-    columns = [*(text_column(each) for each in by), *(number_column(each) for each in ("received", *_STATES))]
-    print_table(columns, rows, notes=notes, wide=wide)
+    counts = ("received", *_STATES)
+    print_table((*by, *counts), rows, numbers=counts, notes=notes, wide=wide)
 
 
 def _for(reason: str) -> str:

@@ -3,11 +3,11 @@
 import contextlib
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 from urllib.parse import urlencode
 
 import typer
@@ -15,6 +15,7 @@ import typer
 from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, out, plain
+from cli.ui.options import moment
 from cli.ui.suggestion import suggestion
 from cli.ui.writing import writing
 from cli.viewer.page import page
@@ -65,8 +66,8 @@ def _steps(number: int | None) -> str:
     return "all" if number is None else str(number)
 
 
-def _iso(moment: datetime | None) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else ""
+def _iso(time: datetime | None) -> str:
+    return time.isoformat().replace("+00:00", "Z") if time else ""
 
 
 def view(
@@ -108,7 +109,7 @@ def view(
     writers: dict[Path, Callable[[_View], bytes]] = {
         path: write
         for path, write in (
-            (html, _html),
+            (html, lambda shown: page(shown.document, shown.address)),
             (svg, _picture(as_svg_of)),
             (mermaid, _picture(as_mermaid)),
             (dot, _picture(as_dot)),
@@ -116,12 +117,14 @@ def view(
         )
         if path
     }
-    moments = tuple(_moment(option, text) for option, text in (("--as-of", as_of), ("--compare", compare)))
+    moments = moment(as_of, "--as-of"), moment(compare, "--compare")
     document = lineage_document(context, home, lake, sql=sql)
-    with _asked():
+    try:
         shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
         for path, write in writers.items():
             _write(path, write(shown))
+    except (AmbiguousNameError, UnknownNameError, NoHistoryError) as error:
+        fail(str(error))
     if not writers:
         _serve(shown, port, browser=browser)
 
@@ -136,25 +139,6 @@ def _write(path: Path, content: bytes) -> None:
     out.print(f"wrote {plain(path)}", soft_wrap=True)
 
 
-@contextlib.contextmanager
-def _asked() -> Iterator[None]:
-    """End the command with one sentence where the question cannot be answered."""
-    try:
-        yield
-    except (AmbiguousNameError, UnknownNameError, NoHistoryError) as error:
-        fail(str(error))
-
-
-def _moment(option: str, text: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        fail(f"{option} {text} is not a time: write it as 2026-11-21 or 2026-11-21T13:00Z", code=2)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def _view(
     document: LineageDocument,
     asset: str,
@@ -162,7 +146,7 @@ def _view(
     depth: int | None,
     *,
     conditions: bool,
-    moments: tuple[datetime | None, ...],
+    moments: tuple[datetime | None, datetime | None],
 ) -> _View:
     """Raises AmbiguousNameError, UnknownNameError and NoHistoryError."""
     at, compare = moments
@@ -172,27 +156,19 @@ def _view(
         )
     if column and not asset:
         fail("--column needs the data set that has it: throughline view ASSET --column NAME", code=2)
-    dataset = None
-    if asset:
-        try:
+    dataset = number = None
+    sought, known = asset, [each.qualified_name for each in document.datasets]
+    try:
+        if asset:
             dataset = find_dataset(document, asset)
-        except UnknownNameError as error:
-            names = (each.qualified_name for each in document.datasets)
-            raise UnknownNameError(f"{error}.{suggestion(asset, names)}") from error
-    number = None
-    if column and dataset is not None:
-        try:
+        if dataset is not None and column:
+            sought, known = column, [each.name for each in document.columns if each.dataset == dataset]
             number = find_column(document, dataset, column)
-        except UnknownNameError as error:
-            names = (each.name for each in document.columns if each.dataset == dataset)
-            raise UnknownNameError(f"{error}.{suggestion(column, names)}") from error
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{error}.{suggestion(sought, known)}") from error
     steps = (None if column else 1) if depth is None else depth or None
     question = Question(dataset=dataset, column=number, up=steps, down=steps, at=at, conditions=conditions)
     return _View(document=document, question=question, compare=compare)
-
-
-def _html(shown: _View) -> bytes:
-    return page(shown.document, shown.address)
 
 
 def as_svg_of(selection: Selection) -> str:
@@ -205,17 +181,13 @@ def _picture(draw: Callable[[Selection], str]) -> Callable[[_View], bytes]:
     def write(shown: _View) -> bytes:
         selection = select(shown.document, shown.question)
         if len(selection.datasets) > MAX_PICTURE:
-            _too_many(len(selection.datasets))
+            fail(
+                f"{len(selection.datasets)} data sets are too many for one picture (at most {MAX_PICTURE}): name a data"
+                " set, and a smaller --depth; --html and --csv take all"
+            )
         return draw(selection).encode()
 
     return write
-
-
-def _too_many(number: int) -> NoReturn:
-    fail(
-        f"{number} data sets are too many for one picture (at most {MAX_PICTURE}): name a data set, and a smaller"
-        " --depth; --html and --csv take all"
-    )
 
 
 def _serve(shown: _View, port: int, *, browser: bool) -> None:

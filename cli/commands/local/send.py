@@ -13,11 +13,10 @@ import requests
 import typer
 
 from cli.commands.local.translate import EventFiles
-from cli.context.target import HOME, Home
+from cli.context.target import HOME, Home, local_receiver
 from cli.records.event_files import EventFound, UnreadableFileError, events_in
-from cli.ui.console import fail, note, out, progress_bar
+from cli.ui.console import bar, fail, note, out
 from cli.ui.options import Key
-from local.world import running_world
 
 _MAX_ATTEMPTS = 6
 _TIMEOUT = 30
@@ -49,12 +48,11 @@ def send(
         first = list(islice(events, 1))
         for found in first:  # by itself: where no receiver answers, one error is enough
             _count(sender, sender.post(found), answers, reasons)
-        with progress_bar() as progress, ThreadPoolExecutor(at_once) as pool:
-            task = progress.add_task("sending", total=total)
-            progress.advance(task, len(first))
+        with bar("sending", total) as update, ThreadPoolExecutor(at_once) as pool:
+            update(advance=len(first))
             try:
                 for answer in chain.from_iterable(pool.map(sender.post, chunk) for chunk in _chunks(events, at_once)):
-                    progress.advance(task)
+                    update(advance=1)
                     _count(None, answer, answers, reasons)
             except KeyboardInterrupt:
                 sender.stop.set()
@@ -69,11 +67,7 @@ def send(
 
 
 def _receiver(url: str, home: Path) -> str:
-    if not url:
-        world = running_world(home)
-        if not world:
-            fail("the receiver is not known: give --url, or start a world with `throughline up`", code=2)
-        url = world.receiver_url
+    url = url or local_receiver(home)
     if not url.startswith(("http://", "https://")):
         fail(f"--url must start with http:// or https://, not {url!r}", code=2)
     return url.rstrip("/")

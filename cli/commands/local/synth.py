@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli.ui.console import fail, out, print_json, progress_bar
+from cli.ui.console import bar, fail, out, print_json
 from cli.ui.options import AsJson
 from cli.ui.writing import writing
 from spark_pipeline.synth.estate import write_estate
@@ -41,11 +41,10 @@ def synth(
     if folder.is_dir() and any(folder.iterdir()):
         fail(f"{folder} is not empty: name another folder", code=2)
     try:
-        with writing(folder), progress_bar() as bar:
-            task = bar.add_task("events", total=events or datasets)
+        with writing(folder), bar("events", events or datasets) as update:
 
             def note(count: int) -> None:
-                bar.update(task, completed=count)
+                update(completed=count)
 
             if datasets:
                 done = write_estate(folder, datasets=datasets, seed=seed, note=note)

@@ -12,7 +12,7 @@ from cli.records.event_files import UnreadableFileError, events_in
 from cli.records.processes import process_document, process_tree
 from cli.ui.console import counted, fail, note, out, print_json, print_tree
 from cli.ui.options import AsJson
-from cli.ui.tables import number_column, print_table, text_column
+from cli.ui.tables import print_table
 from shared.errors import Refused
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import History, translate_history
@@ -75,6 +75,6 @@ def _show(history: History) -> None:
     runs = Counter((run.state, run.reason or "") for run in history.runs)
     if runs:
         rows = [(f"{number:,}", *key) for key, number in sorted(runs.items(), key=lambda item: item[0])]
-        print_table((number_column("runs"), text_column("state"), text_column("reason")), rows)
+        print_table(("runs", "state", "reason"), rows, numbers=("runs",))
     for reason, number in sorted(Counter(each.reason for each in history.ignored).items()):
         out.print(f"ignored: {reason} ({counted(number, 'run')})")

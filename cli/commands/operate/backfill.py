@@ -5,8 +5,8 @@ from dataclasses import asdict, replace
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.ui.console import counted, fail, note, out, print_json, progress_bar, quiet
-from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.console import bar, counted, fail, note, out, print_json
+from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Plan, Resume
 from shared.bootstrap import Worker
 from shared.maintenance.backfill import Filled, ToFill, fill, last_fill, to_fill
@@ -28,7 +28,6 @@ def backfill(
         throughline backfill
         THROUGHLINE_MAX_CATALOG_RATE=5 throughline backfill --resume
     """
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(_AGAIN):
         if plan:
@@ -47,11 +46,10 @@ def backfill(
 def _show_plan(parts: Worker, *, as_json: bool) -> None:
     todo = to_fill(parts.storage, parts.publishing)
     missing = 0
-    with progress_bar() as progress:
-        task = progress.add_task("looking", total=todo.written)
+    with bar("looking", todo.written) as update:
         for looked, gone in maintenance_missing(parts):
             missing += len(gone)
-            progress.advance(task, looked)
+            update(advance=looked)
     if as_json:
         print_json({**asdict(todo), "missing": missing})
         return
@@ -61,12 +59,11 @@ def _show_plan(parts: Worker, *, as_json: bool) -> None:
 
 def _fill(parts: Worker, after: str) -> Filled:
     todo = to_fill(parts.storage, parts.publishing)
-    with stopping() as stop, progress_bar() as progress:
-        task = progress.add_task("publishing the queue", total=todo.waiting)
+    with stopping() as stop, bar("publishing the queue", todo.waiting) as update:
 
         def advance(now: Filled) -> None:
             what, completed, total = _stage(now, todo)
-            progress.update(task, description=now.waited[:60] or what, completed=completed, total=total)
+            update(description=now.waited[:60] or what, completed=completed, total=total)
 
         how = replace(parts.publishing, stopped=stop.is_set)
         return fill(replace(parts, publishing=how), after=after, progress=advance)
@@ -90,7 +87,6 @@ def _report(parts: Worker, filled: Filled, *, as_json: bool) -> None:
     if done.refused:
         note("refused", f"the catalog refused {counted(done.refused, 'process')}: `throughline status` shows why")
     if stopped:
-        note("stopped", _AGAIN)
-        raise typer.Exit(INTERRUPTED)
+        end_stopped(_AGAIN)
     if done.refused:
         raise typer.Exit(1)

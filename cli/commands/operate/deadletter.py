@@ -11,7 +11,7 @@ from rich.text import Text
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, replayed_line, unpacked, visible
 from cli.records.published import publish_and_report
-from cli.ui.console import fail, note, out, print_json, quiet, tracked
+from cli.ui.console import fail, left_out, note, out, print_json, tracked
 from cli.ui.options import AsJson, Most
 from cli.ui.suggestion import suggestion
 from cli.ui.teaching import TeachingApp
@@ -65,8 +65,7 @@ def list_letters(
         out.print(in_lines(letter))
     what = "discarded" if discarded else "dead letters" if count.total() != 1 else "dead letter"
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in by_reason.items())
-    left_off = f"; {count.total() - len(shown):,} not shown (--most)" if count.total() > len(shown) else ""
-    out.print(f"{count.total():,} {what}{': ' if reasons else ''}{reasons}{left_off}")
+    out.print(f"{count.total():,} {what}{': ' if reasons else ''}{reasons}{left_out(count.total() - len(shown))}")
 
 
 def show(
@@ -115,7 +114,6 @@ def replay(
     """
     if bool(ids) + everything + bool(reason and not everything) != 1:
         fail("name the dead letters: by ids, --all or --reason TEXT", code=2)
-    quiet()
     parts = parts_of(context, home, writes=True)
     outcomes: Counter[LetterOutcome] = Counter()
     with reported("What was not used is still a dead letter: replay it again once storage answers"):

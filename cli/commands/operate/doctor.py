@@ -8,19 +8,18 @@ from typing import Annotated
 import typer
 
 from cli.checks.azure import Deployed, DeploymentName, check_deployment
-from cli.checks.azure.place import place_of
-from cli.checks.catalog import check_catalog
-from cli.checks.data import check_connection, check_counts, check_storage
-from cli.checks.findings import CheckResult, CheckState, Places, bad, unseen
+from cli.checks.azure.settings import place_of
+from cli.checks.catalog import check_catalog, check_connection
+from cli.checks.data import check_counts, check_storage
+from cli.checks.findings import CheckResult, CheckState, bad, unseen
 from cli.checks.machine import check_machine
 from cli.checks.settings import check_settings
 from cli.checks.trial_run import ARRIVAL, follow
 from cli.checks.types import check_types
-from cli.context.target import HOME, Home, parts_of
+from cli.context.target import HOME, Home, local_receiver, parts_of
 from cli.deploy.azure_cli import AzureCli, AzureCliError
-from cli.ui.console import err, fail, out, plain, print_json
+from cli.ui.console import err, out, plain, print_json
 from cli.ui.options import AsJson, Key
-from local.world import running_world
 from shared.bootstrap import Worker, assemble
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
 from shared.settings.reading import load, named
@@ -62,18 +61,9 @@ def doctor(
         throughline doctor --group GROUP --catalog
         THROUGHLINE_KEY=... throughline doctor --group GROUP --listener
     """
-    asked = _Asked(
-        group=group,
-        subscription=subscription,
-        deployment=deployment,
-        catalog=catalog,
-        listener=listener,
-        url=url,
-        key=key,
-        patience=patience,
-        home=home,
-    )
-    report(_look(context, asked), as_json=as_json)
+    azure = DeploymentName(group=group, name=deployment, subscription=subscription) if group else None
+    trial = _Trial(url=url, key=key, patience=patience) if listener else None
+    report(_look(context, home, azure, trial, catalog=catalog), as_json=as_json)
 
 
 def report(found: Iterator[CheckResult], *, as_json: bool) -> None:
@@ -91,18 +81,12 @@ def report(found: Iterator[CheckResult], *, as_json: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """The options that say what is checked."""
+class _Trial:
+    """Where the events of --listener are posted, and how many seconds they may take."""
 
-    group: str
-    subscription: str
-    deployment: str
-    catalog: bool
-    listener: bool
     url: str
     key: str
     patience: float
-    home: Path
 
 
 _SIGNS = {CheckState.GOOD: "[green]good[/]", CheckState.BAD: "[bold red]bad[/] ", CheckState.UNSEEN: "[yellow]?[/]   "}
@@ -115,38 +99,43 @@ def _show(finding: CheckResult) -> None:
         out.print(f"      [bold]{plain(finding.command)}[/]")
 
 
-def _look(context: typer.Context, asked: _Asked) -> Iterator[CheckResult]:
-    yield from check_machine(local=not asked.group and not named(place=True))
+def _look(
+    context: typer.Context, home: Path, azure: DeploymentName | None, trial: _Trial | None, *, catalog: bool
+) -> Iterator[CheckResult]:
+    yield from check_machine(local=not azure and not named(place=True))
     deployed = None
-    if asked.group:
-        az = AzureCli(subscription=asked.subscription)
-        target = DeploymentName(group=asked.group, name=asked.deployment, subscription=asked.subscription)
-        deployed = yield from check_deployment(az, target)
+    if azure:
+        deployed = yield from check_deployment(AzureCli(subscription=azure.subscription), azure)
         if deployed is None:
             return
     places = {**deployed.places, "scope": deployed.storage_id} if deployed else {}
-    parts = _parts(context, asked.home, deployed)
+    parts = _parts(context, home, deployed)
     if isinstance(parts, CheckResult):
         yield parts
         return
     storage = list(check_storage(parts.storage, places))
     yield from storage
-    connection = list(check_catalog(parts) if asked.catalog else check_connection(parts, places))
+    connection = list(check_catalog(parts) if catalog else check_connection(parts))
     yield from connection
     if all(finding.good for finding in connection):
-        yield from _types(parts)
+        yield from _answered("catalog types", check_types(parts))
     if all(finding.good for finding in storage):
         yield from check_settings(parts)
         yield from check_counts(parts.storage, places)
-    if asked.listener:
-        yield from _follow(parts, asked, deployed, places)
+    if trial:
+        given = trial.url or (deployed.outputs["RECEIVER_URL"] if deployed else "")
+        receiver = given or local_receiver(home, "--group or --url")
+        followed = follow(parts, url=receiver, key=trial.key, patience=trial.patience, places=places)
+        with err.status("following both events"):
+            yield from _answered(ARRIVAL, followed)
 
 
-def _types(parts: Worker) -> Iterator[CheckResult]:
+def _answered(subject: str, look: Iterator[CheckResult]) -> Iterator[CheckResult]:
+    """The findings of a check; the catalog's error where it does not answer."""
     try:
-        yield from check_types(parts)
+        yield from look
     except (CatalogUnavailable, CatalogRefused) as error:
-        yield bad("catalog-error", "catalog types", str(error))
+        yield bad("catalog-error", subject, str(error))
 
 
 def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | CheckResult:
@@ -157,15 +146,3 @@ def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Wor
         return assemble(load(catalog=True, over=place_of(deployed)))
     except (AzureCliError, Misconfigured) as error:
         return unseen("azure-error", "storage", " ".join(str(error).split()))
-
-
-def _follow(parts: Worker, asked: _Asked, deployed: Deployed | None, places: Places) -> Iterator[CheckResult]:
-    world = running_world(asked.home)
-    receiver = asked.url or (deployed.outputs["RECEIVER_URL"] if deployed else world.receiver_url if world else "")
-    if not receiver:
-        fail("the receiver is not known: give --group or --url, or start a world with `throughline up`", code=2)
-    try:
-        with err.status("following both events"):
-            yield from follow(parts, url=receiver, key=asked.key, patience=asked.patience, places=places)
-    except (CatalogUnavailable, CatalogRefused) as error:
-        yield bad("catalog-error", ARRIVAL, str(error))

@@ -6,8 +6,8 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.published import publish_and_report
-from cli.ui.console import counted, fail, note, out, progress_bar, quiet
-from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.console import counted, fail, out, progress_bar
+from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import Plan, Resume
 from shared.bootstrap import Worker
 from shared.events.stored_runs import RunFilter, stored_runs
@@ -32,7 +32,6 @@ def rebuild(context: typer.Context, *, plan: Plan = False, resume: Resume = Fals
         throughline rebuild
         throughline rebuild --resume
     """
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported(f"Once storage answers, {_AGAIN}"):
         begin = last_rebuild(parts.storage)
@@ -74,6 +73,5 @@ def _rebuild(parts: Worker, begin: Rebuild | None, todo: RebuildPlan) -> None:
             progress.advance(task)
             runs += each.stage is RebuildStage.PROCESS
     if last_rebuild(parts.storage):
-        note("stopped", _AGAIN)
-        raise typer.Exit(INTERRUPTED)
+        end_stopped(_AGAIN)
     out.print(f"{counted(runs, 'run')} rebuilt, from {_sources(todo)}")

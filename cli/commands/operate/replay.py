@@ -10,10 +10,10 @@ import typer
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import replayed_line
 from cli.records.published import publish_and_report
-from cli.records.runs import Before, JobGlob, Since, known_run, moment, refuse_unknown_job, wanted_run
-from cli.ui.console import counted, fail, note, out, progress_bar, quiet, tracked
-from cli.ui.interrupt import INTERRUPTED, stopping
-from cli.ui.options import Plan, Resume
+from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_run
+from cli.ui.console import bar, counted, fail, note, out, tracked
+from cli.ui.interrupt import end_stopped, stopping
+from cli.ui.options import Plan, Resume, moment
 from shared.bootstrap import Worker
 from shared.events.stored_runs import RunFilter, stored_runs
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter, ReplayOutcome, ReplayPosition, last_position
@@ -50,7 +50,6 @@ def replay(
     if resume and (since or before or job or run):
         fail("--resume goes on with the options of the stopped replay: leave the others out", code=2)
     wanted = RunFilter(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     with reported("Nothing is lost: once storage answers, `throughline replay --resume` goes on"):
         begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted)
@@ -93,26 +92,24 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     """Replay, publish and report. Whether all went well; ends the command when it was stopped."""
     changes: Counter[ReplayOutcome] = Counter()
     letters: Counter[LetterOutcome] = Counter()
-    with stopping() as stop, progress_bar() as progress:
-        task = progress.add_task("looking", total=None)
+    with stopping() as stop, bar("looking") as update:
         listed = stored_runs(parts.storage, begin.wanted, after=begin.after)
         total = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))  # listed twice: far cheaper than replay
-        progress.update(task, description="replaying", total=total)
+        update(description="replaying", total=total)
         for each in maintenance_replay(parts.storage, begin, names=parts.names, stopped=stop.is_set):
             if isinstance(each, ReplayedLetter):
                 letters[each.outcome] += 1
                 out.print(replayed_line(each))
             else:
                 changes[each.outcome] += 1
-                progress.advance(task)
+                update(advance=1)
     _refuse_other_jobs(parts, begin, changes)
     out.print(", ".join([f"{counted(changes[ReplayOutcome.PROCESSED], 'run')} processed again", *_others(changes)]))
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
     here = last_position(parts.storage) if stop.is_set() else None
     if here:
-        note("stopped", f"{_place(here)}. Processed runs are published as usual; `throughline replay --resume` goes on")
-        raise typer.Exit(INTERRUPTED)
+        end_stopped(f"{_place(here)}. Processed runs are published as usual; `throughline replay --resume` goes on")
     if changes[ReplayOutcome.BUSY]:
         note("busy", "other workers were processing some runs: replay those again if their result is not enough")
     return publish_and_report(parts) and not changes[ReplayOutcome.BUSY] and not set(letters) - {LetterOutcome.USED}

@@ -6,7 +6,8 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
-from cli.ui.console import out, plain, print_json
+from cli.records.processes import key_document
+from cli.ui.console import left_out, out, plain, print_json
 from cli.ui.options import AsJson, Most
 from shared.publishing.shadow import ShadowAction, held_back
 
@@ -31,17 +32,16 @@ def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, 
             {
                 "action": str(each.action),
                 "qualified_name": each.qualified_name,
-                "creates": [{"type": kind, "qualified_name": name} for kind, name in each.creates],
+                "creates": list(map(key_document, each.creates)),
             }
             for each in held
         ]
         mode = parts.publishing.shadow
         print_json({"shadow": mode, "held": documents, "count": {str(each): count[each] for each in ShadowAction}})
         return
-    for each in held[: most or None]:
+    shown = held[: most or None]
+    for each in shown:
         created = f" [dim]and {len(each.creates):,} new assets[/]" if each.creates else ""
         out.print(f"[{_COLOURS[each.action]}]{each.action:<9}[/]{plain(visible(each.qualified_name))}{created}")
-    shown = min(len(held), most or len(held))
-    left_off = f"; {len(held) - shown:,} not shown (--most)" if shown < len(held) else ""
     words = ", ".join(f"{count[each]:,} to {each}" for each in ShadowAction if count[each])
-    out.print(f"{words}{left_off}" if held else "shadow mode holds nothing back")
+    out.print(f"{words}{left_out(len(held) - len(shown))}" if held else "shadow mode holds nothing back")

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from cli.context.target import HOME, Home, parts_of
-from cli.ui.console import fail, note, out, plain, print_json, quiet, reading_bars
-from cli.ui.interrupt import INTERRUPTED, stopping
+from cli.ui.console import fail, note, out, plain, print_json, reading_bars
+from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
@@ -41,7 +41,6 @@ def verify(
     """
     if fix and plan:
         fail("--plan only shows what --fix would do: leave one of them out", code=2)
-    quiet()
     parts = parts_of(context, home, writes=fix)
     damages: list[FoundInconsistency] = []
     published = Published()
@@ -54,8 +53,7 @@ def verify(
     if published.error:
         note("catalog", f"{published.error}. Nothing is lost: the functions publish once the catalog answers")
     if stopped:
-        note("stopped", "what was repaired is not found again: run the command again to go on")
-        raise typer.Exit(INTERRUPTED)
+        end_stopped("what was repaired is not found again: run the command again to go on")
     if published.error or published.refused or any(not each.repaired for each in damages):
         raise typer.Exit(1)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cli.checks.catalog import check_catalog
-from cli.checks.data import check_connection, check_counts, check_storage, judge_counts
+from cli.checks.catalog import check_catalog, check_connection
+from cli.checks.data import check_counts, check_storage, judge_counts
 from cli.checks.findings import CheckResult
 from cli.checks.machine import check_machine
 from cli.checks.rules import SECTIONS
@@ -209,7 +209,7 @@ READY = PurviewAccount(shown=(ROOT,))
 
 
 def connected(error: Exception) -> list[CheckResult]:
-    return list(check_connection(parts(catalog=Refusing(error)), {"account": "pv"}))
+    return list(check_connection(parts(catalog=Refusing(error))))
 
 
 PLACES = {"group": "rg", "receiver": "func-r"}
@@ -349,7 +349,7 @@ def test_events_that_wait_for_their_run_are_not_in_work_and_are_counted_beside()
 
 
 def test_no_two_subjects_are_called_the_same() -> None:
-    found = [*check_storage(MemoryStorage(), {}), *check_connection(parts(), {}), *refused_by_catalog()]
+    found = [*check_storage(MemoryStorage(), {}), *check_connection(parts()), *refused_by_catalog()]
     subjects = [finding.subject for finding in found]
     assert len(set(subjects)) == len(subjects)
     assert {"catalog connection", "catalog writes"} <= set(subjects)
