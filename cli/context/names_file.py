@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli.ui.console import fail
-from shared.errors import Misconfigured
+from cli.context.parsed_file import parsed_file
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 
@@ -17,11 +16,4 @@ TextFile = Annotated[
 
 def names_in(path: Path | None) -> Names:
     """The naming rules of a file, or the built-in ones without it; ends the command with what is wrong in the file."""
-    if path is None:
-        return BUILT_IN
-    try:
-        return parse_names(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{path} can't be read: {getattr(error, 'strerror', None) or error}", code=2)
-    except Misconfigured as error:
-        fail(str(error), code=2)
+    return BUILT_IN if path is None else parsed_file(path, parse_names)

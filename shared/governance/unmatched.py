@@ -1,6 +1,5 @@
 """Rules that match nothing in the lineage: most often a misspelled name."""
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from shared.governance.patterns import Selector, matching_columns, matching_data
 from shared.governance.propagation import CatalogTags, origins_of
 from shared.governance.rules import Mask, Rules
 from shared.lineage.document import LineageDocument
+from shared.rules_file.nearest import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,8 @@ def _mask(document: LineageDocument, mask: Mask) -> str:
 def _about(document: LineageDocument, where: Selector, **others: str) -> str:
     words = list(_words(where, others))
     if where.datasets and not matching_datasets(document, where.datasets):
-        return f"no data set matches {' or '.join(where.datasets)}.{_near(document, where.datasets)}"
+        hint = did_you_mean(where.datasets, (each.name for each in document.datasets))
+        return f"no data set matches {' or '.join(where.datasets)}.{hint}"
     return f"no column has {' and '.join(words)}"
 
 
@@ -88,11 +89,3 @@ def _words(where: Selector, others: dict[str, str]) -> Iterator[str]:
         if patterns := getattr(where, key):
             yield f"{key} {' or '.join(patterns)}"
     yield from (f"{key} {pattern}" for key, pattern in others.items() if pattern)
-
-
-def _near(document: LineageDocument, patterns: Iterable[str]) -> str:
-    names = {each.name.lower(): each.name for each in document.datasets}
-    for pattern in patterns:
-        if found := difflib.get_close_matches(pattern.strip("*/").lower(), sorted(names), n=1, cutoff=0.5):
-            return f" Did you mean {names[found[0]]}?"
-    return ""

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from shared.lineage.document import LineageDocument
+from shared.rules_file.nearest import did_you_mean
 from shared.watching.rules import RoutingRule, WatchRules, matches
 
 
@@ -44,13 +44,5 @@ def _found(rules: WatchRules, document: LineageDocument, policies: Collection[st
         for key, known in names.items():
             patterns = getattr(rule, key)
             if patterns and not any(matches(pattern, name) for pattern in patterns for name in known):
-                text = f"{key} {', '.join(patterns)} match nothing in the lineage.{_near(patterns, known)}"
+                text = f"{key} {', '.join(patterns)} match nothing in the lineage.{did_you_mean(patterns, known)}"
                 yield UnmatchedRule(line=rule.line, text=text.removesuffix("."))
-
-
-def _near(patterns: tuple[str, ...], names: Collection[str]) -> str:
-    by_lower = {each.lower(): each for each in names}
-    for pattern in patterns:
-        if found := get_close_matches(pattern.strip("*/").lower(), sorted(by_lower), n=1, cutoff=0.5):
-            return f" Did you mean {by_lower[found[0]]}?"
-    return ""
