@@ -192,11 +192,6 @@ class Rules:
             if each.classification == classification and each.approval.is_valid(today)
         )
 
-    def expired(self, today: date) -> tuple[Mask | Declassification, ...]:
-        """The exceptions that have no effect any more."""
-        exceptions: tuple[Mask | Declassification, ...] = (*self.masks, *self.declassifications)
-        return tuple(each for each in exceptions if not each.approval.is_valid(today))
-
 
 def span(length: timedelta) -> str:
     """A length of time as the file has it: `24h`, `90m`, `7d`."""

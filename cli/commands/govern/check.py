@@ -16,9 +16,9 @@ from shared.governance.checks.annotations import Annotations, annotated
 from shared.governance.checks.checking import check as check_policies
 from shared.governance.checks.checking import exit_code
 from shared.governance.checks.findings import Facts
-from shared.governance.checks.remarks import remarks
 from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif, as_text
 from shared.governance.propagation import CatalogReading
+from shared.governance.remarks import remarks
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_policies
 from shared.lineage.document import LineageDocument

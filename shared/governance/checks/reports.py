@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from shared.governance.checks.checking import Result
 from shared.governance.checks.findings import Finding, Verdict
-from shared.governance.checks.remarks import Remark
+from shared.rules_file.remark import Remark
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _NO_EFFECT = "no_effect"
