@@ -65,12 +65,6 @@ def decided(storage: Storage, message: str) -> Decided | None:
     return _decided(storage, row) if row else None
 
 
-def all_decided(storage: Storage) -> Iterator[Decided]:
-    """All messages on record."""
-    for row in storage.partition(WATCH, _DECIDED):
-        yield _decided(storage, row)
-
-
 def close(storage: Storage, entry: Entry, *, refused: str = "") -> None:
     """Record that a channel has taken a message, or why it never will; then take it off the channel's list."""
 

@@ -105,10 +105,3 @@ class Names:
 
 BUILT_IN = Names()
 """The built-in rules alone."""
-
-
-def name_dataset(
-    identity: Identity, symlinks: Iterable[tuple[str, str]] = (), environment: RunEnvironment = NO_ENVIRONMENT
-) -> Naming:
-    """`Names.name` by the built-in rules alone."""
-    return BUILT_IN.name(identity, symlinks, environment)

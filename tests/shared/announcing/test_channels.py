@@ -13,7 +13,7 @@ from msgspec import structs
 
 from shared.announcing.delivery import MAX_KEPT, MAX_SENT
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
-from shared.announcing.outbox import all_decided, decide, listed
+from shared.announcing.outbox import decide, listed
 from shared.announcing.port import TAKEN, Never, NotNow, Sender
 from shared.announcing.rounds import Watched, WatchOptions, watch
 from shared.announcing.webhook import Webhook
@@ -27,6 +27,7 @@ from shared.watching.messages import Message, decoded, messages
 from shared.watching.rendering import Form, body
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 from shared.watching.signing import MAX_AGE, MESSAGE, SIGNATURE, verified
+from tests.support.outbox import all_decided
 from tests.support.states import state
 from tests.support.webhook_server import Trouble, WebhookServer, judge_slack, judge_teams, webhook_server
 

@@ -57,10 +57,10 @@ def extended(tmp_path: Path) -> Path:
 PROGRAM = """
 import json, sys
 from shared.naming.canonical import canonical
-from shared.naming.names import name_dataset
+from shared.naming.names import BUILT_IN
 for line in sys.stdin:
     identity = canonical(*json.loads(line))
-    best = name_dataset(identity).best
+    best = BUILT_IN.name(identity).best
     print(json.dumps([identity.namespace, identity.name, best.rule, best.type, best.qualified_name]))
 """
 

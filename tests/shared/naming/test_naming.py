@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.naming.canonical import canonical
 from shared.naming.explanation import explain
-from shared.naming.names import BUILT_IN, RULES, name_dataset
+from shared.naming.names import BUILT_IN, RULES
 from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.stores.services.kafka import split_names
 from tests.support.naming_cases import Case
@@ -646,7 +646,7 @@ def test_a_data_sets_type_and_name(case: Case, spelling: tuple[str, str]) -> Non
     """Every spelling gives one identity, and the catalog's name."""
     identity = canonical(*spelling, case.environment)
     assert identity == canonical(*case.spellings[0], case.environment)
-    best = name_dataset(identity, environment=case.environment).best
+    best = BUILT_IN.name(identity, environment=case.environment).best
     assert (best.rule, best.type, best.qualified_name) == (case.rule, case.type, case.to)
 
 
@@ -673,8 +673,8 @@ def test_a_location_comes_before_a_tables_name(namespace: str, name: str, link: 
     """The same data, read by path and by table, must be one asset; the table is a further name."""
     identity = canonical(namespace, name)
     environment = RunEnvironment(workspace="adb-1.2.azuredatabricks.net")
-    named = name_dataset(identity, [link], environment)
-    alone = name_dataset(identity, environment=environment)
+    named = BUILT_IN.name(identity, [link], environment)
+    alone = BUILT_IN.name(identity, environment=environment)
     assert named.best == alone.best
     assert named.others[0].type == {HIVE: "hive_table", UNITY: "databricks_table"}[link]
     assert set(alone.others) < set(named.others)
@@ -692,15 +692,15 @@ def test_a_location_comes_before_a_tables_name(namespace: str, name: str, link: 
 )
 def test_a_tables_name_comes_before_a_location_that_no_scan_is_known_to_name(namespace: str, name: str) -> None:
     identity = canonical(namespace, name)
-    named = name_dataset(identity, [("file:/warehouse", "default.t"), HIVE])
+    named = BUILT_IN.name(identity, [("file:/warehouse", "default.t"), HIVE])
     assert named.best.key == ("hive_table", "sales.orders@metastore")
-    alone = name_dataset(identity).best
+    alone = BUILT_IN.name(identity).best
     assert (alone in named.others) == (alone.rule != "unknown-store")
 
 
 def test_a_name_that_no_scan_gives_does_not_come_before_a_location() -> None:
     identity = canonical("s3://bucket", "orders")
-    assert name_dataset(identity, [REST]).best == name_dataset(identity).best
+    assert BUILT_IN.name(identity, [REST]).best == BUILT_IN.name(identity).best
 
 
 @pytest.mark.parametrize(
@@ -716,11 +716,11 @@ def test_a_name_that_no_scan_gives_does_not_come_before_a_location() -> None:
 def test_symlinks_without_a_rule_change_nothing(link: tuple[str, str]) -> None:
     """`unity-catalog` without a workspace could be any."""
     identity = canonical("s3://bucket", "t")
-    assert name_dataset(identity, [link]) == name_dataset(identity)
+    assert BUILT_IN.name(identity, [link]) == BUILT_IN.name(identity)
 
 
 def test_candidates_come_best_first_and_once() -> None:
-    named = name_dataset(canonical(LAKE, "raw/orders"), [HIVE, HIVE])
+    named = BUILT_IN.name(canonical(LAKE, "raw/orders"), [HIVE, HIVE])
     assert [other.key for other in named.others] == [
         ("hive_table", "sales.orders@metastore"),
         ("azure_datalake_gen2_resource_set", "https://contoso.dfs.core.windows.net/lake/raw/orders/{SparkPartitions}"),
@@ -730,7 +730,7 @@ def test_candidates_come_best_first_and_once() -> None:
 
 
 def test_a_view_may_stand_where_a_table_does() -> None:
-    named = name_dataset(canonical(AZURE_SQL, "db.dbo.v"))
+    named = BUILT_IN.name(canonical(AZURE_SQL, "db.dbo.v"))
     assert [other.key for other in named.others] == [("azure_sql_view", "mssql://srv.database.windows.net/db/dbo/v")]
 
 
@@ -763,7 +763,7 @@ def test_listed_topics_are_told_apart(namespace: str, name: str, names: list[str
 @pytest.mark.parametrize("namespace", ["file", LAKE, BLOB, ONELAKE, "unknown", AZURE_SQL, "kafka://h"])
 def test_names_are_bounded_and_stay_apart(namespace: str) -> None:
     """An Atlas takes longer with the square of a name's length; what is cut ends in a digest of the whole."""
-    long = [name_dataset(canonical(namespace, "a" * 100_000 + end)).best.qualified_name for end in "xy"]
+    long = [BUILT_IN.name(canonical(namespace, "a" * 100_000 + end)).best.qualified_name for end in "xy"]
     assert all(len(name) == 2000 for name in long)
     assert long[0] != long[1]
 
@@ -771,7 +771,7 @@ def test_names_are_bounded_and_stay_apart(namespace: str) -> None:
 def test_names_as_long_as_a_store_allows_are_whole() -> None:
     longest = "/".join(["d" * 99] * 10) + "x" * 24
     assert len(longest) > 1000
-    assert name_dataset(canonical(LAKE, longest)).best.qualified_name.endswith(longest)
+    assert BUILT_IN.name(canonical(LAKE, longest)).best.qualified_name.endswith(longest)
 
 
 HOSTILE_NAMESPACES = (
@@ -819,7 +819,7 @@ def test_hostile_names_are_read_in_no_time(namespace: str) -> None:
     for piece in pieces:
         name = piece * (100_000 // len(piece))
         assert (
-            len(name_dataset(canonical(namespace, name, DATABRICKS), [(namespace, name)]).best.qualified_name) <= 2000
+            len(BUILT_IN.name(canonical(namespace, name, DATABRICKS), [(namespace, name)]).best.qualified_name) <= 2000
         )
 
 
@@ -853,4 +853,4 @@ def test_whatever_is_sent_gets_a_printable_name(namespace: str, name: str, envir
 def test_folding_once_is_enough(namespace: str, name: str) -> None:
     folded = canonical(namespace, name)
     assert canonical(folded.namespace, folded.name) == folded
-    assert name_dataset(canonical(folded.namespace, folded.name)) == name_dataset(folded)
+    assert BUILT_IN.name(canonical(folded.namespace, folded.name)) == BUILT_IN.name(folded)
