@@ -41,7 +41,6 @@ from shared.settings.values import CatalogSettings, Settings, StorageSettings, W
 from shared.storage.port import Storage
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
-from shared.watching.rendering import Form
 from shared.watching.rules import Channel, ChannelKind, WatchRules
 from shared.watching.rules_file import parse_watch_rules
 
@@ -183,7 +182,7 @@ def watching(
             return TelemetryChannel(telemetry=telemetry)
         if channel.kind is ChannelKind.FILE:
             return FileChannel(path=Path(channel.path))
-        return Webhook(url=addresses[channel.name], form=Form(channel.kind), secret=settings.secret)
+        return Webhook(url=addresses[channel.name], kind=channel.kind, secret=settings.secret)
 
     return WatchOptions(
         rules=rules,

@@ -12,11 +12,12 @@ from enum import StrEnum
 from operator import attrgetter
 
 from shared.governance.masks import masked_columns, stopping
-from shared.governance.patterns import matcher, matching_columns
+from shared.governance.patterns import matching_columns
 from shared.governance.rules import Rules, TagRule
 from shared.lineage.document import Edge, LineageDocument
 from shared.lineage.graph import LineageGraph, unknown_columns, unresolved_datasets
 from shared.lineage.shortest_ways import reach, way_back
+from shared.rules_file.patterns import matcher
 
 CatalogTags = Mapping[int, frozenset[str]]
 """Classifications that others set in the catalog, by the number of the column."""

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator
 
 from shared.lineage.document import LineageDocument
 from shared.rules_file.nearest import did_you_mean
+from shared.rules_file.patterns import matcher
 from shared.rules_file.remark import Remark
-from shared.watching.rules import RoutingRule, WatchRules, matches
+from shared.watching.rules import RoutingRule, WatchRules
 
 
 def unmatched(rules: WatchRules, document: LineageDocument, policies: Collection[str] = ()) -> tuple[Remark, ...]:
@@ -33,6 +34,6 @@ def _found(rules: WatchRules, document: LineageDocument, policies: Collection[st
             all_of_them = rule
         for key, known in names.items():
             patterns = getattr(rule, key)
-            if patterns and not any(matches(pattern, name) for pattern in patterns for name in known):
+            if patterns and not any(map(matcher(patterns), known)):
                 text = f"{key} {', '.join(patterns)} match nothing in the lineage.{did_you_mean(patterns, known)}"
                 yield Remark(line=rule.line, text=text.removesuffix("."))

@@ -8,6 +8,7 @@ import pytest
 from shared.errors import Misconfigured
 from shared.rules_file.keys import SPAN, TEXT, TEXTS, Key, list_of, number_to, one_of
 from shared.rules_file.nearest import did_you_mean, nearest
+from shared.rules_file.patterns import matcher
 from shared.rules_file.reading import RulesReader
 from shared.rules_file.source import read_source
 
@@ -135,3 +136,10 @@ def test_the_nearest_name_keeps_its_case() -> None:
     assert nearest(["*/custmer*"], ["Customer", "orders"]) == "Customer"
     assert did_you_mean(["zzz", "order"], ["Customer", "orders"]) == " Did you mean orders?"
     assert did_you_mean(["zzz"], ["Customer", "orders"]) == ""
+
+
+def test_patterns_have_two_wildcards() -> None:
+    assert matcher(["x", "*sales*"])("abfss://lake/SALES/x")
+    assert matcher(["[dbo].[t?]"])("[dbo].[t1]")
+    assert not matcher(["sales"])("sales2")
+    assert matcher([])("anything")

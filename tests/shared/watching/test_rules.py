@@ -12,7 +12,7 @@ from msgspec import structs
 from shared.errors import Misconfigured
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import DatasetHit, Hit, Message, Subject
-from shared.watching.rules import WatchRules, matches
+from shared.watching.rules import WatchRules
 from shared.watching.rules_file import parse_watch_rules
 
 FILE = """
@@ -171,9 +171,3 @@ def test_any_values_are_rules_or_mistakes(quiet: dict[str, object], rule: dict[s
     lines += ["[[rules]]", *(f"{key} = {json.dumps(value)}" for key, value in rule.items())]
     with suppress(Misconfigured):
         assert parse_watch_rules("\n".join(lines), "w").rules
-
-
-def test_patterns_have_two_wildcards() -> None:
-    assert matches("*sales*", "abfss://lake/SALES/x")
-    assert matches("[dbo].[t?]", "[dbo].[t1]")
-    assert not matches("sales", "sales2")
