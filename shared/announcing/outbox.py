@@ -37,7 +37,6 @@ class Decided:
     message: Message
     open: tuple[str, ...]
     refused: tuple[str, ...] = ()
-    etag: str = ""
 
 
 def decide(storage: Storage, message: Message, channels: Sequence[str]) -> bool:
@@ -118,5 +117,4 @@ def _decided(storage: Storage, row: Row) -> Decided:
         message=decoded(gzip.decompress(content)),
         open=_names(row, "open"),
         refused=tuple(filter(None, str(row.values["refused"]).split("\n"))),
-        etag=row.etag,
     )

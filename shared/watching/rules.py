@@ -113,10 +113,6 @@ class WatchRules:
         """When a message may be sent; None: now."""
         return self.quiet.until(now, severity) if self.quiet else None
 
-    def channel(self, name: str) -> Channel | None:
-        """The channel of this name."""
-        return next((each for each in self.channels if each.name == name), None)
-
 
 def _any(patterns: tuple[str, ...], names: Iterable[str]) -> bool:
     """Whether a name matches a pattern; True without patterns."""

@@ -15,7 +15,7 @@ def fresh_within(case: Case) -> Iterator[Finding]:
     """Data sets whose newest writer ran too long ago; what no process writes is a source, and has no age."""
     subject, document = case.subject, case.subject.lineage.document
     walked = subject.upstream()
-    ways = subject.ways(walked)
+    way_from = subject.ways(walked)
     oldest = case.facts.now - case.wanted.within
     for dataset in subject.datasets_of(walked):
         writers = {flow.process for flow in subject.lineage.flows_into.get(dataset, ())}
@@ -27,7 +27,7 @@ def fresh_within(case: Case) -> Iterator[Finding]:
         known = [document.times[each] for each in seen if each != NOT_SET]
         if known and max(known) >= oldest:
             continue
-        way = ways.steps(dataset)
+        way = way_from(dataset)
         if len(known) < len(seen):
             yield doubt(f"it is not known when {name_of(case, dataset)} was written", way)
         else:
@@ -75,7 +75,7 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
     """Processes whose last run failed."""
     subject, document = case.subject, case.subject.lineage.document
     walked = subject.upstream()
-    ways = subject.ways(walked)
+    way_from = subject.ways(walked)
     judged: set[int] = set()
     own = _own_columns(case)
     for dataset in subject.datasets_of(walked):
@@ -84,7 +84,7 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
             if flow.process in judged or process.health not in {Health.FAILED, Health.UNENDED}:
                 continue
             judged.add(flow.process)
-            way = (_nearest(case, flow, own), *ways.steps(dataset))
+            way = (_nearest(case, flow, own), *way_from(dataset))
             if process.health is Health.FAILED:
                 yield broken(f"the last run of {process.name}, which writes {name_of(case, dataset)}, failed", way)
             else:
@@ -129,7 +129,7 @@ def quality_passed(case: Case) -> Iterator[Finding]:
         yield doubt("the record has no results of quality tests: check a lake instead, named by --lake")
         return
     walked = subject.upstream()
-    ways = subject.ways(walked)
+    way_from = subject.ways(walked)
     for dataset in subject.datasets_of(walked):
         assertions = case.facts.quality.get(document.datasets[dataset].qualified_name, ())
         if not assertions and dataset in subject.datasets:
@@ -137,5 +137,5 @@ def quality_passed(case: Case) -> Iterator[Finding]:
         for each in assertions:
             if not each.success and each.severity != _ONLY_WARNS:
                 about = f"{name_of(case, dataset)}.{each.column}" if each.column else name_of(case, dataset)
-                yield broken(f"{each.name} failed on {about}", ways.steps(dataset))
+                yield broken(f"{each.name} failed on {about}", way_from(dataset))
     yield from doubts_on(case, walked, walked.entered)

@@ -127,38 +127,27 @@ class Subject:
             return tuple(walked.entered)
         return tuple(dict.fromkeys(self.lineage.document.columns[node].dataset for node in walked.entered))
 
-    def ways(self, walked: Walk) -> "Ways":
-        """The ways from the data sets on a walk of `upstream`."""
-        columns = self.all_columns()
-        first: dict[int, int] = {}
+    def ways(self, walked: Walk) -> Callable[[int], tuple[Step, ...]]:
+        """The shortest way from a data set on a walk of `upstream`: column by column where there is such a way, else
+        data set by data set; empty where it is the subject's own.
+        """
+        step, columns = self.lineage.step, self.all_columns()
+        nearest: dict[int, int] = {}
         for node in columns.entered:
-            first.setdefault(self.lineage.document.columns[node].dataset, node)
-        return Ways(subject=self, walked=walked, columns=columns, first=first)
+            nearest.setdefault(self.lineage.document.columns[node].dataset, node)
+
+        def steps(dataset: int) -> tuple[Step, ...]:
+            if dataset in self.datasets:
+                return ()
+            if dataset in nearest:
+                return tuple(map(step, columns.way(nearest[dataset])))
+            return () if self.by_column else tuple(map(step, walked.way(dataset)))
+
+        return steps
 
     def all_columns(self) -> Walk:
         """The walk of all columns of the subject."""
         return walk(self.lineage.edges_into, self.columns)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ways:
-    """The shortest ways from data sets: column by column where there is such a way, else data set by data set. `first`:
-    of each data set the nearest column.
-    """
-
-    subject: Subject
-    walked: Walk
-    columns: Walk
-    first: Mapping[int, int]
-
-    def steps(self, dataset: int) -> tuple[Step, ...]:
-        """The way from a data set; empty where it is the subject's own."""
-        step = self.subject.lineage.step
-        if dataset in self.subject.datasets:
-            return ()
-        if dataset in self.first:
-            return tuple(map(step, self.columns.way(self.first[dataset])))
-        return () if self.subject.by_column else tuple(map(step, self.walked.way(dataset)))
 
 
 def subject_of(lineage: Lineage, where: Selector) -> Subject:

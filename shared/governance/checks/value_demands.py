@@ -37,7 +37,7 @@ def sources_only(case: Case) -> Iterator[Finding]:
     sources = {number for number, each in enumerate(document.datasets) if allowed(each)}
     walked = subject.upstream(lambda dataset: dataset in sources)
     passed = _passed(case, walked, sources)
-    ways = subject.ways(walked)
+    way_from = subject.ways(walked)
     into = subject.lineage.edges_into if subject.by_column else subject.lineage.flows_into
     begins = [node for node in passed if not into.get(node)]
     if subject.by_column:
@@ -47,7 +47,7 @@ def sources_only(case: Case) -> Iterator[Finding]:
     for node in begins:
         dataset = document.columns[node].dataset if subject.by_column else node
         if dataset not in sources:
-            way = map(subject.lineage.step, walked.way(node)) if subject.by_column else ways.steps(node)
+            way = map(subject.lineage.step, walked.way(node)) if subject.by_column else way_from(node)
             yield broken(f"{name_of(case, dataset)} is no allowed source", way)
     yield from doubts_on(case, walked, passed)
 
