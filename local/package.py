@@ -24,7 +24,7 @@ from pathlib import Path
 from local.toolchain.stamp import BUILD, install_once
 from shared.errors import Misconfigured
 from shared.naming.user_rules import parse_names
-from shared.watching.rules_file import WrongRulesError, parse_rules
+from shared.watching.rules_file import parse_watch_rules
 
 ROOT = Path(__file__).parents[1]
 FOLDER = BUILD / "package"
@@ -111,7 +111,7 @@ def build(
     if names.is_file():
         (unpacked / NAMES).write_bytes(_checked(names, parse_names))
     if watch.is_file():
-        (unpacked / WATCH).write_bytes(_checked(watch, parse_rules))
+        (unpacked / WATCH).write_bytes(_checked(watch, parse_watch_rules))
     dependencies = install_once(
         "package_dependencies",
         (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__)),
@@ -134,7 +134,7 @@ def build(
 def _checked(file: Path, parse: Callable[[str, str], object]) -> bytes:
     try:
         parse(file.read_text(encoding="utf-8"), str(file))
-    except (Misconfigured, WrongRulesError) as error:
+    except Misconfigured as error:
         raise PackageError(str(error)) from error
     return file.read_bytes()
 

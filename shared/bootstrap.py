@@ -14,7 +14,7 @@ from shared.adapters import StorageRetryPolicy, credential_of, paths_of, storage
 from shared.announcing.gates import ReadCatalog, gates_of, not_read
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.port import Sender
-from shared.announcing.recorded_state import Gates, no_gates
+from shared.announcing.recorded_state import no_gates
 from shared.announcing.rounds import WatchOptions
 from shared.catalog.connection.clouds import cloud_of
 from shared.catalog.connection.dialect import dialect_of
@@ -36,15 +36,13 @@ from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions, ResolutionOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
-from shared.settings.kinds import TextFile
 from shared.settings.reading import load
 from shared.settings.values import CatalogSettings, Settings, StorageSettings, WatchSettings
 from shared.storage.port import Storage
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
-from shared.watching.rendering import Form
 from shared.watching.rules import Channel, ChannelKind, WatchRules
-from shared.watching.rules_file import WrongRulesError, parse_rules
+from shared.watching.rules_file import parse_watch_rules
 
 _LINGER = timedelta(seconds=2)
 """So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""
@@ -124,7 +122,8 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
     client, call_bound = _client(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     storage, classifications = storage or storage_of(settings.storage), AtlasClassifications(client)
-    read, rules = partial(reading_of, catalog=classifications, storage=storage), settings.watch.rules
+    routing = settings.watch.rules
+    read = partial(reading_of, catalog=classifications, storage=storage)
     return Worker(
         storage=storage,
         catalog=_catalog(client, settings.catalog),
@@ -159,7 +158,9 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         ),
         names=names,
         telemetry=telemetry,
-        watching=watching(watch_rules(rules), settings.watch, telemetry, read) if rules else None,
+        watching=watching(parse_watch_rules(routing.text, routing.place), settings.watch, telemetry, read)
+        if routing
+        else None,
         read_catalog=read,
         watch_settings=settings.watch,
         to_record=settings.to_record,
@@ -170,11 +171,11 @@ def watching(
     rules: WatchRules, settings: WatchSettings, telemetry: Telemetry = SILENT, read: ReadCatalog = not_read
 ) -> WatchOptions:
     """How to watch by these rules; `read`: what policies ask of the catalog. Raises Misconfigured where a webhook has
-    no address.
+    no address, or the policies are wrong.
     """
     from shared.announcing.webhook import Webhook  # noqa: PLC0415 - an adapter that only the watch needs
 
-    addresses = dict(settings.webhooks)
+    addresses, policy = dict(settings.webhooks), settings.policy
     lacking = [each.name for each in rules.channels if each.kind.is_webhook and each.name not in addresses]
     if lacking:
         raise Misconfigured(
@@ -187,28 +188,15 @@ def watching(
             return TelemetryChannel(telemetry=telemetry)
         if channel.kind is ChannelKind.FILE:
             return FileChannel(path=Path(channel.path))
-        return Webhook(url=addresses[channel.name], form=Form(channel.kind), secret=settings.secret)
+        return Webhook(url=addresses[channel.name], kind=channel.kind, secret=settings.secret)
 
     return WatchOptions(
         rules=rules,
         senders={each.name: sender(each) for each in rules.channels},
         every=settings.every,
-        gates=gates_by(settings.policy, read),
+        gates=gates_of(parse_policies(policy.text, policy.place), read) if policy else no_gates,
         parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
     )
-
-
-def gates_by(policy: TextFile | None, read: ReadCatalog) -> Gates:
-    """The policies of a file as gates of the watch. Raises Misconfigured with all its mistakes."""
-    return gates_of(parse_policies(policy.text, policy.place), read) if policy else no_gates
-
-
-def watch_rules(file: TextFile) -> WatchRules:
-    """The rules of the watch in a file. Raises Misconfigured with all its mistakes."""
-    try:
-        return parse_rules(file.text, file.place)
-    except WrongRulesError as error:
-        raise Misconfigured(f"The rules of the watch are wrong: {error}") from error
 
 
 def account_at(endpoint: str, token: str = "", *, scope: str = "") -> Account | None:

@@ -51,7 +51,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance "
-    "query settings versions gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
+    "query settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
     "classifying"
 )
 ROOMS: dict[str, Room] = {
@@ -61,17 +61,18 @@ ROOMS: dict[str, Room] = {
     "shared.errors": _room(),
     "shared.versions": _room(),
     "shared.gc_tuning": _room(),
+    "shared.rules_file": _room("errors"),
     "shared.concurrency": _room(),
     "shared.secrets": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
     "shared.plans": _room("errors openlineage", "msgspec"),
-    "shared.naming": _room("errors secrets versions", "msgspec"),
+    "shared.naming": _room("rules_file secrets versions", "msgspec"),
     "shared.translation": _room("model naming openlineage plans secrets versions", "msgspec sqlglot"),
     "shared.redaction": _room("naming openlineage secrets translation", "msgspec"),
     "shared.atlas": _room("model naming translation", "msgspec"),
     "shared.lineage": _room("model", "msgspec"),
-    "shared.completeness": _room(),
-    "shared.governance": _room("errors lineage"),
+    "shared.completeness": _room("rules_file"),
+    "shared.governance": _room("errors lineage rules_file"),
     # the ports, and their adapters
     "shared.catalog": _room(
         "errors atlas completeness telemetry translation", "azure requests urllib3 pyapacheatlas tenacity"
@@ -110,13 +111,13 @@ ROOMS: dict[str, Room] = {
         "errors lineage model atlas catalog storage storage_layout translation records events publishing watching",
         "msgspec",
     ),
-    "shared.watching": _room("lineage", "msgspec"),
+    "shared.watching": _room("lineage rules_file", "msgspec"),
     "shared.announcing": _room(
         "concurrency errors governance lineage model publishing query records storage storage_layout telemetry "
         "watching",
         "msgspec requests",
     ),
-    "shared.classifying": _room("atlas catalog errors governance lineage storage storage_layout"),
+    "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout"),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from shared.errors import Misconfigured, StorageUnavailable, ThroughlineError
 from shared.governance.checks.checking import HELD, check, exit_code
 from shared.governance.checks.findings import Facts
-from shared.governance.checks.remarks import remarks
 from shared.governance.checks.reports import Report, as_text
 from shared.governance.propagation import CatalogReading
+from shared.governance.remarks import remarks
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_policies
 from shared.lineage.document import LineageDocument

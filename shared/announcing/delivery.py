@@ -1,9 +1,11 @@
 """Deliver what is listed for each channel. A channel that fails keeps its messages, and holds up no other."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 
 from shared.announcing.outbox import Entry, close, decided, listed
 from shared.announcing.port import Never, NotNow, Sender
@@ -25,26 +27,18 @@ _MAX_WAIT = timedelta(hours=24)
 """The longest wait that a channel may ask for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
-    """Counts of one round: messages sent, refused for good, kept for quiet hours; channels that failed. `problems`: the
-    failures and refusals, for the log.
-    """
+class Outcome(StrEnum):
+    """What became of a message in a round, or of its channel."""
 
-    sent: int = 0
-    refused: int = 0
-    failed: int = 0
-    quiet: int = 0
-    problems: tuple[str, ...] = ()
-
-    def __add__(self, other: "Delivered") -> "Delivered":
-        return Delivered(
-            sent=self.sent + other.sent,
-            refused=self.refused + other.refused,
-            failed=self.failed + other.failed,
-            quiet=self.quiet + other.quiet,
-            problems=self.problems + other.problems,
-        )
+    SENT = "sent"
+    REFUSED = "refused"
+    """Refused for good."""
+    QUIET = "quiet"
+    """Kept for the end of the quiet hours."""
+    CLOSED = "closed"
+    """Sent by a former round, which was interrupted before it could clear the list."""
+    FAILED = "failed"
+    """The channel did not take it, and is left alone for a while with all its messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,45 +51,45 @@ class Round:
     now: datetime
     may_continue: Callable[[], bool] = lambda: True
 
-    def deliver(self, parallel: ParallelMap) -> Delivered:
-        """Offer each channel its messages; those that wait for other machines in parallel. Raises StorageUnavailable.
+    def deliver(self, parallel: ParallelMap) -> Counter[Outcome]:
+        """Offer each channel its messages; those that wait for other machines in parallel. Returns how often each
+        outcome was. Raises StorageUnavailable.
 
         Lines are written by the calling thread, since the functions host drops those of other threads.
         """
         here = sorted(name for name, sender in self.senders.items() if not sender.waits)
         elsewhere = sorted(self.senders.keys() - set(here))
-        total = Delivered()
-        for done in (*map(self._deliver_to, here), *parallel.each(self._deliver_to, elsewhere)):
-            total += done
-        for problem in total.problems:
-            _LOG.warning("%s", problem)
+        total: Counter[Outcome] = Counter()
+        for outcomes, problems in (*map(self._deliver_to, here), *parallel.each(self._deliver_to, elsewhere)):
+            total += outcomes
+            for problem in problems:
+                _LOG.warning("%s", problem)
         return total
 
-    def _deliver_to(self, channel: str) -> Delivered:
+    def _deliver_to(self, channel: str) -> tuple[Counter[Outcome], list[str]]:
+        """The outcomes of one channel, and what to log."""
+        outcomes: Counter[Outcome] = Counter()
+        problems: list[str] = []
         row = self.storage.read(WATCH, _CHANNEL, channel)
         if row and self.now < datetime.fromisoformat(str(row.values["until"])):
-            return Delivered()
-        sent = refused = quiet = 0
-        failed = False
-        problems: list[str] = []
+            return outcomes, problems
         for entry in listed(self.storage, channel):
-            if sent + refused >= MAX_SENT or not self.may_continue():
+            if outcomes[Outcome.SENT] + outcomes[Outcome.REFUSED] >= MAX_SENT or not self.may_continue():
                 break
-            outcome = self._offer(entry)
-            if isinstance(outcome, NotNow):
-                problems.append(self._pause(channel, row, outcome))
-                failed = True
+            found = self._offer(entry)
+            if isinstance(found, NotNow):
+                problems.append(self._pause(channel, row, found))
+                outcomes[Outcome.FAILED] += 1
                 break
-            if isinstance(outcome, Never):
-                problems.append(f"message refused channel={channel} message={entry.message} why={outcome.why}")
-                refused += 1
-            sent += outcome == _SENT
-            quiet += outcome == _QUIET
-        if row and sent and not failed:
+            if isinstance(found, Never):
+                problems.append(f"message refused channel={channel} message={entry.message} why={found.why}")
+                found = Outcome.REFUSED
+            outcomes[found] += 1
+        if row and outcomes[Outcome.SENT] and not outcomes[Outcome.FAILED]:
             self.storage.delete(WATCH, _CHANNEL, channel)
-        return Delivered(sent=sent, refused=refused, quiet=quiet, failed=failed, problems=tuple(problems))
+        return outcomes, problems
 
-    def _offer(self, entry: Entry) -> "str | NotNow | Never":
+    def _offer(self, entry: Entry) -> Outcome | NotNow | Never:
         try:
             found = decided(self.storage, entry.message)
         except ContentLost as error:
@@ -103,9 +97,9 @@ class Round:
             return Never(why=str(error))
         if found is None or entry.channel not in found.open:  # it was closed, and only the list was left
             close(self.storage, entry)
-            return _CLOSED
+            return Outcome.CLOSED
         if self.rules.quiet_until(self.now, found.message.severity):
-            return _QUIET
+            return Outcome.QUIET
         answer = self.senders[entry.channel].send(found.message)
         if isinstance(answer, NotNow) and self.now - entry.decided <= MAX_KEPT:
             return answer
@@ -113,7 +107,7 @@ class Round:
             close(self.storage, entry, refused=answer.why)
             return Never(why=answer.why)
         close(self.storage, entry)
-        return _SENT
+        return Outcome.SENT
 
     def _pause(self, channel: str, row: Row | None, answer: NotNow) -> str:
         """Leave a channel alone for a while, the longer the more often it failed. Returns what to log."""
@@ -123,6 +117,3 @@ class Round:
         values = {"until": until.astimezone(UTC).isoformat(), "failures": failures, "why": answer.why}
         self.storage.upsert(WATCH, Row(partition=_CHANNEL, key=channel, values=values))
         return f"channel failed channel={channel} failures={failures} why={answer.why}"
-
-
-_SENT, _QUIET, _CLOSED = "sent", "quiet", "closed"

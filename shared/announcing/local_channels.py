@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from shared.announcing.port import TAKEN, Answer, NotNow
 from shared.telemetry.kinds import ANNOUNCEMENT
@@ -17,12 +18,8 @@ _TAIL = 4 * 1024 * 1024
 class TelemetryChannel:
     """A log line of the kind `announcement` for each message. An alert of Azure sends mail by its action group."""
 
+    waits: ClassVar[bool] = False
     telemetry: Telemetry
-
-    @property
-    def waits(self) -> bool:
-        """As the port says."""
-        return False
 
     def send(self, message: Message) -> Answer:
         """As the port says."""
@@ -42,12 +39,8 @@ class TelemetryChannel:
 class FileChannel:
     """A file with a line of JSON for each message, in the form of the channel `webhook`."""
 
+    waits: ClassVar[bool] = False
     path: Path
-
-    @property
-    def waits(self) -> bool:
-        """As the port says."""
-        return False
 
     def send(self, message: Message) -> Answer:
         """As the port says. A message that is among the last lines already is not written again."""

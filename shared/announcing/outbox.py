@@ -37,7 +37,6 @@ class Decided:
     message: Message
     open: tuple[str, ...]
     refused: tuple[str, ...] = ()
-    etag: str = ""
 
 
 def decide(storage: Storage, message: Message, channels: Sequence[str]) -> bool:
@@ -63,12 +62,6 @@ def decided(storage: Storage, message: str) -> Decided | None:
     """A message on record, by its id. Raises ContentLost where its content is gone."""
     row = storage.read(WATCH, _DECIDED, message)
     return _decided(storage, row) if row else None
-
-
-def all_decided(storage: Storage) -> Iterator[Decided]:
-    """All messages on record."""
-    for row in storage.partition(WATCH, _DECIDED):
-        yield _decided(storage, row)
 
 
 def close(storage: Storage, entry: Entry, *, refused: str = "") -> None:
@@ -124,5 +117,4 @@ def _decided(storage: Storage, row: Row) -> Decided:
         message=decoded(gzip.decompress(content)),
         open=_names(row, "open"),
         refused=tuple(filter(None, str(row.values["refused"]).split("\n"))),
-        etag=row.etag,
     )

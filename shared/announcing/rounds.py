@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from shared.announcing.delivery import Round
+from shared.announcing.delivery import Outcome, Round
 from shared.announcing.outbox import decide
 from shared.announcing.port import Sender
 from shared.announcing.recorded_state import Gates, no_gates, recorded_snapshot
@@ -135,7 +135,12 @@ def _watch(
     )
     done = delivery.deliver(options.parallel)
     return Watched(
-        looked=looked, decided=number, sent=done.sent, refused=done.refused, failed=done.failed, quiet=done.quiet
+        looked=looked,
+        decided=number,
+        sent=done[Outcome.SENT],
+        refused=done[Outcome.REFUSED],
+        failed=done[Outcome.FAILED],
+        quiet=done[Outcome.QUIET],
     )
 
 

@@ -7,13 +7,15 @@ a webhook or channel that is gone); workflows of Teams answer 202. Both throttle
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import requests
 
 from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.errors import retry_after
 from shared.watching.messages import Message
-from shared.watching.rendering import Form, body
+from shared.watching.rendering import body
+from shared.watching.rules import ChannelKind
 from shared.watching.signing import MESSAGE, SIGNATURE, signature
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 10.0
@@ -24,25 +26,26 @@ _MAX_WHY = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """A webhook: its address, kept out of any print as it lets in; the form of its body; the secret that signs, if any;
-    `connect`, `answer`: seconds to wait for a connection and for an answer; `clock`: seconds since 1970.
+    """A webhook.
+
+    - `url`: its address, which is kept out of any print: who has it can post.
+    - `kind`: of the channel. It decides the form of the body.
+    - `secret`: signs requests; empty: they are not signed.
+    - `connect`, `answer`: seconds to wait for a connection, and for an answer.
+    - `clock`: seconds since 1970.
     """
 
+    waits: ClassVar[bool] = True
     url: str = field(repr=False)
-    form: Form
+    kind: ChannelKind
     secret: str = field(default="", repr=False)
     connect: float = CONNECT_SECONDS
     answer: float = ANSWER_SECONDS
     clock: Callable[[], float] = time.time
 
-    @property
-    def waits(self) -> bool:
-        """As the port says."""
-        return True
-
     def send(self, message: Message) -> Answer:
         """As the port says. Redirects are not followed: the body is for this address alone."""
-        data = body(message, self.form)
+        data = body(message, self.kind)
         headers = {"Content-Type": "application/json", "User-Agent": "throughline", MESSAGE: message.id}
         if self.secret:
             headers[SIGNATURE] = signature(self.secret, data, int(self.clock()))

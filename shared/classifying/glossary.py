@@ -1,11 +1,11 @@
 """The glossary terms that rules need, and which of them the catalog lacks."""
 
-import difflib
 from collections.abc import Iterator, Mapping
 
 from shared.catalog.port import Terms
 from shared.errors import Misconfigured
 from shared.governance.rules import DEFAULT_GLOSSARY, Rules
+from shared.rules_file.nearest import nearest
 
 
 def lacking_terms(terms: Terms, rules: Rules) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def _mistakes(rules: Rules, held: Mapping[str, object]) -> Iterator[tuple[int, s
     for each in rules.terms:
         if each.glossary in held or (not held and each.glossary == DEFAULT_GLOSSARY):
             continue
-        near = difflib.get_close_matches(each.glossary, held, n=1, cutoff=0.5)
+        near = nearest([each.glossary], held)
         known = f"the catalog has {', '.join(sorted(held))}" if held else "the catalog has none"
-        hint = f"Did you mean {each.term}@{near[0]}?" if near else "Create it in the catalog, or name another"
+        hint = f"Did you mean {each.term}@{near}?" if near else "Create it in the catalog, or name another"
         yield each.line, f"there is no glossary {each.glossary}; {known}. {hint}"

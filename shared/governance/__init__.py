@@ -2,6 +2,6 @@
 
 The room knows the rules file (its tables, its mistakes, its JSON Schema), how tags follow values and stop at masks, and
 how policies are checked. It is pure: it reads a document of lineage and gives results. It imports only
-`shared.lineage` and `shared.errors`.
+`shared.lineage`, `shared.rules_file` and `shared.errors`.
 docs/operate/govern.md describes the file.
 """

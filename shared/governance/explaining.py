@@ -1,16 +1,16 @@
 """Why a column has a classification or not: the way on which it comes, or the mask that stops it."""
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
 from shared.governance.masks import stopping
 from shared.governance.patterns import matching_columns, matching_datasets
-from shared.governance.propagation import Propagation, State, way_by
+from shared.governance.propagation import Propagation, State, way_to
 from shared.governance.rules import Declassification, Rules, TagRule, Term
-from shared.lineage.document import NOT_SET, Edge, LineageDocument
+from shared.lineage.document import Edge, LineageDocument
 from shared.lineage.graph import LineageGraph
+from shared.lineage.shortest_ways import reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +54,7 @@ def _explained(rules: Rules, found: Propagation, column: int, today: date) -> Ex
         way = found.way(column)
         start = way[0].input if way else column
         return Explanation(classification=name, state=state, way=way, origin=found.origins.get(start))
-    declassified = next(
-        (
-            each
-            for each in rules.declassifications
-            if each.classification == name
-            and each.approval.is_valid(today)
-            and column in matching_columns(document, each.where)
-        ),
-        None,
-    )
+    exceptions = rules.declassified(name, today)
     way = _masked_way(found, column)
     stops = stopping(document, rules.masks, today)
     return Explanation(
@@ -72,19 +63,11 @@ def _explained(rules: Rules, found: Propagation, column: int, today: date) -> Ex
         way=way,
         origin=found.origins.get(way[0].input) if way else None,
         stopped_at=next(filter(stops, way), None),
-        declassified=declassified,
+        declassified=next((each for each in exceptions if column in matching_columns(document, each.where)), None),
     )
 
 
 def _masked_way(found: Propagation, column: int) -> tuple[Edge, ...]:
     """The shortest way of values from an origin, masked or not; empty where there is none."""
-    document, graph = found.document, LineageGraph(found.document)
-    entered = dict.fromkeys(found.origins, NOT_SET)
-    numbers = {edge: number for number, edge in enumerate(document.edges)}
-    waiting = deque(entered)
-    while waiting and column not in entered:
-        for edge in graph.out_of(waiting.popleft()):
-            if edge.output not in entered:
-                entered[edge.output] = numbers[edge]
-                waiting.append(edge.output)
-    return way_by(document, entered, column) if column in entered else ()
+    graph = LineageGraph(found.document)
+    return way_to(column, reach(found.origins, lambda each: ((edge, edge.output) for edge in graph.out_of(each))))

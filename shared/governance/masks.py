@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Iterable
 from datetime import date
-from fnmatch import translate
 
 from shared.governance.patterns import matching_columns
 from shared.governance.rules import Mask
 from shared.lineage.document import Edge, Kind, LineageDocument
+from shared.rules_file.patterns import matcher
 
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
 _WORD = re.compile(r"[\w$]+")
@@ -48,11 +48,11 @@ def hides(expression: str, functions: Iterable[str], column: str) -> bool:
 
 def _spans(expression: str, functions: Iterable[str]) -> list[tuple[int, int]]:
     """From where to where the arguments of these functions reach."""
-    named = re.compile("|".join(translate(each) for each in functions) or r"(?!)", re.IGNORECASE)
+    named = matcher(functions)
     return [
         (call.end(), _closing(expression, call.end()))
         for call in _CALL.finditer(expression)
-        if named.match(call[1]) or named.match(call[1].rpartition(".")[2])
+        if named(call[1]) or named(call[1].rpartition(".")[2])
     ]
 
 

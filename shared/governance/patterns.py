@@ -1,11 +1,10 @@
-"""Patterns of data sets and columns: `*` stands for any characters, `?` for one; upper and lower case are the same."""
+"""The data sets and columns that patterns name."""
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fnmatch import translate
 
 from shared.lineage.document import Dataset, LineageDocument
+from shared.rules_file.patterns import matcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,15 +14,6 @@ class Selector:
     datasets: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
-
-
-def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a text as a whole has one of these patterns; any text does where there are none."""
-    given = tuple(patterns)
-    if not given:
-        return lambda _: True
-    found = re.compile("|".join(translate(each) for each in given), re.IGNORECASE)
-    return lambda text: found.match(text) is not None
 
 
 def dataset_matcher(patterns: Iterable[str]) -> Callable[[Dataset], bool]:

@@ -184,10 +184,13 @@ class Rules:
         """Whether a classification begins where the catalog has another one."""
         return any(each.classified_as for each in self.tags)
 
-    def expired(self, today: date) -> tuple[Mask | Declassification, ...]:
-        """The exceptions that have no effect any more."""
-        exceptions: tuple[Mask | Declassification, ...] = (*self.masks, *self.declassifications)
-        return tuple(each for each in exceptions if not each.approval.is_valid(today))
+    def declassified(self, classification: str, today: date) -> tuple[Declassification, ...]:
+        """The rules by which columns do not have a classification on this day."""
+        return tuple(
+            each
+            for each in self.declassifications
+            if each.classification == classification and each.approval.is_valid(today)
+        )
 
 
 def span(length: timedelta) -> str:

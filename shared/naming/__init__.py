@@ -1,1 +1,1 @@
-"""Catalog names: OpenLineage data set -> (type, qualified name). Pure; imports errors, secrets and versions."""
+"""Catalog names: OpenLineage data set -> (type, qualified name). Pure; imports rules_file, secrets and versions."""

@@ -1,6 +1,6 @@
 """The names file: the user's naming rules, and catalog ids of things that Spark knows by name only.
 
-TOML or JSON, validated at start; one error lists all problems with their remedies:
+TOML or JSON, validated at start; one error lists all its mistakes:
 
     [[rules]]
     rule = "minio"                                   # its name, shown by `throughline explain`
@@ -18,158 +18,128 @@ TOML or JSON, validated at start; one error lists all problems with their remedi
     "adb-1.2.azuredatabricks.net" = "5c5d…"
 """
 
-import json
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from string import Formatter
 from typing import Any
 
-from shared.errors import Misconfigured
 from shared.naming.canonical import canonical
 from shared.naming.names import RULES, Names
 from shared.naming.rules.regex_safety import why_unsafe
 from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.stores.files.onelake import workspace_folded
+from shared.rules_file.keys import SUBTABLE, Key, Kind
+from shared.rules_file.reading import Entry, RulesReader
 
-_REQUIRED = ("rule", "type", "namespace", "name", "qualified_name")
-_EXAMPLE = ("namespace", "name", "qualified_name")
+_MAX_TABLES = 100_000
+"""A file has at most a mebibyte; large tenants have thousands of workspaces."""
+
+
+_OF_EXAMPLE = ("namespace", "name", "qualified_name")
+_TEXT = Kind(words="a text", read=lambda given: given if isinstance(given, str) and given else None)
+_PATH = Kind(words="a text", read=lambda given: given if isinstance(given, str) else None)
+_EXAMPLE = Kind(
+    words="a table with the texts namespace, name and qualified_name",
+    read=lambda given: given if all(isinstance(given[key], str) for key in _OF_EXAMPLE) else None,
+)
+_RULE_KEYS = {
+    "rule": Key(kind=_TEXT, meaning="its name, which no other rule has", needed=True),
+    "type": Key(kind=_TEXT, meaning="the catalog's type", needed=True),
+    "namespace": Key(kind=_TEXT, meaning="a pattern of the whole namespace", needed=True),
+    "name": Key(kind=_PATH, meaning="a pattern of the whole name", needed=True),
+    "qualified_name": Key(kind=_TEXT, meaning="a template with the groups of the patterns", needed=True),
+    "example": Key(kind=_EXAMPLE, meaning="a data set, and the qualified name that the rule gives it"),
+}
+_DATABRICKS_KEYS = {"metastores": Key(kind=SUBTABLE, meaning="the id of each workspace's metastore by its host")}
+_FABRIC_KEYS = {"workspaces": Key(kind=SUBTABLE, meaning="the ids of workspaces by their names")}
+_WORKSPACE_KEYS = {
+    "id": Key(kind=_TEXT, meaning="the workspace's id", needed=True),
+    "lakehouses": Key(kind=SUBTABLE, meaning="the ids of its lakehouses by their names"),
+}
 
 
 def parse_names(text: str, place: str) -> Names:
-    """Parse a names file (its text, and its path for messages). Raises Misconfigured with all its problems."""
-    document = _document(text, place)
-    unknown = sorted(document.keys() - {"rules", "fabric", "databricks"})
-    problems = [f"unknown key {key!r}: use rules, fabric or databricks" for key in unknown]
-    rules = tuple(_rules(document.get("rules", []), problems))
-    ids = dict(_ids(document, problems))
-    names = Names(rules=rules, ids=ids)
-    if not problems:
-        problems += _wrong_examples(document.get("rules", []), names)
-    if problems:
-        lines = "\n".join(f"  - {problem}" for problem in problems)
-        raise Misconfigured(f"The names file {place} is invalid:\n{lines}")
+    """Parse a names file (its text, and its path for messages). Raises Misconfigured with all its mistakes."""
+    reader = RulesReader(text, place, what="names file")
+    reader.only({"rules", "fabric", "databricks"})
+    entries = reader.entries(_RULE_KEYS, "rules", most=_MAX_TABLES)
+    reader.twice(entries, "rule")
+    for entry in entries:
+        _check_rule(entry, reader)
+    ids = dict([*_metastores(reader), *_workspaces(reader)])
+    reader.finish()
+    names = Names(rules=tuple(_rule(entry.values) for entry in entries), ids=ids)
+    for entry in entries:
+        _check_example(entry, names, reader)
+    reader.finish()
     return names
 
 
-def _document(text: str, place: str) -> dict[str, Any]:
-    is_json = place.lower().endswith(".json") or text.lstrip().startswith("{")
-    try:
-        document = json.loads(text) if is_json else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        kind = "JSON" if is_json else "TOML"
-        raise Misconfigured(
-            f"The names file {place} is not valid {kind}: {error}. Correct it, or remove the setting"
-        ) from error
-    if not isinstance(document, dict):
-        raise Misconfigured(f"The names file {place} must be an object with the keys rules, fabric or databricks")
-    return document
+def _rule(values: Mapping[str, Any]) -> NamingRule:
+    return rule(
+        values["rule"],
+        type=values["type"],
+        namespace=values["namespace"],
+        path=values["name"],
+        to=values["qualified_name"],
+        because="a rule of the names file",
+    )
 
 
-def _rules(given: Any, problems: list[str]) -> Iterator[NamingRule]:
-    if not isinstance(given, list):
-        problems.append("rules must be a list: write [[rules]] above each rule")
-        return
-    taken = {rule.name for rule in RULES}
-    for number, entry in enumerate(given, start=1):
-        if not isinstance(entry, dict):
-            problems.append(f"rule {number} must be a table with {', '.join(_REQUIRED)}")
-            continue
-        place = f"rule {entry.get('rule') or number}"
-        found = [f"{place}: {problem}" for problem in _problems_of(entry)]
-        if entry.get("rule") in taken:
-            found.append(f"{place}: a rule of this name exists; choose another name")
-        problems += found
-        if not found:
-            taken.add(entry["rule"])
-            yield rule(
-                entry["rule"],
-                type=entry["type"],
-                namespace=entry["namespace"],
-                path=entry["name"],
-                to=entry["qualified_name"],
-                because="a rule of the names file",
-            )
+def _metastores(reader: RulesReader) -> Iterator[tuple[tuple[str, ...], str]]:
+    reader.table(_DATABRICKS_KEYS, "databricks")
+    for host, metastore in reader.all_of(_TEXT, "databricks", "metastores").items():
+        yield ("workspace", host.lower().removeprefix("https://").strip("/")), metastore
 
 
-def _problems_of(entry: Mapping[str, Any]) -> Iterator[str]:
-    for key in _REQUIRED:
-        if not isinstance(entry.get(key), str) or (not entry[key] and key != "name"):
-            yield f"{key} is missing: give it a text"
-    for key in sorted(entry.keys() - {*_REQUIRED, "example"}):
-        yield f"unknown key {key!r}: use {', '.join(_REQUIRED)} or example"
-    example = entry.get("example", dict.fromkeys(_EXAMPLE, ""))
-    if not isinstance(example, dict) or any(not isinstance(example.get(key), str) for key in _EXAMPLE):
-        yield f"example must have the keys {', '.join(_EXAMPLE)}"
+def _workspaces(reader: RulesReader) -> Iterator[tuple[tuple[str, ...], str]]:
+    reader.table(_FABRIC_KEYS, "fabric")
+    for name, entry in reader.named(_WORKSPACE_KEYS, "fabric", "workspaces", most=_MAX_TABLES).items():
+        workspace = entry.values.get("id") or ""
+        yield ("workspace", workspace_folded(name)), workspace
+        for lakehouse, identifier in reader.all_of(_TEXT, "fabric", "workspaces", name, "lakehouses").items():
+            for spelling in (name, workspace):
+                yield ("lakehouse", workspace_folded(spelling), lakehouse.casefold()), identifier
+
+
+def _check_rule(entry: Entry, reader: RulesReader) -> None:
+    """Find what would make a rule fail, or match for ever."""
+    if entry.values.get("rule") in {each.name for each in RULES}:
+        reader.wrong(f"a rule {entry.values['rule']} exists already: choose another name", *entry.at, "rule")
     groups = {"workspace"}
     for key in ("namespace", "name"):
-        if isinstance(pattern := entry.get(key), str):
-            try:
-                compiled = re.compile(pattern)
-            except re.error as error:
-                yield f"{key} is not a regular expression: {error}"
-                return
-            groups |= compiled.groupindex.keys()
-            if reason := why_unsafe(pattern):
-                yield f"{key} could run for ever on a hostile name: {reason}"
-    if isinstance(template := entry.get("qualified_name"), str):
-        yield from _wrong_template(template, groups)
+        pattern = entry.values.get(key) or ""
+        try:
+            groups |= re.compile(pattern).groupindex.keys()
+        except re.error as error:
+            reader.wrong(f"{key} is not a regular expression: {error}", *entry.at, key)
+            return
+        if reason := why_unsafe(pattern):
+            reader.wrong(f"{key} could run for ever on a hostile name: {reason}", *entry.at, key)
+    for wrong in _wrong_fields(entry.values.get("qualified_name") or "", groups):
+        reader.wrong(f"qualified_name {wrong}", *entry.at, "qualified_name")
 
 
-def _wrong_template(template: str, groups: set[str]) -> Iterator[str]:
+def _wrong_fields(template: str, groups: Collection[str]) -> Iterator[str]:
     try:
         fields = [(name, spec, conversion) for _, name, spec, conversion in Formatter().parse(template)]
     except ValueError as error:
-        yield f"qualified_name is not a template: {error}. Double a literal brace"
+        yield f"is not a template: {error}. Double a literal brace"
         return
     for name, spec, conversion in fields:
-        if name is None:
-            continue
-        if name not in groups or spec or conversion:
+        if name is not None and (name not in groups or spec or conversion):
             known = ", ".join(f"{{{group}}}" for group in sorted(groups))
-            yield f"qualified_name uses {{{name}}}: the groups are {known}; define one as (?P<{name or 'table'}>…)"
+            yield f"uses {{{name}}}: the groups are {known}; define one as (?P<{name or 'table'}>…)"
 
 
-def _wrong_examples(rules: list[Mapping[str, Any]], names: Names) -> Iterator[str]:
-    for entry in rules:
-        if example := entry.get("example"):
-            identity = canonical(example["namespace"], example["name"])
-            best = names.name(identity).best
-            if (best.rule, best.qualified_name) != (entry["rule"], example["qualified_name"]):
-                yield (
-                    f"rule {entry['rule']}: its example, folded to {identity.namespace!r} and {identity.name!r}, "
-                    f"is named {best.qualified_name!r} by {best.rule}; correct the patterns or the example"
-                )
-
-
-def _ids(document: Mapping[str, Any], problems: list[str]) -> Iterator[tuple[tuple[str, ...], str]]:
-    for key, value in _pairs(document, "databricks", "metastores", problems):
-        if isinstance(value, str) and value:
-            yield ("workspace", key.lower().removeprefix("https://").strip("/")), value
-        else:
-            problems.append(f"databricks.metastores: the id of {key!r} must be a text")
-    for name, workspace in _pairs(document, "fabric", "workspaces", problems):
-        if not isinstance(workspace, dict) or not isinstance(workspace.get("id"), str) or not workspace["id"]:
-            problems.append(f"fabric.workspaces: {name!r} must have an id")
-            continue
-        problems += [
-            f"fabric.workspaces: {name!r} has the unknown key {key!r}: use id and lakehouses"
-            for key in sorted(workspace.keys() - {"id", "lakehouses"})
-        ]
-        spellings = {workspace_folded(name), workspace_folded(workspace["id"])}
-        yield ("workspace", workspace_folded(name)), workspace["id"]
-        lakehouses = workspace.get("lakehouses", {})
-        if not isinstance(lakehouses, dict) or any(not isinstance(each, str) for each in lakehouses.values()):
-            problems.append(f"fabric.workspaces: lakehouses of {name!r} must be a table of names and ids")
-            continue
-        for lakehouse, identifier in lakehouses.items():
-            for spelling in spellings:
-                yield ("lakehouse", spelling, lakehouse.casefold()), identifier
-
-
-def _pairs(document: Mapping[str, Any], key: str, inner: str, problems: list[str]) -> list[tuple[str, Any]]:
-    outer = document.get(key, {})
-    if not isinstance(outer, dict) or outer.keys() - {inner} or not isinstance(outer.get(inner, {}), dict):
-        problems.append(f"{key} must be a table with the one key {inner}")
-        return []
-    return list(outer.get(inner, {}).items())
+def _check_example(entry: Entry, names: Names, reader: RulesReader) -> None:
+    if example := entry.values.get("example"):
+        identity = canonical(example["namespace"], example["name"])
+        best = names.name(identity).best
+        if (best.rule, best.qualified_name) != (entry.values["rule"], example["qualified_name"]):
+            reader.wrong(
+                f"the example, folded to {identity.namespace!r} and {identity.name!r}, is named"
+                f" {best.qualified_name!r} by {best.rule}: correct the patterns or the example",
+                *entry.at,
+                "example",
+            )

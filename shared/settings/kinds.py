@@ -1,59 +1,65 @@
 """Parsers of settings: text to value. Each raises ValueError with a sentence about what is wrong."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 MAX_DAYS = 3650
-_MAX_SPAN = timedelta(days=MAX_DAYS)
 
 
-def span(unit: timedelta) -> Callable[[str], timedelta]:
-    """A parser of a number of units, above 0 and up to ten years."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A parser of a number.
 
-    def parse(text: str) -> timedelta:
-        number = float(text)
-        if not 0 < number <= _MAX_SPAN / unit:
-            raise ValueError(f"must be above 0 and at most {_MAX_SPAN / unit:.0f}")
-        return number * unit
+    - `bounds`: its unit, floor and ceiling, for people.
+    - `fits`: whether a number is within the bounds.
+    - `read`: makes the number of the text, `value` the setting's value of the number.
+    """
 
-    return parse
+    bounds: str
+    fits: Callable[[float], bool]
+    read: Callable[[str], float] = float
+    value: Callable[[float], Any] = float
+
+    def __call__(self, text: str) -> Any:
+        """The value of a text. Raises ValueError."""
+        try:
+            number = self.read(text)
+        except (ValueError, OverflowError):
+            number = math.nan
+        if not self.fits(number):
+            raise ValueError(f"must be a number of {self.bounds}")
+        return self.value(number)
 
 
-def or_never(parse: Callable[[str], timedelta]) -> Callable[[str], timedelta | None]:
-    """The same parser, with None for `0`."""
-    return lambda text: None if text == "0" else parse(text)
+def span(unit: str, *, never: bool = False) -> Number:
+    """A parser of a time of up to ten years, in `minutes`, `hours` or `days`. `never`: 0 is allowed, and gives None."""
+    one = timedelta(**{unit: 1})
+    most = timedelta(days=MAX_DAYS) / one
+    return Number(
+        bounds=f"{unit}, {'0 or more' if never else 'above 0'}, at most {most:,.0f}",
+        fits=lambda number: 0 < number <= most or (never and number == 0),
+        value=lambda number: number * one if number else None,
+    )
+
+
+def whole(unit: str, most: int) -> Number:
+    """A parser of a whole number from 1 to `most`."""
+    return Number(bounds=f"{unit}, from 1 to {most:,}", fits=lambda number: 0 < number <= most, read=int, value=int)
+
+
+def rate(unit: str, most: int) -> Number:
+    """A parser of a number from 0 to `most`."""
+    return Number(bounds=f"{unit}, from 0 to {most:,}", fits=lambda number: 0 <= number <= most)
 
 
 def or_nothing(parse: Callable[[str], str]) -> Callable[[str], str]:
     """The same parser, also for the empty text."""
     return lambda text: parse(text) if text else ""
-
-
-def whole(most: int) -> Callable[[str], int]:
-    """A parser of a whole number from 1 to `most`."""
-
-    def parse(text: str) -> int:
-        number = int(text)
-        if not 0 < number <= most:
-            raise ValueError(f"must be from 1 to {most}")
-        return number
-
-    return parse
-
-
-def rate(most: float) -> Callable[[str], float]:
-    """A parser of a number from 0 to `most`."""
-
-    def parse(text: str) -> float:
-        number = float(text)
-        if not 0 <= number <= most:
-            raise ValueError(f"must be from 0 to {most:g}")
-        return number
-
-    return parse
 
 
 def one_of(*words: str) -> Callable[[str], str]:
@@ -87,7 +93,7 @@ _NODES = re.compile(r"[a-z0-9_*?]*[a-z][a-z0-9_*?]*")
 
 def nodes(text: str) -> tuple[str, ...]:
     """A parser of nodes of Spark's job names, or patterns of them, separated by commas."""
-    found = tuple(node for part in text.split(",") if (node := part.strip()))
+    found = _separated(text)
     wrong = [node for node in found if not _NODES.fullmatch(node)]
     if wrong:
         raise ValueError(
@@ -97,9 +103,13 @@ def nodes(text: str) -> tuple[str, ...]:
     return found
 
 
+def _separated(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
 def patterns(text: str) -> tuple[str, ...]:
     """A parser of patterns of names with `*` and `?`, separated by commas."""
-    found = tuple(pattern for part in text.split(",") if (pattern := part.strip()))
+    found = _separated(text)
     if text.strip() and not found:
         raise ValueError("holds only commas: write patterns separated by commas, or leave it out")
     for pattern in found:

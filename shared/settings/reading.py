@@ -14,7 +14,7 @@ from shared.settings.recording import (
     recorded_value,
     texts_to_record,
 )
-from shared.settings.table import DATA, ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE
+from shared.settings.table import DATA, ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE, WATCH
 from shared.settings.values import (
     CatalogSettings,
     Lookup,
@@ -26,7 +26,6 @@ from shared.settings.values import (
     Times,
     WatchSettings,
 )
-from shared.settings.watch_table import WATCH
 
 _PLACES = (STORAGE, DATA, "THROUGHLINE_CATALOG_")
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from shared.settings.kinds import Number
+
 
 class SettingSource(StrEnum):
     """Where a command takes a setting from, and why."""
@@ -28,17 +30,21 @@ class Effect(StrEnum):
 class Setting:
     """One setting: its name in the environment, its default (None: it is required), and what it is for.
 
-    `source` has no default, so that every new setting has to be classified. `bounds`: unit, floor and ceiling, for
-    people. `of_receiver`: whether the receiver parses it; a wrong value of any other setting must not keep it from
-    accepting events. `forgiven`: the receiver uses the default where the value is wrong, and the parser reports it.
+    `source` has no default, so that every new setting has to be classified. `of_receiver`: whether the receiver parses
+    it; a wrong value of any other setting must not keep it from accepting events. `forgiven`: the receiver uses the
+    default where the value is wrong, and the parser reports it.
     """
 
     name: str
-    default: str | None
     meaning: str
     source: SettingSource
+    default: str | None = ""
     parse: Callable[[str], Any] = str
     effect: Effect = Effect.WORK
-    bounds: str = ""
     of_receiver: bool = False
     forgiven: bool = False
+
+    @property
+    def bounds(self) -> str:
+        """Unit, floor and ceiling of a number, for people."""
+        return self.parse.bounds if isinstance(self.parse, Number) else ""

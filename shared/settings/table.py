@@ -1,16 +1,13 @@
 """The table `SETTINGS`: all settings there are. `page.py` documents it, and templates are tested against it."""
 
-from datetime import timedelta
-
 from shared.settings.kinds import (
-    MAX_DAYS,
+    addresses,
     collection,
     connection,
     endpoint,
     file,
     nodes,
     one_of,
-    or_never,
     or_nothing,
     patterns,
     rate,
@@ -19,16 +16,17 @@ from shared.settings.kinds import (
     yes_or_no,
 )
 from shared.settings.setting import Effect, Setting, SettingSource
-from shared.settings.watch_table import WATCH_SETTINGS
 
 MAX_BODY_BYTES = 100 * 1024 * 1024
 MAX_BATCH = 200
 MAX_CALLS_PER_SECOND = 1000
+MAX_WATCH_MINUTES = 7 * 24 * 60
 
 STORAGE = "AzureWebJobsStorage"
 ENDPOINT = "THROUGHLINE_CATALOG_ENDPOINT"
 SHADOW = "THROUGHLINE_SHADOW"
 NAMES = "THROUGHLINE_NAMES"
+WATCH = "THROUGHLINE_WATCH"
 DATA = "THROUGHLINE_STORAGE"
 """Where the data is, for an app whose host keeps its own keys and leases in another account."""
 INSIGHTS = "APPLICATIONINSIGHTS_CONNECTION_STRING"
@@ -36,7 +34,6 @@ INSIGHTS = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         name=STORAGE,
-        default="",
         meaning="Connection string of the storage account, for local use (Azurite)",
         source=SettingSource.SHELL,
         parse=connection,
@@ -44,7 +41,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name=f"{STORAGE}__clientId",
-        default="",
         meaning="Client id of the user-assigned identity; empty: the system-assigned one, or the signed-in user",
         source=SettingSource.SHELL,
         of_receiver=True,
@@ -52,7 +48,6 @@ SETTINGS: tuple[Setting, ...] = (
     *(
         Setting(
             name=f"{account}__{service}ServiceUri",
-            default="",
             meaning=meaning.format(what=f"{service}s", service=service),
             source=SettingSource.SHELL,
             parse=or_nothing(endpoint),
@@ -73,25 +68,21 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name="THROUGHLINE_CATALOG_TOKEN",
-        default="",
         meaning="A fixed bearer token, for the local catalog; empty: Azure's default credential signs in",
         source=SettingSource.SHELL,
     ),
     Setting(
         name="THROUGHLINE_CATALOG_USER",
-        default="",
         meaning="For a plain Apache Atlas: the user. THROUGHLINE_CATALOG_TOKEN is then the password",
         source=SettingSource.SHELL,
     ),
     Setting(
         name="THROUGHLINE_CATALOG_SCOPE",
-        default="",
         meaning="OAuth scope of tokens, as https://purview.azure.net/.default; empty: that of the endpoint's cloud",
         source=SettingSource.SHELL,
     ),
     Setting(
         name="THROUGHLINE_COLLECTION",
-        default="",
         meaning="Purview collection for new assets and processes, by the name in its address; empty: the root",
         source=SettingSource.RECORD,
         parse=collection,
@@ -102,9 +93,8 @@ SETTINGS: tuple[Setting, ...] = (
         default=str(64 * 1024 * 1024),
         meaning="The largest event that the receiver accepts",
         source=SettingSource.NONE,
-        parse=whole(MAX_BODY_BYTES),
+        parse=whole("bytes", MAX_BODY_BYTES),
         of_receiver=True,
-        bounds=f"bytes, from 1 to {MAX_BODY_BYTES:,}",
     ),
     Setting(
         name="THROUGHLINE_REDACT",
@@ -118,48 +108,42 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="THROUGHLINE_RUN_TIMEOUT_MINUTES",
         default="360",
-        meaning="A run without an end is processed as it is so long after its last event arrived",
+        meaning="A run without an end is processed so long after its last event arrived; less than 10 acts as 10",
         source=SettingSource.RECORD,
-        parse=span(timedelta(minutes=1)),
-        bounds=f"minutes, above 0, at most {MAX_DAYS * 1440:,}; less than 10 acts as 10",
+        parse=span("minutes"),
     ),
     Setting(
         name="THROUGHLINE_APPLICATION_IDLE_MINUTES",
         default="60",
         meaning="An application run without an end supersedes older ones after so long without an event",
         source=SettingSource.RECORD,
-        parse=span(timedelta(minutes=1)),
+        parse=span("minutes"),
         effect=Effect.PROCESSES,
-        bounds=f"minutes, above 0, at most {MAX_DAYS * 1440:,}",
     ),
     Setting(
         name="THROUGHLINE_STREAM_EDGE_DAYS",
         default="7",
         meaning="An edge that an application without an end does not repeat for so long is removed",
         source=SettingSource.RECORD,
-        parse=span(timedelta(days=1)),
+        parse=span("days"),
         effect=Effect.PROCESSES,
-        bounds=f"days, above 0, at most {MAX_DAYS:,}",
     ),
     Setting(
         name="THROUGHLINE_ARCHIVE_AFTER_HOURS",
         default="48",
         meaning="A processed run is closed, and its events are archived, so long after its last event; 0: never",
         source=SettingSource.RECORD,
-        parse=or_never(span(timedelta(hours=1))),
-        bounds=f"hours, 0 or more, at most {MAX_DAYS * 24:,}",
+        parse=span("hours", never=True),
     ),
     Setting(
         name="THROUGHLINE_ARCHIVE_RETENTION_DAYS",
         default="0",
         meaning="Archived events are deleted after so long; 0: never. Their lineage stays",
         source=SettingSource.RECORD,
-        parse=or_never(span(timedelta(days=1))),
-        bounds=f"days, 0 or more, at most {MAX_DAYS:,}",
+        parse=span("days", never=True),
     ),
     Setting(
         name="THROUGHLINE_OPERATIONS_IGNORE",
-        default="",
         meaning="Operations to ignore: nodes of Spark's job names with * and ?, separated by commas",
         source=SettingSource.NONE,
         parse=nodes,
@@ -168,7 +152,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name="THROUGHLINE_OPERATIONS_KEEP",
-        default="",
         meaning="Operations of which every event is kept, also where it would be ignored; written the same way",
         source=SettingSource.NONE,
         parse=nodes,
@@ -178,7 +161,6 @@ SETTINGS: tuple[Setting, ...] = (
     *(
         Setting(
             name=f"THROUGHLINE_{verb}_{kind}",
-            default="",
             meaning=meaning,
             source=SettingSource.RECORD if kind == "PATHS" else SettingSource.NONE,
             effect=Effect.PROCESSES if kind == "PATHS" else Effect.EVENTS,
@@ -203,12 +185,10 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name=NAMES,
-        default="",
-        meaning="File of naming rules, TOML or JSON, and of the ids of Fabric and Unity Catalog",
+        meaning="File of naming rules, and of the ids of Fabric and Unity Catalog: TOML or JSON, at most 1 MiB",
         source=SettingSource.RECORD,
         parse=file,
         effect=Effect.RUNS,
-        bounds="a path; at most 1 MiB",
     ),
     Setting(
         name="THROUGHLINE_INDIRECT_COLUMNS",
@@ -247,34 +227,59 @@ SETTINGS: tuple[Setting, ...] = (
         default="168",
         meaning="How long the asset that was found for a data set is used before it is looked up again",
         source=SettingSource.SHELL,
-        parse=span(timedelta(hours=1)),
-        bounds=f"hours, above 0, at most {MAX_DAYS * 24:,}",
+        parse=span("hours"),
     ),
     Setting(
         name="THROUGHLINE_MISSING_ASSET_CACHE_HOURS",
         default="6",
         meaning="How long a data set without an asset keeps its placeholder before it is looked up again",
         source=SettingSource.SHELL,
-        parse=span(timedelta(hours=1)),
-        bounds=f"hours, above 0, at most {MAX_DAYS * 24:,}",
+        parse=span("hours"),
     ),
     Setting(
         name="THROUGHLINE_MAX_BATCH",
         default="50",
         meaning="Entities in one call to the catalog",
         source=SettingSource.SHELL,
-        parse=whole(MAX_BATCH),
-        bounds=f"entities, from 1 to {MAX_BATCH}",
+        parse=whole("entities", MAX_BATCH),
     ),
     Setting(
         name="THROUGHLINE_MAX_CATALOG_RATE",
         default="20",
         meaning="Calls to the catalog in a second; 0: no bound",
         source=SettingSource.SHELL,
-        parse=rate(MAX_CALLS_PER_SECOND),
-        bounds=f"calls a second, from 0 to {MAX_CALLS_PER_SECOND:,}",
+        parse=rate("calls a second", MAX_CALLS_PER_SECOND),
     ),
-    *WATCH_SETTINGS,
+    Setting(
+        name=WATCH,
+        meaning="File of rules (TOML, at most 1 MiB) for `watch`, which announces changes; empty: no watch",
+        source=SettingSource.SHELL,
+        parse=file,
+    ),
+    Setting(
+        name="THROUGHLINE_WATCH_POLICY",
+        meaning="File of rules (TOML, at most 1 MiB) whose policies are gates: `watch` announces one that breaks",
+        source=SettingSource.SHELL,
+        parse=file,
+    ),
+    Setting(
+        name="THROUGHLINE_WATCH_MINUTES",
+        default="15",
+        meaning="How long after one look at all lineage the next is due",
+        source=SettingSource.SHELL,
+        parse=whole("minutes", MAX_WATCH_MINUTES),
+    ),
+    Setting(
+        name="THROUGHLINE_WATCH_WEBHOOKS",
+        meaning="Addresses of webhooks by channel, as team=https://…, separated by spaces or line ends",
+        source=SettingSource.SHELL,
+        parse=addresses,
+    ),
+    Setting(
+        name="THROUGHLINE_WATCH_SECRET",
+        meaning="Secret that signs requests to webhooks; empty: they are not signed",
+        source=SettingSource.SHELL,
+    ),
     Setting(
         name="THROUGHLINE_TELEMETRY",
         default="off",
@@ -286,7 +291,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name=INSIGHTS,
-        default="",
         meaning="Connection string of Application Insights, for THROUGHLINE_TELEMETRY=azure; Azure sets it",
         source=SettingSource.SHELL,
         of_receiver=True,

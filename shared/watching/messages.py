@@ -34,7 +34,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     owner: str = ""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MessageChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A change, as a message has it: its kind, a sentence, and what a program may want to know."""
 
     kind: str
@@ -92,7 +92,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity
     subject: Subject
     title: str
-    changes: tuple[Told, ...]
+    changes: tuple[MessageChange, ...]
     count: int
     hit: Hit
     owners: tuple[str, ...] = ()
@@ -139,14 +139,16 @@ def _message(was: View, now: View, found: Sequence[Change], comparison: str, dec
         severity=first.severity,
         subject=subject,
         title=headline(found, subject.name),
-        changes=tuple(
-            Told(kind=str(each.kind), text=sentence(each), column=each.column, before=each.before, after=each.after)
-            for each in named
-        ),
+        changes=tuple(map(_change, named)),
         count=len(found),
         hit=hit,
         owners=tuple(owners),
     )
+
+
+def _change(found: Change) -> MessageChange:
+    text = sentence(found)
+    return MessageChange(kind=found.kind, text=text, column=found.column, before=found.before, after=found.after)
 
 
 def _id(*parts: str) -> str:

@@ -6,13 +6,13 @@ the trigger "When a Teams webhook request is received" takes it; 28 KB in all.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from shared.watching.comparing.changes import Severity
 from shared.watching.messages import Message, encoded
+from shared.watching.rules import ChannelKind
 from shared.watching.sentences import column_name
 
 _MAX_HEADER = 150
@@ -24,17 +24,9 @@ _MARKS = {Severity.BREAKING: "🔴", Severity.RISKY: "🟠", Severity.HARMLESS: 
 _STYLES = {Severity.BREAKING: "attention", Severity.RISKY: "warning", Severity.HARMLESS: "default"}
 
 
-class Form(StrEnum):
-    """The form of a webhook's body."""
-
-    JSON = "webhook"
-    SLACK = "slack"
-    TEAMS = "teams"
-
-
-def body(message: Message, form: Form) -> bytes:
-    """The body of a request."""
-    return _BODIES[form](message)
+def body(message: Message, kind: ChannelKind) -> bytes:
+    """The body of a request to a channel of this kind, which is a webhook's."""
+    return _BODIES[kind](message)
 
 
 def lines(message: Message, most: int = _MAX_LINES) -> list[str]:
@@ -138,4 +130,8 @@ def _plain(text: str) -> str:
     return text.replace("](", "] (")
 
 
-_BODIES: dict[Form, Callable[[Message], bytes]] = {Form.JSON: encoded, Form.SLACK: _slack, Form.TEAMS: _teams}
+_BODIES: dict[ChannelKind, Callable[[Message], bytes]] = {
+    ChannelKind.WEBHOOK: encoded,
+    ChannelKind.SLACK: _slack,
+    ChannelKind.TEAMS: _teams,
+}

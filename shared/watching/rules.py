@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta, tzinfo
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
+from shared.rules_file.patterns import matcher
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import Message
 
@@ -113,16 +113,7 @@ class WatchRules:
         """When a message may be sent; None: now."""
         return self.quiet.until(now, severity) if self.quiet else None
 
-    def channel(self, name: str) -> Channel | None:
-        """The channel of this name."""
-        return next((each for each in self.channels if each.name == name), None)
-
 
 def _any(patterns: tuple[str, ...], names: Iterable[str]) -> bool:
     """Whether a name matches a pattern; True without patterns."""
-    return not patterns or any(matches(pattern, name) for name in names for pattern in patterns)
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Whether a name matches a pattern with `*` and `?`; nothing else in it is special."""
-    return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
+    return not patterns or any(map(matcher(patterns), names))

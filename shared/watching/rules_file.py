@@ -1,4 +1,4 @@
-"""The file of rules, TOML: parsed, or refused with every mistake in it, each with its line.
+"""The file of rules, TOML: parsed, or refused with every mistake in it.
 
 [quiet]                          # messages wait from … to …; breaking ones do not
 from = "20:00"
@@ -20,189 +20,96 @@ to = ["data-team", "mail"]
 """
 
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, time, tzinfo
-from difflib import get_close_matches
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
+from shared.rules_file.keys import TEXT, Key, Kind, list_of, one_of
+from shared.rules_file.nearest import did_you_mean
+from shared.rules_file.reading import Entry, RulesReader
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 
-_KEYS = ("quiet", "channels", "rules")
-_QUIET_KEYS = ("from", "to", "timezone", "unless")
-_CHANNEL_KEYS = ("kind", "path")
-_RULE_KEYS = ("topics", "at_least", "subjects", "downstream", "owners", "to")
-_CHANNEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_CLOCK = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 MAX_CHANNELS = 50
 MAX_RULES = 500
-
-Word = TypeVar("Word", bound=StrEnum)
-
-
-class WrongRulesError(ValueError):
-    """The file of rules has mistakes; the message lists all."""
+_CHANNEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_CLOCK = re.compile(r"[0-9]{2}:[0-9]{2}")
 
 
-def parse_rules(text: str, place: str) -> WatchRules:
-    """The rules in a file's text; `place` is its path, for the message. Raises WrongRulesError."""
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise WrongRulesError(f"{place} is not valid TOML: {error}. Correct that place first") from error
-    reader = _Reader(text)
-    rules = reader.rules(document)
-    if reader.mistakes:
-        found = "\n".join(f"  - line {line}: {what}" for line, what in sorted(reader.mistakes))
-        number = len(reader.mistakes)
-        raise WrongRulesError(f"{place} has {number} mistake{'s' if number > 1 else ''}:\n{found}")
-    return rules
+def _zone(name: Any) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)  # which needs a table of zones on the machine
 
 
-class _Reader:
-    """Reads the document and collects its mistakes, each with its line."""
+_TIME_OF_DAY = Kind(
+    words='a time of day such as "07:30"',
+    read=lambda given: time.fromisoformat(given) if _CLOCK.fullmatch(given) else None,
+)
+_ZONE = Kind(words="a time zone such as Europe/Berlin", read=_zone)
+_SEVERITY, _TOPIC, _CHANNEL_KIND = one_of(Severity), one_of(Topic), one_of(ChannelKind)
+_TOPICS = list_of(_TOPIC, f"a list of {_TOPIC.words}")
+_PATTERNS = list_of(TEXT, "a list of texts")
 
-    def __init__(self, text: str) -> None:
-        self.mistakes: list[tuple[int, str]] = []
-        self._lines = text.splitlines()
-
-    def rules(self, document: Mapping[str, Any]) -> WatchRules:
-        self._unknown(document, _KEYS, "", 1)
-        channels = tuple(self._channels(document.get("channels", {})))
-        names = tuple(each.name for each in channels)
-        return WatchRules(
-            channels=channels,
-            rules=tuple(self._rules(document.get("rules", []), names)),
-            quiet=self._quiet(document["quiet"]) if "quiet" in document else None,
-        )
-
-    def _line(self, header: str, key: str = "", number: int = 1) -> int:
-        """The line of a key below the header that comes `number`th; of the header itself where the key is not found."""
-        begin, left = 1, number
-        header = "".join(header.split())
-        for at, line in enumerate(self._lines, start=1):
-            text = "".join(line.split("#")[0].split()).replace('"', "")
-            if header and text.startswith("["):
-                if left == 0:
-                    break
-                if text.strip("[]") == header:
-                    left -= 1
-                    begin = at
-            elif key and (left == 0 or not header) and text.startswith(f"{key}="):
-                return at
-        return begin
-
-    def _top_line(self, key: str) -> int:
-        """The line on which a key at the top of the file first stands, as a table or with a value."""
-        form = re.compile(rf"\s*(\[+\s*)?[\"']?{re.escape(key)}[\"']?\s*[.=\]]")
-        return next((at for at, line in enumerate(self._lines, start=1) if form.match(line)), 1)
-
-    def _wrong(self, line: int, what: str) -> None:
-        self.mistakes.append((line, what))
-
-    def _unknown(self, table: Mapping[str, Any], known: Iterable[str], header: str, number: int) -> None:
-        for key in table.keys() - set(known):
-            line = self._line(header, key, number) if header else self._top_line(key)
-            self._wrong(line, f"unknown key {key!r}{_nearest(key, known)}")
-
-    def _channels(self, found: Any) -> Iterator[Channel]:
-        if not isinstance(found, dict) or len(found) > MAX_CHANNELS:
-            self._wrong(self._line("", "channels"), f"channels must be tables, [channels.NAME]; at most {MAX_CHANNELS}")
-            return
-        for name, table in found.items():
-            header = f"channels.{name}"
-            line = self._line(header)
-            if not _CHANNEL_NAME.fullmatch(name):
-                self._wrong(line, f"{name!r} is no name of a channel: use letters, digits, _ and -, 40 at most")
-            if not isinstance(table, dict):
-                self._wrong(self._line("channels", name), f"{name} must be a table: write [channels.{name}]")
-                continue
-            self._unknown(table, _CHANNEL_KEYS, header, 1)
-            kind = self._word(ChannelKind, table.get("kind"), self._line(header, "kind"), "kind")
-            path = table.get("path", "")
-            if kind is ChannelKind.FILE and not (isinstance(path, str) and path):
-                self._wrong(line, "a channel of the kind file needs its path")
-            elif kind is not ChannelKind.FILE and path:
-                self._wrong(self._line(header, "path"), f"path is for the kind file, not for {kind}")
-            yield Channel(name=name, kind=kind or ChannelKind.FILE, path=str(path))
-
-    def _rules(self, found: Any, channels: tuple[str, ...]) -> Iterator[RoutingRule]:
-        if not isinstance(found, list) or len(found) > MAX_RULES or not all(isinstance(each, dict) for each in found):
-            self._wrong(self._line("", "rules"), f"rules must be tables, [[rules]]; at most {MAX_RULES}")
-            return
-        for number, table in enumerate(found, start=1):
-            self._unknown(table, _RULE_KEYS, "rules", number)
-
-            def line(key: str, number: int = number) -> int:
-                return self._line("rules", key, number)
-
-            topics = [self._word(Topic, each, line("topics"), "topic") for each in self._texts(table, "topics", line)]
-            to = self._texts(table, "to", line)
-            if "to" not in table:
-                self._wrong(line(""), "a rule needs to = […]: the channels, or [] for messages that go nowhere")
-            for name in to:
-                if name not in channels:
-                    self._wrong(line("to"), f"there is no channel {name!r}{_nearest(name, channels)}")
-            severity = table.get("at_least", str(Severity.HARMLESS))
-            yield RoutingRule(
-                topics=frozenset(each for each in topics if each),
-                at_least=self._word(Severity, severity, line("at_least"), "at_least") or Severity.HARMLESS,
-                subjects=self._texts(table, "subjects", line),
-                downstream=self._texts(table, "downstream", line),
-                owners=self._texts(table, "owners", line),
-                to=tuple(dict.fromkeys(to)),
-                line=line(""),
-            )
-
-    def _texts(self, table: Mapping[str, Any], key: str, line: Callable[[str], int]) -> tuple[str, ...]:
-        found = table.get(key, [])
-        if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
-            self._wrong(line(key), f"{key} must be a list of texts")
-            return ()
-        return tuple(found)
-
-    def _word(self, words: type[Word], found: Any, line: int, what: str) -> Word | None:
-        try:
-            return words(found)
-        except ValueError:
-            known = [str(each) for each in words]
-            self._wrong(line, f"{what} is {found!r}: use {', '.join(known)}{_nearest(str(found), known)}")
-            return None
-
-    def _quiet(self, found: Any) -> Quiet | None:
-        if not isinstance(found, dict):
-            self._wrong(self._line("", "quiet"), "quiet must be a table: write [quiet]")
-            return None
-        self._unknown(found, _QUIET_KEYS, "quiet", 1)
-        begins, ends = (self._clock(found, key) for key in ("from", "to"))
-        unless = found.get("unless")
-        severity = self._word(Severity, unless, self._line("quiet", "unless"), "unless") if unless else None
-        zone = self._zone(found.get("timezone", "UTC"))
-        if begins is not None and begins == ends:
-            self._wrong(self._line("quiet", "to"), "from and to are the same time: all day would be quiet")
-        if begins is None or ends is None or zone is None:
-            return None
-        return Quiet(begins=begins, ends=ends, zone=zone, unless=severity)
-
-    def _clock(self, table: Mapping[str, Any], key: str) -> time | None:
-        found = table.get(key)
-        parts = _CLOCK.fullmatch(found) if isinstance(found, str) else None
-        if parts is None:
-            self._wrong(self._line("quiet", key), f'{key} must be a time of day, as "07:30"')
-            return None
-        return time(int(parts[1]), int(parts[2]))
-
-    def _zone(self, name: Any) -> tzinfo | None:
-        try:
-            return UTC if name == "UTC" else ZoneInfo(name)  # which needs a table of zones on the machine
-        except (KeyError, ValueError, TypeError, OSError):
-            self._wrong(self._line("quiet", "timezone"), f"there is no time zone {name!r}: use one as Europe/Berlin")
-            return None
+_QUIET_KEYS = {
+    "from": Key(kind=_TIME_OF_DAY, meaning="when messages begin to wait", needed=True),
+    "to": Key(kind=_TIME_OF_DAY, meaning="when they are sent", needed=True),
+    "timezone": Key(kind=_ZONE, meaning="the time zone of both"),
+    "unless": Key(kind=_SEVERITY, meaning="the least severity that does not wait"),
+}
+_CHANNEL_KEYS = {
+    "kind": Key(kind=_CHANNEL_KIND, meaning=_CHANNEL_KIND.words, needed=True),
+    "path": Key(kind=TEXT, meaning="the path of the file, for the kind file"),
+}
+_RULE_KEYS = {
+    "topics": Key(kind=_TOPICS, meaning="the topics of the messages"),
+    "at_least": Key(kind=_SEVERITY, meaning="their least severity"),
+    "subjects": Key(kind=_PATTERNS, meaning="patterns of what they are about"),
+    "downstream": Key(kind=_PATTERNS, meaning="patterns of a data set or process downstream"),
+    "owners": Key(kind=_PATTERNS, meaning="patterns of an owner"),
+    "to": Key(kind=_PATTERNS, meaning="a list of channels, [] for messages that go nowhere", needed=True),
+}
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+def parse_watch_rules(text: str, place: str) -> WatchRules:
+    """The rules in a file's text; `place` is its path, for messages. Raises Misconfigured with all its mistakes."""
+    reader = RulesReader(text, place)
+    reader.only({"quiet", "channels", "rules"})
+    channels = reader.named(_CHANNEL_KEYS, "channels", most=MAX_CHANNELS)
+    rules = reader.entries(_RULE_KEYS, "rules", most=MAX_RULES)
+    quiet = reader.table(_QUIET_KEYS, "quiet").values
+    for name, entry in channels.items():
+        _check_channel(name, entry, reader)
+    for entry in rules:
+        for name in entry.values.get("to") or ():
+            if name not in channels:
+                reader.wrong(f"there is no channel {name}.{did_you_mean([name], channels)}", *entry.at, "to")
+    if quiet.get("from") and quiet["from"] == quiet.get("to"):
+        reader.wrong("from and to are the same time: all day would be quiet", "quiet", "to")
+    reader.finish()
+    return WatchRules(
+        channels=tuple(Channel(name=name, **entry.values) for name, entry in channels.items()),
+        rules=tuple(_rule(entry) for entry in rules),
+        quiet=_quiet(quiet) if quiet else None,
+    )
+
+
+def _check_channel(name: str, entry: Entry, reader: RulesReader) -> None:
+    if not _CHANNEL_NAME.fullmatch(name):
+        reader.wrong(f"{name!r} is no name of a channel: use letters, digits, _ and -, at most 40", *entry.at)
+    kind = entry.values.get("kind")
+    if kind is ChannelKind.FILE and "path" not in entry.values:
+        reader.wrong("a channel of the kind file needs its path", *entry.at)
+    elif kind not in {ChannelKind.FILE, None} and "path" in entry.values:
+        reader.wrong(f"path is for the kind file, not for {kind}", *entry.at, "path")
+
+
+def _rule(entry: Entry) -> RoutingRule:
+    values = dict(entry.values)
+    topics, to = frozenset(values.pop("topics", ())), tuple(dict.fromkeys(values.pop("to")))
+    return RoutingRule(**values, topics=topics, to=to, line=entry.line)
+
+
+def _quiet(values: Mapping[str, Any]) -> Quiet:
+    return Quiet(
+        begins=values["from"], ends=values["to"], zone=values.get("timezone", UTC), unless=values.get("unless")
+    )

@@ -1,7 +1,7 @@
 """What people read of a change: a sentence for each kind, and the headline of a message."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from shared.watching.comparing.changes import Change, ChangeKind, Topic
@@ -33,34 +33,48 @@ def _time(text: str) -> str:
     return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
 
 
-_SENTENCES: dict[ChangeKind, Callable[[Change], str]] = {
-    ChangeKind.COLUMN_ADDED: lambda change: f"column {change.column} was added ({change.after})",
-    ChangeKind.COLUMN_DROPPED: lambda change: f"column {change.column} was dropped ({change.before})",
-    ChangeKind.COLUMN_RENAMED: lambda change: f"column {change.before} was renamed to {change.after}",
-    ChangeKind.TYPE_WIDENED: lambda change: f"column {change.column} was widened: {change.before} → {change.after}",
-    ChangeKind.TYPE_CHANGED: lambda change: (
-        f"column {change.column} has another type: {change.before} → {change.after}"
+_TEXTS: dict[ChangeKind, tuple[str, str, str]] = {
+    ChangeKind.COLUMN_ADDED: ("column {column} was added ({after})", "column added", "columns added"),
+    ChangeKind.COLUMN_DROPPED: ("column {column} was dropped ({before})", "column dropped", "columns dropped"),
+    ChangeKind.COLUMN_RENAMED: ("column {before} was renamed to {after}", "column renamed", "columns renamed"),
+    ChangeKind.TYPE_WIDENED: ("column {column} was widened: {before} → {after}", "type widened", "types widened"),
+    ChangeKind.TYPE_CHANGED: ("column {column} has another type: {before} → {after}", "type changed", "types changed"),
+    ChangeKind.SOURCE_CAME: ("it is now also made of {others}", "source came", "sources came"),
+    ChangeKind.SOURCE_WENT: ("it is no longer made of {others}", "source went", "sources went"),
+    ChangeKind.COLUMN_SOURCE_CAME: (
+        "column {column} is now also made of {others}",
+        "column with a new source",
+        "columns with new sources",
     ),
-    ChangeKind.SOURCE_CAME: lambda change: f"it is now also made of {_others(change)}",
-    ChangeKind.SOURCE_WENT: lambda change: f"it is no longer made of {_others(change)}",
-    ChangeKind.COLUMN_SOURCE_CAME: lambda change: f"column {change.column} is now also made of {_others(change)}",
-    ChangeKind.COLUMN_SOURCE_WENT: lambda change: f"column {change.column} is no longer made of {_others(change)}",
-    ChangeKind.MASK_LOST: lambda change: (
-        f"the value of {change.column} was masked before, and now reaches {_others(change)} plain"
+    ChangeKind.COLUMN_SOURCE_WENT: (
+        "column {column} is no longer made of {others}",
+        "column lost a source",
+        "columns lost sources",
     ),
-    ChangeKind.JOB_OVERDUE: lambda change: (
-        f"it last started at {_time(change.before)}, and by its own rhythm was due by {_time(change.after)}"
+    ChangeKind.MASK_LOST: (
+        "the value of {column} was masked before, and now reaches {others} plain",
+        "column",
+        "columns",
     ),
-    ChangeKind.GATE_BROKEN: lambda change: f"{change.before}: {change.after}",
-    ChangeKind.TEST_FAILED: lambda change: (
-        f"the test {change.after} failed" + (f" on column {change.column}" if change.column else "")
-    ),
+    ChangeKind.JOB_OVERDUE: ("it last started at {before}, and by its own rhythm was due by {after}", "job", "jobs"),
+    ChangeKind.GATE_BROKEN: ("{before}: {after}", "rule", "rules"),
+    ChangeKind.TEST_FAILED: ("the test {after} failed{on_column}", "test failed", "tests failed"),
 }
+"""Of each kind: the sentence, and how one and many are counted in a headline."""
 
 
 def sentence(change: Change) -> str:
     """The sentence about a change; its subject is that of the message."""
-    return _SENTENCES[change.kind](change)[:_MAX_TEXT]
+    before, after = change.before, change.after
+    if change.kind is ChangeKind.JOB_OVERDUE:
+        before, after = _time(before), _time(after)
+    return _TEXTS[change.kind][0].format(
+        column=change.column,
+        on_column=f" on column {change.column}" if change.column else "",
+        before=before,
+        after=after,
+        others=_others(change),
+    )[:_MAX_TEXT]
 
 
 _HEADLINES: dict[Topic, str] = {
@@ -71,25 +85,15 @@ _HEADLINES: dict[Topic, str] = {
     Topic.GATE: "Gate broken: {name}, {what}",
     Topic.QUALITY: "Quality of {name}: {what}",
 }
-_COUNTED: dict[ChangeKind, tuple[str, str]] = {
-    ChangeKind.COLUMN_ADDED: ("column added", "columns added"),
-    ChangeKind.COLUMN_DROPPED: ("column dropped", "columns dropped"),
-    ChangeKind.COLUMN_RENAMED: ("column renamed", "columns renamed"),
-    ChangeKind.TYPE_WIDENED: ("type widened", "types widened"),
-    ChangeKind.TYPE_CHANGED: ("type changed", "types changed"),
-    ChangeKind.SOURCE_CAME: ("source came", "sources came"),
-    ChangeKind.SOURCE_WENT: ("source went", "sources went"),
-    ChangeKind.COLUMN_SOURCE_CAME: ("column with a new source", "columns with new sources"),
-    ChangeKind.COLUMN_SOURCE_WENT: ("column lost a source", "columns lost sources"),
-    ChangeKind.MASK_LOST: ("column", "columns"),
-    ChangeKind.JOB_OVERDUE: ("job", "jobs"),
-    ChangeKind.GATE_BROKEN: ("rule", "rules"),
-    ChangeKind.TEST_FAILED: ("test failed", "tests failed"),
-}
 
 
 def headline(changes: Sequence[Change], name: str) -> str:
     """The title of a message about these changes, which share subject and topic."""
     counts = Counter(each.kind for each in changes)
-    what = ", ".join(f"{count:,} {_COUNTED[kind][count > 1]}" for kind, count in sorted(counts.items()))
+    what = ", ".join(_counted(kind, count) for kind, count in sorted(counts.items()))
     return _HEADLINES[changes[0].topic].format(name=name, what=what)
+
+
+def _counted(kind: ChangeKind, count: int) -> str:
+    _, one, many = _TEXTS[kind]
+    return f"{count:,} {many if count > 1 else one}"

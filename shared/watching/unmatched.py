@@ -1,24 +1,15 @@
 """Rules of the watch that no message will ever match, most often because of a misspelled name."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from difflib import get_close_matches
 
 from shared.lineage.document import LineageDocument
-from shared.watching.rules import RoutingRule, WatchRules, matches
+from shared.rules_file.nearest import did_you_mean
+from shared.rules_file.patterns import matcher
+from shared.rules_file.remark import Remark
+from shared.watching.rules import RoutingRule, WatchRules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnmatchedRule:
-    """A rule without an effect: its line in the file, and why."""
-
-    line: int
-    text: str
-
-
-def unmatched(
-    rules: WatchRules, document: LineageDocument, policies: Collection[str] = ()
-) -> tuple[UnmatchedRule, ...]:
+def unmatched(rules: WatchRules, document: LineageDocument, policies: Collection[str] = ()) -> tuple[Remark, ...]:
     """The rules that have no effect on this lineage, in the file's order; none where there is no lineage yet.
 
     `policies`: names of the policies that are watched too; a message may be about one.
@@ -28,7 +19,7 @@ def unmatched(
     return tuple(_found(rules, document, policies))
 
 
-def _found(rules: WatchRules, document: LineageDocument, policies: Collection[str]) -> Iterator[UnmatchedRule]:
+def _found(rules: WatchRules, document: LineageDocument, policies: Collection[str]) -> Iterator[Remark]:
     nodes = {name for each in document.datasets for name in (each.name, each.qualified_name)}
     nodes |= {name for each in document.processes for name in (each.name, each.qualified_name)}
     owners = {owner for each in document.datasets for owner in each.owner.split(", ") if owner}
@@ -37,20 +28,12 @@ def _found(rules: WatchRules, document: LineageDocument, policies: Collection[st
     for rule in rules.rules:
         if all_of_them:
             text = f"the rule in line {all_of_them.line} matches every message, so none comes to this one"
-            yield UnmatchedRule(line=rule.line, text=text)
+            yield Remark(line=rule.line, text=text)
             continue
         if rule.matches_all:
             all_of_them = rule
         for key, known in names.items():
             patterns = getattr(rule, key)
-            if patterns and not any(matches(pattern, name) for pattern in patterns for name in known):
-                text = f"{key} {', '.join(patterns)} match nothing in the lineage.{_near(patterns, known)}"
-                yield UnmatchedRule(line=rule.line, text=text.removesuffix("."))
-
-
-def _near(patterns: tuple[str, ...], names: Collection[str]) -> str:
-    by_lower = {each.lower(): each for each in names}
-    for pattern in patterns:
-        if found := get_close_matches(pattern.strip("*/").lower(), sorted(by_lower), n=1, cutoff=0.5):
-            return f" Did you mean {by_lower[found[0]]}?"
-    return ""
+            if patterns and not any(map(matcher(patterns), known)):
+                text = f"{key} {', '.join(patterns)} match nothing in the lineage.{did_you_mean(patterns, known)}"
+                yield Remark(line=rule.line, text=text.removesuffix("."))

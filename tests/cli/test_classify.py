@@ -148,7 +148,7 @@ def test_terms_are_planned_explained_and_refused_with_an_unknown_glossary(tmp_pa
     assert wrong.exit_code == 2
     assert "there is no glossary Sales; the catalog has Glossary" in " ".join(wrong.output.split())
     unused = parts.run("classify", "plan", "--rules", rules(tmp_path, TERMS.replace('"mail"', '"mial"')))
-    assert "[term] no column has columns mial" in " ".join(unused.output.split())
+    assert "[[term]] has no effect: no column has columns mial" in " ".join(unused.output.split())
 
 
 def test_a_rule_about_the_catalogs_classifications_is_not_called_unused(tmp_path: Path) -> None:

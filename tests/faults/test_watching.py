@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from shared.announcing.outbox import all_decided
 from shared.storage.port import Row
 from shared.storage_layout import CONTROL, WATCH
 from tests.faults.fault_injection import Rates
 from tests.faults.watching import Plan, RecordingStorage, differences, main, plan_of, simulate
+from tests.support.outbox import all_decided
 
 SHARE = 50
 """Histories that every test run simulates."""

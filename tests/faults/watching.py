@@ -27,7 +27,7 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 
 from shared.announcing.gates import gates_of
-from shared.announcing.outbox import all_decided, listed
+from shared.announcing.outbox import listed
 from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.announcing.rounds import WatchOptions, watch
 from shared.announcing.standing import Standing, standing
@@ -42,6 +42,7 @@ from shared.watching.messages import Message, messages
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 from tests.faults.fault_injection import Faults, Faulty, Rates
 from tests.faults.scheduler import Killed, Scheduler
+from tests.support.outbox import all_decided
 from tests.support.states import state
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)

@@ -7,23 +7,22 @@ from typing import Annotated
 import typer
 
 from cli.commands.lineage.document_source import judged_lineage
+from cli.context.parsed_file import parsed_file
 from cli.context.target import HOME, Home, parts_if_any
 from cli.ui.console import fail
 from cli.ui.writing import writing
 from shared.classifying.reading import NO_CATALOG, reading_if_there
-from shared.errors import Misconfigured
 from shared.governance.checks.annotations import Annotations, annotated
 from shared.governance.checks.checking import check as check_policies
 from shared.governance.checks.checking import exit_code
 from shared.governance.checks.findings import Facts
-from shared.governance.checks.remarks import remarks
 from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif, as_text
 from shared.governance.propagation import CatalogReading
+from shared.governance.remarks import remarks
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_policies
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
-from shared.settings.kinds import file
 
 _STANDARD_OUTPUT = "-"
 _FORMS = (as_junit, as_sarif, as_json)
@@ -57,7 +56,7 @@ def check(
     files = dict(zip(_FORMS, (junit, sarif, json), strict=True))
     if list(files.values()).count(_STANDARD_OUTPUT) > 1:
         fail("only one form can go to standard output: give a file for the others", code=2)
-    rules = _rules(policy)
+    rules = parsed_file(policy, parse_policies)
     document, quality = judged_lineage(context, home, lake)
     facts = Facts(now=datetime.now(UTC), quality=quality)
     reading = _reading(context, home, document, rules)
@@ -87,15 +86,6 @@ def _reading(context: typer.Context, home: Path, document: LineageDocument, rule
     if parts:
         return reading_if_there(document, rules, parts.classifications, parts.storage)
     return NO_CATALOG if rules.asks_catalog else CatalogReading(tags={})
-
-
-def _rules(place: str) -> Rules:
-    """The rules with their policies; ends the command where there are none, or they are wrong."""
-    try:
-        found = file(place) or fail("no file of policies is named: give its path", code=2)
-        return parse_policies(found.text, found.place)
-    except (Misconfigured, ValueError) as error:
-        fail(str(error), code=2)
 
 
 def _number(document: LineageDocument, rules: Rules, dataset: str) -> int:

@@ -14,6 +14,7 @@ from cli.commands.govern.classify_output import (
     step,
 )
 from cli.commands.lake.lake_session import opened_lake
+from cli.context.parsed_file import parsed_file
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, out, plain, print_json, progress_bar
 from cli.ui.options import AsJson
@@ -36,7 +37,6 @@ from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
 from shared.query.recorded_document import document_of_record
-from shared.settings.kinds import file
 from spark_pipeline.engine_choice import EngineName
 
 PENDING = 3
@@ -71,7 +71,7 @@ def plan(
         throughline classify plan --rules rules.toml
         throughline classify plan --rules rules.toml --lake build/lake --json
     """
-    wanted = _rules(rules)
+    wanted = parsed_file(rules, parse_rules)
     parts = parts_of(context, home)
     document = _document(parts, lake)
     with reported():
@@ -103,7 +103,7 @@ def apply(
 
         throughline classify apply --rules rules.toml
     """
-    wanted = _rules(rules)
+    wanted = parsed_file(rules, parse_rules)
     parts = parts_of(context, home, writes=True)
     document = _document(parts, lake)
     with reported(_GO_ON):
@@ -140,7 +140,7 @@ def explain(
 
     throughline classify explain mart/orders.email --rules rules.toml
     """
-    wanted = _rules(rules)
+    wanted = parsed_file(rules, parse_rules)
     parts = parts_of(context, home)
     document = _document(parts, lake)
     number = _column(document, column)
@@ -168,14 +168,6 @@ def explain(
 
     for term in terms:
         out.print(f"[bold]{plain(term.full_name)}[/]: a glossary term. {plain(reason_of_term(term))}")
-
-
-def _rules(place: str) -> Rules:
-    try:
-        found = file(place) or fail("no rules file is named: --rules FILE", code=2)
-        return parse_rules(found.text, found.place)
-    except (Misconfigured, ValueError) as error:
-        fail(str(error), code=2)
 
 
 def _document(parts: Worker, lake: str) -> LineageDocument:

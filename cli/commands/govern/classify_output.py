@@ -9,8 +9,8 @@ from shared.classifying.attached import Mark
 from shared.classifying.planning import Plan
 from shared.governance.explaining import Explanation
 from shared.governance.propagation import State
+from shared.governance.remarks import remarks
 from shared.governance.rules import Rules, Term
-from shared.governance.unmatched import unmatched
 from shared.lineage.document import Edge, LineageDocument
 
 _STATES = (State.TAGGED, State.CLEAN, State.UNKNOWN)
@@ -47,11 +47,8 @@ def show(
     for reason, marks in reasons.items():
         if marks:
             note("left", f"{len(marks):,} {reason}")
-    today = datetime.now(UTC).date()
-    for rule in rules.expired(today):
-        note("expired", f"{rules.place}:{rule.line}: expired on {rule.approval.expires}, so it has no effect")
-    for each in unmatched(document, rules, found.tags):
-        note("unused", f"{rules.place}:{each.line}: [{each.table}] {each.text}")
+    for each in remarks(document, rules, today=datetime.now(UTC).date(), catalog=found.tags):
+        note("unused", f"{rules.place}:{each.line}: {each.text}")
 
 
 def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from cli.commands.lake.lake_session import ROOT, EngineOption, Root, opened_lake
 from cli.commands.lake.rows import show_rows
+from cli.context.parsed_file import parsed_file
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, print_json, tracked
 from cli.ui.options import AsJson, Wide
@@ -18,7 +19,6 @@ from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from shared.completeness.rules_file import parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, Part, ScoreRules
-from shared.settings.kinds import file
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def coverage(
     if rules and not catalog:
         fail("--rules is for a measurement: add --catalog", code=2)
     if catalog:
-        _measure(context, root, engine, _rules_in(rules), home=home, wide=wide, as_json=as_json)
+        score_rules = parsed_file(rules, parse_score_rules) if rules else DEFAULT_RULES
+        _measure(context, root, engine, score_rules, home=home, wide=wide, as_json=as_json)
         return
     with opened_lake(root, engine=engine) as lake:
         if completeness:
@@ -102,15 +103,6 @@ def _show_failed_tests(lake: "Lake", *, wide: bool) -> None:
     print_table(("data set", "column", "test", "job", "failed"), table, wide=wide)
     if len(found) > MAX_FAILED_TESTS:
         note("more", f"only the latest {MAX_FAILED_TESTS} are shown: the table silver/quality has all")
-
-
-def _rules_in(path: Path | None) -> ScoreRules:
-    """The rules of a file, or the defaults without it; ends the command with what is wrong in the file."""
-    try:
-        found = file(str(path)) if path else None
-        return parse_score_rules(found.text, found.place) if found else DEFAULT_RULES
-    except ValueError as error:
-        fail(str(error), code=2)
 
 
 def _measure(

@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from cli.commands.lake.lake_session import opened_lake
+from cli.context.parsed_file import parsed_file
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, plain, print_json, quiet
 from cli.ui.interrupt import stopping
@@ -19,16 +20,16 @@ from shared.announcing.local_channels import TelemetryChannel
 from shared.announcing.recorded_state import no_gates, recorded_snapshot, with_merged_schemas
 from shared.announcing.rounds import Watched, WatchOptions, pending_messages
 from shared.announcing.rounds import watch as watch_round
-from shared.bootstrap import Worker, watch_rules, watching
+from shared.bootstrap import Worker, watching
 from shared.errors import Misconfigured
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_policies
-from shared.settings.kinds import file
 from shared.watching.comparing.rhythm import overdue
 from shared.watching.comparing.snapshot import Snapshot, snapshot_of
 from shared.watching.messages import Message
 from shared.watching.rendering import lines
 from shared.watching.rules import WatchRules
+from shared.watching.rules_file import parse_watch_rules
 from shared.watching.unmatched import unmatched
 from spark_pipeline.engine_choice import EngineName
 
@@ -102,11 +103,10 @@ def _options(parts: Worker, rules: Path | None) -> WatchOptions:
     """How to watch, by the rules given or those of the settings; ends the command where they are missing or wrong."""
     options = parts.watching
     if rules:
+        found = parsed_file(rules, parse_watch_rules)
         try:
-            found = file(str(rules))
-            if found:
-                options = watching(watch_rules(found), parts.watch_settings, parts.telemetry, parts.read_catalog)
-        except (Misconfigured, ValueError) as error:
+            options = watching(found, parts.watch_settings, parts.telemetry, parts.read_catalog)
+        except Misconfigured as error:
             fail(str(error), code=2)
     if options is None:
         fail("no rules: give --rules FILE, or set THROUGHLINE_WATCH. docs/operate/watch.md has an example", code=2)
@@ -124,11 +124,10 @@ def _note_unmatched(rules: WatchRules, seen: Snapshot, policies: Sequence[str]) 
 
 def _policies(parts: Worker, policy: Path | None) -> Rules | None:
     """The policies given, or those of the settings."""
-    try:
-        found = file(str(policy)) if policy else parts.watch_settings.policy
-        return parse_policies(found.text, found.place) if found else None
-    except (Misconfigured, ValueError) as error:
-        fail(str(error), code=2)
+    if policy:
+        return parsed_file(policy, parse_policies)
+    found = parts.watch_settings.policy
+    return parse_policies(found.text, found.place) if found else None
 
 
 def _lake(root: str, policies: Rules | None, read: ReadCatalog) -> Snapshot:

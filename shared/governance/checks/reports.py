@@ -2,15 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from shared.governance.checks.checking import Result
-from shared.governance.checks.findings import Finding, Verdict
-from shared.governance.checks.remarks import Remark
+from shared.governance.checks.findings import Verdict
+from shared.rules_file.remark import Remark
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _NO_EFFECT = "no_effect"
@@ -104,29 +104,10 @@ def as_json(report: Report) -> str:
     """The results as they are."""
     plain = {
         "rules": report.place,
-        "results": [_plain(each) for each in report.results],
-        "no_effect": [{"line": each.line, "text": each.text} for each in report.remarks],
+        "results": [asdict(each) for each in report.results],
+        "no_effect": [asdict(each) for each in report.remarks],
     }
     return json.dumps(plain, indent=2) + "\n"
-
-
-def _plain(result: Result) -> dict[str, Any]:
-    return {
-        "policy": result.policy,
-        "demand": result.demand,
-        "verdict": result.verdict,
-        "fails": result.fails,
-        "line": result.line,
-        "found": result.found,
-        "findings": [
-            {"verdict": each.verdict, "text": each.text, "way": list(_steps(each))} for each in result.findings
-        ],
-    }
-
-
-def _steps(finding: Finding) -> Iterator[dict[str, str]]:
-    for each in finding.way:
-        yield {"source": each.source, "target": each.target, "process": each.process, "kind": each.kind}
 
 
 def headline(result: Result) -> str:

@@ -15,10 +15,10 @@ def fresh_within(case: Case) -> Iterator[Finding]:
     """Data sets whose newest writer ran too long ago; what no process writes is a source, and has no age."""
     subject, document = case.subject, case.subject.lineage.document
     walked = subject.upstream()
-    ways = subject.ways(walked)
+    way_from = subject.ways(walked)
     oldest = case.facts.now - case.wanted.within
     for dataset in subject.datasets_of(walked):
-        writers = {document.flows[number].process for number in subject.lineage.flows_into.get(dataset, ())}
+        writers = {flow.process for flow in subject.lineage.flows_into.get(dataset, ())}
         if not writers:
             if dataset in subject.datasets:
                 yield doubt(f"no process writes {name_of(case, dataset)}")
@@ -27,7 +27,7 @@ def fresh_within(case: Case) -> Iterator[Finding]:
         known = [document.times[each] for each in seen if each != NOT_SET]
         if known and max(known) >= oldest:
             continue
-        way = ways.steps(dataset)
+        way = way_from(dataset)
         if len(known) < len(seen):
             yield doubt(f"it is not known when {name_of(case, dataset)} was written", way)
         else:
@@ -41,14 +41,13 @@ def every_input(case: Case) -> Iterator[Finding]:
     certified = dataset_matcher([pattern for each in case.rules.certified for pattern in each.datasets])
     own = _own_columns(case)
     for dataset in subject.datasets:
-        flows = [lineage.document.flows[number] for number in lineage.flows_into.get(dataset, ())]
-        inputs = {each.input: each for each in flows if each.input != dataset}
+        inputs = {each.input: each for each in lineage.flows_into.get(dataset, ()) if each.input != dataset}
         if not inputs:
             yield doubt(f"no process writes {name_of(case, dataset)} from another data set")
         for number, flow in inputs.items():
             if not certified(lineage.document.datasets[number]):
                 yield broken(f"{name_of(case, number)} is not certified", [_nearest(case, flow, own)])
-    starts = Walk(links=(), entered=dict.fromkeys(subject.columns if subject.by_column else subject.datasets, NOT_SET))
+    starts = Walk(entered=dict.fromkeys(subject.columns if subject.by_column else subject.datasets))
     yield from doubts_on(case, starts, starts.entered)
 
 
@@ -65,8 +64,7 @@ def _nearest(case: Case, flow: Flow, own: Mapping[int, list[int]]) -> Step:
     lineage = case.subject.lineage
     columns = lineage.document.columns
     for column in own.get(flow.output, ()):
-        for number in lineage.edges_into.get(column, ()):
-            edge = lineage.document.edges[number]
+        for edge in lineage.edges_into.get(column, ()):
             ends = (columns[edge.input].dataset, columns[edge.output].dataset)
             if edge.process == flow.process and ends == (flow.input, flow.output):
                 return lineage.step(edge)
@@ -77,17 +75,16 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
     """Processes whose last run failed."""
     subject, document = case.subject, case.subject.lineage.document
     walked = subject.upstream()
-    ways = subject.ways(walked)
+    way_from = subject.ways(walked)
     judged: set[int] = set()
     own = _own_columns(case)
     for dataset in subject.datasets_of(walked):
-        for number in subject.lineage.flows_into.get(dataset, ()):
-            flow = document.flows[number]
+        for flow in subject.lineage.flows_into.get(dataset, ()):
             process = document.processes[flow.process]
             if flow.process in judged or process.health not in {Health.FAILED, Health.UNENDED}:
                 continue
             judged.add(flow.process)
-            way = (_nearest(case, flow, own), *ways.steps(dataset))
+            way = (_nearest(case, flow, own), *way_from(dataset))
             if process.health is Health.FAILED:
                 yield broken(f"the last run of {process.name}, which writes {name_of(case, dataset)}, failed", way)
             else:
@@ -132,7 +129,7 @@ def quality_passed(case: Case) -> Iterator[Finding]:
         yield doubt("the record has no results of quality tests: check a lake instead, named by --lake")
         return
     walked = subject.upstream()
-    ways = subject.ways(walked)
+    way_from = subject.ways(walked)
     for dataset in subject.datasets_of(walked):
         assertions = case.facts.quality.get(document.datasets[dataset].qualified_name, ())
         if not assertions and dataset in subject.datasets:
@@ -140,5 +137,5 @@ def quality_passed(case: Case) -> Iterator[Finding]:
         for each in assertions:
             if not each.success and each.severity != _ONLY_WARNS:
                 about = f"{name_of(case, dataset)}.{each.column}" if each.column else name_of(case, dataset)
-                yield broken(f"{each.name} failed on {about}", ways.steps(dataset))
+                yield broken(f"{each.name} failed on {about}", way_from(dataset))
     yield from doubts_on(case, walked, walked.entered)

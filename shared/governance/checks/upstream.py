@@ -1,13 +1,14 @@
 """What is upstream of the data sets, or columns, of a policy; and the ways from there."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from shared.governance.patterns import Selector, matching_columns, matching_datasets
 from shared.governance.propagation import unknown_sources
-from shared.lineage.document import NOT_SET, Edge, Flow, LineageDocument
+from shared.lineage.document import Edge, Flow, LineageDocument
 from shared.lineage.graph import LineageGraph, label
+from shared.lineage.shortest_ways import reach, way_back
 
 Link = Edge | Flow
 
@@ -29,38 +30,26 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Nodes upstream (columns, or data sets) with the next link of each on a shortest way down; NOT_SET: a start."""
+    """Nodes upstream (columns, or data sets) with the next link of each on a shortest way down; None: a start."""
 
-    links: tuple[Link, ...] = field(repr=False)
-    entered: Mapping[int, int]
+    entered: Mapping[int, Link | None]
 
     def way(self, node: int) -> tuple[Link, ...]:
         """The links from a node down to a start."""
-        way: list[Link] = []
-        while (number := self.entered.get(node, NOT_SET)) != NOT_SET:
-            way.append(self.links[number])
-            node = way[-1].output
-        return tuple(way)
+        return tuple(way_back(self.entered, node, attrgetter("output")))
 
 
 def walk(
-    links: tuple[Link, ...],
-    into: Mapping[int, Iterable[int]],
-    starts: Iterable[int],
-    ends: Callable[[int], bool] = lambda _: False,
+    into: Mapping[int, Iterable[Link]], starts: Iterable[int], ends: Callable[[int], bool] = lambda _: False
 ) -> Walk:
-    """Walk from the starts upstream along links, by their outputs; a node at which it `ends` is reached, not passed."""
-    entered = dict.fromkeys(starts, NOT_SET)
-    waiting = deque(entered)
-    while waiting:
-        node = waiting.popleft()
-        if entered[node] != NOT_SET and ends(node):
-            continue
-        for number in into.get(node, ()):
-            if links[number].input not in entered:
-                entered[links[number].input] = number
-                waiting.append(links[number].input)
-    return Walk(links=links, entered=entered)
+    """Walk from the starts upstream; a node at which it `ends` is reached, not passed, unless it is a start."""
+    begun = dict.fromkeys(starts)
+
+    def steps(node: int) -> Iterator[tuple[Link, int]]:
+        if node in begun or not ends(node):
+            yield from ((link, link.input) for link in into.get(node, ()))
+
+    return Walk(entered=reach(begun, steps))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +57,8 @@ class Lineage:
     """A document by what enters each column and data set now."""
 
     document: LineageDocument
-    edges_into: Mapping[int, tuple[int, ...]]
-    flows_into: Mapping[int, tuple[int, ...]]
+    edges_into: Mapping[int, Sequence[Edge]]
+    flows_into: Mapping[int, Sequence[Flow]]
     unknown: frozenset[int]
     unresolved: frozenset[int]
     named: frozenset[int]
@@ -93,17 +82,17 @@ class Lineage:
 def lineage_of(document: LineageDocument) -> Lineage:
     """Index a document."""
     graph = LineageGraph(document)
-    edges: dict[int, list[int]] = {}
-    flows: dict[int, list[int]] = {}
-    for number in graph.edges:
-        edges.setdefault(document.edges[number].output, []).append(number)
-    for number in graph.flows:
-        flows.setdefault(document.flows[number].output, []).append(number)
+    edges: dict[int, list[Edge]] = {}
+    flows: dict[int, list[Flow]] = {}
+    for edge in map(document.edges.__getitem__, graph.edges):
+        edges.setdefault(edge.output, []).append(edge)
+    for flow in map(document.flows.__getitem__, graph.flows):
+        flows.setdefault(flow.output, []).append(flow)
     unresolved = {out for each in document.processes if each.unresolved_tables for out in each.outputs}
     return Lineage(
         document=document,
-        edges_into={node: tuple(each) for node, each in edges.items()},
-        flows_into={node: tuple(each) for node, each in flows.items()},
+        edges_into=edges,
+        flows_into=flows,
         unknown=unknown_sources(document),
         unresolved=frozenset(unresolved),
         named=frozenset(each.dataset for each in document.columns if each.name),
@@ -127,11 +116,10 @@ class Subject:
 
     def upstream(self, ends: Callable[[int], bool] = lambda _: False) -> Walk:
         """Walk upstream, by columns or by data sets; `ends` takes the number of a data set."""
-        lineage, document = self.lineage, self.lineage.document
         if not self.by_column:
-            return walk(document.flows, lineage.flows_into, self.datasets, ends)
-        columns = document.columns
-        return walk(document.edges, lineage.edges_into, self.columns, lambda node: ends(columns[node].dataset))
+            return walk(self.lineage.flows_into, self.datasets, ends)
+        columns = self.lineage.document.columns
+        return walk(self.lineage.edges_into, self.columns, lambda node: ends(columns[node].dataset))
 
     def datasets_of(self, walked: Walk) -> tuple[int, ...]:
         """The data sets on a walk of `upstream`, the nearest first."""
@@ -139,38 +127,27 @@ class Subject:
             return tuple(walked.entered)
         return tuple(dict.fromkeys(self.lineage.document.columns[node].dataset for node in walked.entered))
 
-    def ways(self, walked: Walk) -> "Ways":
-        """The ways from the data sets on a walk of `upstream`."""
-        columns = self.all_columns()
-        first: dict[int, int] = {}
+    def ways(self, walked: Walk) -> Callable[[int], tuple[Step, ...]]:
+        """The shortest way from a data set on a walk of `upstream`: column by column where there is such a way, else
+        data set by data set; empty where it is the subject's own.
+        """
+        step, columns = self.lineage.step, self.all_columns()
+        nearest: dict[int, int] = {}
         for node in columns.entered:
-            first.setdefault(self.lineage.document.columns[node].dataset, node)
-        return Ways(subject=self, walked=walked, columns=columns, first=first)
+            nearest.setdefault(self.lineage.document.columns[node].dataset, node)
+
+        def steps(dataset: int) -> tuple[Step, ...]:
+            if dataset in self.datasets:
+                return ()
+            if dataset in nearest:
+                return tuple(map(step, columns.way(nearest[dataset])))
+            return () if self.by_column else tuple(map(step, walked.way(dataset)))
+
+        return steps
 
     def all_columns(self) -> Walk:
         """The walk of all columns of the subject."""
-        return walk(self.lineage.document.edges, self.lineage.edges_into, self.columns)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ways:
-    """The shortest ways from data sets: column by column where there is such a way, else data set by data set. `first`:
-    of each data set the nearest column.
-    """
-
-    subject: Subject
-    walked: Walk
-    columns: Walk
-    first: Mapping[int, int]
-
-    def steps(self, dataset: int) -> tuple[Step, ...]:
-        """The way from a data set; empty where it is the subject's own."""
-        step = self.subject.lineage.step
-        if dataset in self.subject.datasets:
-            return ()
-        if dataset in self.first:
-            return tuple(map(step, self.columns.way(self.first[dataset])))
-        return () if self.subject.by_column else tuple(map(step, self.walked.way(dataset)))
+        return walk(self.lineage.edges_into, self.columns)
 
 
 def subject_of(lineage: Lineage, where: Selector) -> Subject:

@@ -7,7 +7,8 @@ from shared.governance.checks.upstream import Walk, walk
 from shared.governance.masks import hides, stopping
 from shared.governance.patterns import dataset_matcher
 from shared.governance.propagation import State
-from shared.lineage.document import NOT_SET, Edge
+from shared.lineage.document import Edge
+from shared.lineage.graph import LineageGraph, Way
 
 
 def no_tag(case: Case) -> Iterator[Finding]:
@@ -36,7 +37,7 @@ def sources_only(case: Case) -> Iterator[Finding]:
     sources = {number for number, each in enumerate(document.datasets) if allowed(each)}
     walked = subject.upstream(lambda dataset: dataset in sources)
     passed = _passed(case, walked, sources)
-    ways = subject.ways(walked)
+    way_from = subject.ways(walked)
     into = subject.lineage.edges_into if subject.by_column else subject.lineage.flows_into
     begins = [node for node in passed if not into.get(node)]
     if subject.by_column:
@@ -46,7 +47,7 @@ def sources_only(case: Case) -> Iterator[Finding]:
     for node in begins:
         dataset = document.columns[node].dataset if subject.by_column else node
         if dataset not in sources:
-            way = map(subject.lineage.step, walked.way(node)) if subject.by_column else ways.steps(node)
+            way = map(subject.lineage.step, walked.way(node)) if subject.by_column else way_from(node)
             yield broken(f"{name_of(case, dataset)} is no allowed source", way)
     yield from doubts_on(case, walked, passed)
 
@@ -56,8 +57,8 @@ def _passed(case: Case, walked: Walk, sources: set[int]) -> list[int]:
     columns = case.subject.lineage.document.columns
     return [
         node
-        for node, number in walked.entered.items()
-        if number == NOT_SET or (columns[node].dataset if case.subject.by_column else node) not in sources
+        for node, link in walked.entered.items()
+        if link is None or (columns[node].dataset if case.subject.by_column else node) not in sources
     ]
 
 
@@ -67,11 +68,8 @@ def masked_by(case: Case) -> Iterator[Finding]:
     document = lineage.document
     unclear: list[Edge] = []
     passes = _unmasked(case, unclear)
-    into = {
-        node: tuple(number for number in numbers if passes(document.edges[number]))
-        for node, numbers in lineage.edges_into.items()
-    }
-    walked = walk(document.edges, into, subject.columns)
+    into = {node: [edge for edge in edges if passes(edge)] for node, edges in lineage.edges_into.items()}
+    walked = walk(into, subject.columns)
     for node in walked.entered:
         if not lineage.edges_into.get(node) and node not in lineage.unknown and not document.columns[node].constant:
             way = tuple(map(lineage.step, walked.way(node)))
@@ -110,22 +108,12 @@ def _unmasked(case: Case, unclear: list[Edge]) -> Callable[[Edge], bool]:
 def traced(case: Case) -> Iterator[Finding]:
     """Whether enough columns have known sources."""
     subject, lineage = case.subject, case.subject.lineage
-    out: dict[int, list[int]] = {}
-    for numbers in lineage.edges_into.values():
-        for number in numbers:
-            out.setdefault(lineage.document.edges[number].input, []).append(number)
-    reached, waiting = set(lineage.unknown), list(lineage.unknown)
-    while waiting:
-        for number in out.get(waiting.pop(), ()):
-            end = lineage.document.edges[number].output
-            if end not in reached:
-                reached.add(end)
-                waiting.append(end)
     if not subject.columns:
         yield doubt("no column is known")
         return
-    lost = [column for column in subject.columns if column in reached]
-    share = 100 * (len(subject.columns) - len(lost)) / len(subject.columns)
+    reached = LineageGraph(lineage.document).columns(lineage.unknown, Way.DOWNSTREAM).distance
+    lost = sum(column in reached for column in subject.columns)
+    share = 100 * (len(subject.columns) - lost) / len(subject.columns)
     if share < case.wanted.percent:
         walked = subject.all_columns()
         yield broken(f"{share:.1f} % of {len(subject.columns)} columns are traced")

@@ -1,9 +1,10 @@
 """Masks that were lost: a value that only masks let through before, and that now reaches a column plain."""
 
-from collections import deque
 from collections.abc import Iterator
+from operator import attrgetter
 
 from shared.lineage.document import Edge, Kind
+from shared.lineage.shortest_ways import reach, way_back
 from shared.watching.comparing.changes import Change, ChangeKind, Severity, Topic
 from shared.watching.comparing.schema_changes import Renames
 from shared.watching.comparing.view import ColumnKey, View
@@ -50,32 +51,17 @@ def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change
 def _masked_and_before(view: View) -> list[ColumnKey]:
     """The columns that a mask reads, then those that their values come from, the nearest first."""
     masked = {view.key(each.input) for each in view.document.edges if _is_value(each) and not _is_plain(each)}
-    found = dict.fromkeys(sorted(masked))
-    queue = deque(found)
-    while queue:
-        for origin in sorted(view.origins.get(queue.popleft(), ())):
-            if origin not in found:
-                found[origin] = None
-                queue.append(origin)
-    return list(found)
+    return list(
+        reach(sorted(masked), lambda column: ((None, origin) for origin in sorted(view.origins.get(column, ()))))
+    )
 
 
 def _way(view: View, start: ColumnKey, end: ColumnKey) -> tuple[str, ...]:
     """The processes of one shortest plain way, in their order."""
-    numbers = view.columns
-    came: dict[int, Edge] = {}
-    front = [numbers[start]]
-    while front and numbers[end] not in came:
-        following: list[int] = []
-        for number in front:
-            for edge in view.edges_from(number):
-                if _is_plain(edge) and edge.output not in came and edge.output != numbers[start]:
-                    came[edge.output] = edge
-                    following.append(edge.output)
-        front = following
-    way: list[str] = []
-    at = numbers[end]
-    while at != numbers[start]:
-        way.append(view.process_of(came[at]))
-        at = came[at].input
-    return tuple(reversed(way))
+
+    def steps(column: int) -> Iterator[tuple[Edge, int]]:
+        yield from ((edge, edge.output) for edge in view.edges_from(column) if _is_plain(edge))
+
+    entered = reach([view.columns[start]], steps)
+    way = way_back(entered, view.columns[end], attrgetter("input"))
+    return tuple(map(view.process_of, way))[::-1]

@@ -7,6 +7,7 @@ from functools import cached_property
 import msgspec
 
 from shared.lineage.document import Dataset, Edge, Kind, LineageDocument, Process
+from shared.lineage.shortest_ways import reach
 
 DatasetKey = tuple[str, str]
 """Type and qualified name."""
@@ -146,13 +147,11 @@ class View:
 
     def fed(self, dataset: DatasetKey) -> Fed:
         """What is made of a data set, by its tables alone."""
-        seen: dict[DatasetKey, None] = {dataset: None}
-        processes: dict[str, None] = {}
-        queue = deque((dataset,))
-        while queue:
-            for output, between in sorted(self._feeds.get(queue.popleft(), {}).items()):
-                processes |= dict.fromkeys(sorted(between))
-                if output not in seen:
-                    seen[output] = None
-                    queue.append(output)
+        seen = reach((dataset,), lambda each: ((None, output) for output in sorted(self._feeds.get(each, ()))))
+        processes = dict.fromkeys(
+            process
+            for each in seen
+            for _, between in sorted(self._feeds.get(each, {}).items())
+            for process in sorted(between)
+        )
         return Fed(datasets=tuple(seen)[1:], processes=tuple(processes))

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from shared.announcing.delivery import MAX_KEPT, MAX_SENT
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
-from shared.announcing.outbox import all_decided, decide, listed
+from shared.announcing.outbox import decide, listed
 from shared.announcing.port import TAKEN, Never, NotNow, Sender
 from shared.announcing.rounds import Watched, WatchOptions, watch
 from shared.announcing.webhook import Webhook
@@ -24,9 +24,10 @@ from shared.telemetry.lines import line_of
 from shared.watching.comparing.changes import Severity
 from shared.watching.comparing.snapshot import Snapshot
 from shared.watching.messages import Message, decoded, messages
-from shared.watching.rendering import Form, body
+from shared.watching.rendering import body
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 from shared.watching.signing import MAX_AGE, MESSAGE, SIGNATURE, verified
+from tests.support.outbox import all_decided
 from tests.support.states import state
 from tests.support.webhook_server import Trouble, WebhookServer, judge_slack, judge_teams, webhook_server
 
@@ -55,24 +56,24 @@ def wide(name: str) -> Message:
     return message
 
 
-@pytest.mark.parametrize("form", [Form.SLACK, Form.TEAMS])
+@pytest.mark.parametrize("form", [ChannelKind.SLACK, ChannelKind.TEAMS])
 @pytest.mark.parametrize("name", ["c", "x" * 250, "ü" * 250, "<!channel>&", "[a](//example.com)"])
-def test_each_form_is_within_the_receiver_s_limits(form: Form, name: str) -> None:
-    judge = {Form.SLACK: judge_slack, Form.TEAMS: judge_teams}[form]
+def test_each_form_is_within_the_receiver_s_limits(form: ChannelKind, name: str) -> None:
+    judge = {ChannelKind.SLACK: judge_slack, ChannelKind.TEAMS: judge_teams}[form]
     message = wide(name)
     raw = body(message, form)
     assert judge(json.loads(raw), raw) == []
-    assert form is Form.SLACK or "](" not in raw.decode(), "a name is no link"
+    assert form is ChannelKind.SLACK or "](" not in raw.decode(), "a name is no link"
     assert any(each in raw.decode() for each in ("more", "…")), "what is left off is told"
 
 
 def test_the_judges_see_what_is_wrong() -> None:
-    raw = body(found()[0], Form.SLACK)
+    raw = body(found()[0], ChannelKind.SLACK)
     document = json.loads(raw)
     document["blocks"][0]["text"]["text"] = "x" * 151
     assert judge_slack(document, raw)
     assert judge_slack({"blocks": []}, raw)
-    card = json.loads(body(found()[0], Form.TEAMS))
+    card = json.loads(body(found()[0], ChannelKind.TEAMS))
     assert judge_teams(card, b"x" * 29_000)
     card["attachments"][0]["content"]["body"][0]["color"] = "red"
     assert judge_teams(card, raw)
@@ -81,8 +82,8 @@ def test_the_judges_see_what_is_wrong() -> None:
 def test_a_webhook_takes_the_message_and_knows_its_sender() -> None:
     (first, *_) = found()
     with webhook_server() as server:
-        for form, path in ((Form.SLACK, "slack"), (Form.TEAMS, "teams"), (Form.JSON, "any")):
-            assert Webhook(url=server.url(path), form=form, secret=SIGNED_BY).send(first) == TAKEN
+        for form, path in ((ChannelKind.SLACK, "slack"), (ChannelKind.TEAMS, "teams"), (ChannelKind.WEBHOOK, "any")):
+            assert Webhook(url=server.url(path), kind=form, secret=SIGNED_BY).send(first) == TAKEN
         assert server.wrong == []
         for _, headers, raw in server.came:
             header = headers[SIGNATURE.lower()]
@@ -112,7 +113,7 @@ def test_a_webhook_takes_the_message_and_knows_its_sender() -> None:
 def test_an_answer_says_whether_to_come_again(status: int, expected: type) -> None:
     with webhook_server() as server:
         server.trouble["any"] = Trouble(status=status, headers={"Retry-After": "90", "Location": server.url("slack")})
-        answer = Webhook(url=server.url("any"), form=Form.JSON).send(found()[0])
+        answer = Webhook(url=server.url("any"), kind=ChannelKind.WEBHOOK).send(found()[0])
     assert isinstance(answer, expected)
     if isinstance(answer, NotNow):
         assert answer.after == 90.0
@@ -123,13 +124,13 @@ def test_a_webhook_that_is_gone_or_slow_gives_no_address_away() -> None:
     message = found()[0]
     with webhook_server() as server:
         server.trouble["slow"] = Trouble(pause=5)
-        slow = Webhook(url=server.url("slow?sig=SECRET"), form=Form.JSON, answer=0.2)
+        slow = Webhook(url=server.url("slow?sig=SECRET"), kind=ChannelKind.WEBHOOK, answer=0.2)
         server.trouble["slow?sig=SECRET"] = Trouble(pause=5)
         began = time.monotonic()
         answer = slow.send(message)
         assert time.monotonic() - began < 3
         gone = server.url("gone?sig=SECRET")
-    away = Webhook(url=gone, form=Form.JSON).send(message)
+    away = Webhook(url=gone, kind=ChannelKind.WEBHOOK).send(message)
     for each in (answer, away):
         assert isinstance(each, NotNow)
         assert "SECRET" not in str(each)
@@ -163,8 +164,8 @@ class Life:
         return done
 
 
-def _webhook(server: WebhookServer, path: str, form: Form = Form.JSON) -> Webhook:
-    return Webhook(url=server.url(path), form=form, connect=1.0, answer=0.3)
+def _webhook(server: WebhookServer, path: str, form: ChannelKind = ChannelKind.WEBHOOK) -> Webhook:
+    return Webhook(url=server.url(path), kind=form, connect=1.0, answer=0.3)
 
 
 def test_a_channel_in_trouble_holds_up_no_other_and_gets_its_messages_later() -> None:
@@ -178,7 +179,7 @@ def test_a_channel_in_trouble_holds_up_no_other_and_gets_its_messages_later() ->
         server.trouble.update(troubles)
         life = Life(
             {name: _webhook(server, name) for name in ("good", *troubles)}
-            | {"slack": _webhook(server, "slack", Form.SLACK)}
+            | {"slack": _webhook(server, "slack", ChannelKind.SLACK)}
         )
         began = time.monotonic()
         done = life.round(AFTER)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from shared.announcing.gates import gates_of
-from shared.announcing.outbox import all_decided
 from shared.announcing.recorded_state import recorded_snapshot
 from shared.announcing.rounds import WatchOptions, watch_due
 from shared.atlas.columns import column_name
@@ -31,6 +30,7 @@ from tests.faults.watching import FaultyChannel
 from tests.support.building import IDENTITY, body, dataset, source
 from tests.support.building import lineage as columns_of
 from tests.support.building import packed as packed_event
+from tests.support.outbox import all_decided
 from tests.support.processing import Watched, post, settle
 from tests.support.publishing import Clock, how, publish
 

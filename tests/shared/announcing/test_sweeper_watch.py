@@ -10,7 +10,6 @@ import pytest
 
 import sweeper_function
 from local.azurite import Azurite
-from shared.announcing.outbox import all_decided
 from shared.announcing.standing import note_look, standing
 from shared.bootstrap import worker
 from shared.catalog.memory import MemoryCatalog
@@ -18,6 +17,7 @@ from shared.records.checkpoint import RECONCILE
 from shared.storage.port import Storage
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
+from tests.support.outbox import all_decided
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, how, publish
 from tests.support.webhook_server import webhook_server

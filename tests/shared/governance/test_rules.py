@@ -14,7 +14,7 @@ from shared.governance.patterns import Selector
 from shared.governance.rules import Approval, Demand, OnUnknown, Wanted
 from shared.governance.rules_file import schema as schema_module
 from shared.governance.rules_file.decoding import parse_rules
-from shared.governance.rules_file.keys import Kind
+from shared.governance.rules_file.keys import NAME
 
 GOOD = """
 unknown = "warn"
@@ -117,13 +117,13 @@ def test_every_mistake_is_named_at_once() -> None:
     with pytest.raises(Misconfigured) as caught:
         parse_rules(BAD, "rules.toml")
     lines = str(caught.value).splitlines()
-    assert lines[0] == "The rules file rules.toml has 15 mistakes, and no rule of it is used:"
+    assert lines[0] == "The rules file rules.toml has 15 mistakes, and nothing in it is used:"
     for wanted in (
         "rules.toml:2: there is no table tga. Did you mean tag?",
         "rules.toml:5: tag needs classification: the classification",
         "rules.toml:6: tag has no key clasification. Did you mean classification?",
         "rules.toml:7: datasets must be a text or a list of texts",
-        f"rules.toml:10: classification must be {Kind.NAME}",
+        f"rules.toml:10: classification must be {NAME.words}",
         "rules.toml:13: tag names no columns: give it datasets or columns or types or tag or classified_as",
         "rules.toml:16: mask needs reason: why it is right",
         "rules.toml:19: expires must be a date such as 2027-01-31",
@@ -140,8 +140,8 @@ def test_every_mistake_is_named_at_once() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a = ", "rules.toml:1: this is no TOML"),
-        ('\n\n[[tag]\nx = "y"', "rules.toml:3: this is no TOML"),
+        ("a = ", "rules.toml:1: this is not valid TOML"),
+        ('\n\n[[tag]\nx = "y"', "rules.toml:3: this is not valid TOML"),
         ("tag = 1", "tag must be a list of tables: write [[tag]] above each"),
         ('unknown = "x"', 'unknown must be "fail" or "warn"'),
         ('[[policy]]\nname = "p"\nevery_input = "certified"', "add [[certified]] with datasets"),

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from shared.errors import Misconfigured
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import DatasetHit, Hit, Message, Subject
-from shared.watching.rules import WatchRules, matches
-from shared.watching.rules_file import WrongRulesError, parse_rules
+from shared.watching.rules import WatchRules
+from shared.watching.rules_file import parse_watch_rules
 
 FILE = """
 [quiet]
@@ -61,7 +62,7 @@ FINANCE = Hit(datasets=(DatasetHit(type="t", qualified_name="abfss://lake/x", na
 
 @pytest.fixture(scope="module")
 def rules() -> WatchRules:
-    return parse_rules(FILE, "watch.toml")
+    return parse_watch_rules(FILE, "watch.toml")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_quiet_hours_end_where_clocks_change(rules: WatchRules) -> None:
 
 
 def test_quiet_hours_within_a_day() -> None:
-    found = parse_rules('[quiet]\nfrom = "12:00"\nto = "13:00"\n', "w")
+    found = parse_watch_rules('[quiet]\nfrom = "12:00"\nto = "13:00"\n', "w")
     assert found.quiet_until(datetime(2026, 11, 23, 12, 30, tzinfo=UTC), Severity.BREAKING) is not None
     assert found.quiet_until(datetime(2026, 11, 23, 13, tzinfo=UTC), Severity.BREAKING) is None
 
@@ -140,21 +141,21 @@ topics = ["gate"]
 
 
 def test_every_mistake_is_told_at_once_with_its_line_and_the_nearest_word() -> None:
-    with pytest.raises(WrongRulesError) as error:
-        parse_rules(WRONG, "watch.toml")
+    with pytest.raises(Misconfigured) as error:
+        parse_watch_rules(WRONG, "watch.toml")
     first, *found = str(error.value).splitlines()
-    assert first == "watch.toml has 14 mistakes:"
-    assert [int(line.split()[2].strip(":")) for line in found] == [1, 3, 5, 6, 8, 10, 12, 18, 19, 20, 21, 22, 23, 25]
+    assert "has 14 mistakes" in first
+    assert [int(line.split(":")[1]) for line in found] == [1, 3, 5, 6, 8, 10, 12, 18, 19, 20, 21, 22, 23, 25]
     text = "\n".join(found)
     for word in ("quiet", "unless", "lineage", "subjects", "log", "channels"):
-        assert f"did you mean '{word}'?" in text
-    assert "use harmless, risky, breaking" in text
+        assert f"Did you mean {word}?" in text
+    assert 'at_least must be "harmless", "risky" or "breaking"' in text
 
 
 @pytest.mark.parametrize("text", ["x = ", "rules = 3", "channels = 4", "quiet = 5", "[[quiet]]", "[channels]\na = 1"])
 def test_other_shapes_are_mistakes_and_no_errors(text: str) -> None:
-    with pytest.raises(WrongRulesError, match=r"watch\.toml"):
-        parse_rules(text, "watch.toml")
+    with pytest.raises(Misconfigured, match=r"watch\.toml"):
+        parse_watch_rules(text, "watch.toml")
 
 
 WORDS = st.one_of(st.text(max_size=5), st.integers(), st.lists(st.text(max_size=4), max_size=2), st.booleans())
@@ -168,11 +169,5 @@ RULE = st.dictionaries(st.sampled_from(["topics", "to", "owners", "at_least"]), 
 def test_any_values_are_rules_or_mistakes(quiet: dict[str, object], rule: dict[str, object]) -> None:
     lines = ["[quiet]", *(f"{key} = {json.dumps(value)}" for key, value in quiet.items())]
     lines += ["[[rules]]", *(f"{key} = {json.dumps(value)}" for key, value in rule.items())]
-    with suppress(WrongRulesError):
-        assert parse_rules("\n".join(lines), "w").rules
-
-
-def test_patterns_have_two_wildcards() -> None:
-    assert matches("*sales*", "abfss://lake/SALES/x")
-    assert matches("[dbo].[t?]", "[dbo].[t1]")
-    assert not matches("sales", "sales2")
+    with suppress(Misconfigured):
+        assert parse_watch_rules("\n".join(lines), "w").rules

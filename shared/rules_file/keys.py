@@ -1,0 +1,126 @@
+"""Tables of keys: what each key of a file holds, whether it is needed, and what it means."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+MAX_TEXT = 500
+"""Characters of one text."""
+MAX_TEXTS = 1000
+"""Values of one list."""
+_SPAN = re.compile(r"([0-9]{1,5})\s*([mhd])")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What a key holds.
+
+    - `words`: completes "must be", in messages.
+    - `read`: makes the value. It returns None, or raises as conversions do, for anything of another kind.
+    - `schema`: the same as JSON Schema.
+    - `known`: the words to choose from, if it is one of a few.
+    """
+
+    words: str
+    read: Callable[[Any], Any]
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    known: tuple[str, ...] = ()
+
+    def value(self, given: Any) -> Any:
+        """The value of what the file has; None if that is of another kind."""
+        try:
+            return self.read(given)
+        except (ValueError, TypeError, KeyError, AttributeError, OSError):
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key of a table. `meaning`: for messages about a missing key, and for the JSON Schema."""
+
+    kind: Kind
+    meaning: str
+    needed: bool = False
+
+
+Keys = Mapping[str, Key]
+
+
+def text_of(words: str, pattern: re.Pattern[str]) -> Kind:
+    """A text that matches a pattern as a whole."""
+    return Kind(
+        words=words,
+        read=lambda given: given if _text(given) and pattern.fullmatch(given) else None,
+        schema={**TEXT.schema, "pattern": f"^{pattern.pattern}$"},
+    )
+
+
+def one_of(words: type[StrEnum]) -> Kind:
+    """One of a few words."""
+    known = tuple(map(str, words))
+    return Kind(words=_either(known), read=words, schema={"enum": list(known)}, known=known)
+
+
+def list_of(kind: Kind, words: str) -> Kind:
+    """A list of values of a kind, as a tuple."""
+
+    def read(given: Any) -> tuple[Any, ...] | None:
+        if not isinstance(given, list) or len(given) > MAX_TEXTS:
+            return None
+        found = tuple(map(kind.value, given))
+        return None if None in found else found
+
+    return Kind(words=words, read=read, schema={"type": "array", "items": kind.schema}, known=kind.known)
+
+
+def one_or_more(kind: Kind, words: str) -> Kind:
+    """A value of a kind, or a list of them that is not empty, as a tuple."""
+    many = list_of(kind, words)
+    bounds = {"minItems": 1, "maxItems": MAX_TEXTS}
+    return Kind(
+        words=words,
+        read=lambda given: many.read(given if isinstance(given, list) else [given]) or None,
+        schema={"oneOf": [kind.schema, {**many.schema, **bounds}]},
+        known=kind.known,
+    )
+
+
+def number_to(most: int) -> Kind:
+    """A number from 0 to `most`."""
+
+    def read(given: Any) -> float | None:
+        is_number = isinstance(given, int | float) and not isinstance(given, bool)
+        return float(given) if is_number and 0 <= given <= most else None
+
+    return Kind(
+        words=f"a number from 0 to {most:,}", read=read, schema={"type": "number", "minimum": 0, "maximum": most}
+    )
+
+
+def _text(given: Any) -> str | None:
+    return given if isinstance(given, str) and len(given.strip()) > 0 and len(given) <= MAX_TEXT else None
+
+
+def _span(given: Any) -> timedelta | None:
+    found = _SPAN.fullmatch(given.strip()) if isinstance(given, str) else None
+    return int(found[1]) * _UNITS[found[2]] or None if found else None
+
+
+def _either(words: Iterable[str]) -> str:
+    *others, last = (f'"{each}"' for each in words)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+TEXT = Kind(words="a text", read=_text, schema={"type": "string", "minLength": 1, "maxLength": MAX_TEXT})
+TEXTS = one_or_more(TEXT, "a text or a list of texts")
+SPAN = Kind(
+    words="a length of time such as 90m, 24h or 7d",
+    read=_span,
+    schema={"type": "string", "pattern": f"^{_SPAN.pattern}$"},
+)
+SUBTABLE = Kind(words="a table", read=lambda given: given, schema={"type": "object"})
+"""A table with keys of its own, which `RulesReader.table` reads."""

@@ -1,0 +1,11 @@
+"""What is to be said of a rule that is no mistake."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A rule without an effect: its line in the file, and why."""
+
+    line: int
+    text: str

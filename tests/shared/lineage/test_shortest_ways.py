@@ -1,0 +1,14 @@
+"""What nodes reach, and the shortest way there."""
+
+from shared.lineage.shortest_ways import reach, way_back
+
+LINKS = {"ab": ("a", "b"), "bc": ("b", "c"), "ac": ("a", "c"), "cd": ("c", "d"), "da": ("d", "a"), "xy": ("x", "y")}
+
+
+def test_nodes_are_reached_the_nearest_first_by_the_link_of_a_shortest_way() -> None:
+    entered = reach(["a"], lambda node: ((link, to) for link, (of, to) in LINKS.items() if of == node))
+    assert entered == {"a": None, "b": "ab", "c": "ac", "d": "cd"}
+    assert list(entered) == ["a", "b", "c", "d"]
+    assert list(way_back(entered, "d", lambda link: LINKS[link][0])) == ["cd", "ac"]
+    assert list(way_back(entered, "a", lambda link: LINKS[link][0])) == []
+    assert list(way_back(entered, "y", lambda link: LINKS[link][0])) == []
