@@ -1,4 +1,4 @@
-"""POST /api/v1/lineage/batch: an array of OpenLineage events, each answered for itself."""
+"""POST /api/v1/lineage/batch: an array of OpenLineage events, with one answer for each."""
 
 import azure.functions as func
 

@@ -1,4 +1,4 @@
-"""For each new blob in `events`: process its run where the event may change it, then publish the queue.
+"""For each new blob in `events`: process its run if the event may change it, then publish the queue.
 
 Raises StorageUnavailable only: the host retries, and the sweeper after it.
 """

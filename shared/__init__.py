@@ -1,1 +1,1 @@
-"""The package that both functions, the command line and Spark import: always as `from shared.x import y`."""
+"""Code that the functions, the command line and the Spark jobs share. Import it as `from shared.x import y` only."""

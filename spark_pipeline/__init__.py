@@ -1,1 +1,1 @@
-"""PySpark jobs over the archive: bronze, silver and gold tables of lineage. The meaning is that of `shared/`."""
+"""PySpark jobs over the archive: bronze, silver and gold tables of lineage, by the rules of `shared/`."""

@@ -101,6 +101,7 @@ PLAIN = (
     "grep ",
     "cd ",
     "cp ",
+    "mkdir ",
     "source ",
     "export ",
     "for each in ",

@@ -1,1 +1,1 @@
-"""The checks of `throughline doctor`: each looks at one subject, and yields findings with codes."""
+"""The checks of `throughline doctor`: each examines one subject, and yields findings with codes."""

@@ -1,1 +1,1 @@
-"""Which Throughline a command talks to, and by which settings."""
+"""Choose the Throughline that a command talks to, and its settings."""

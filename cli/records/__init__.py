@@ -1,1 +1,1 @@
-"""What several commands read and show of events, runs and processes."""
+"""Events, runs and processes as several commands read and show them."""

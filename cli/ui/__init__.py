@@ -1,1 +1,1 @@
-"""What commands print and ask, and how they end."""
+"""Output, questions and exit codes of commands."""

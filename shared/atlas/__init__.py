@@ -1,1 +1,1 @@
-"""Lineage -> Atlas entities. Pure: plain values; `shared.catalog` makes a client's objects of them."""
+"""Lineage -> Atlas entities. Pure: plain values, from which `shared.catalog` makes a client's objects."""

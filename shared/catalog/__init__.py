@@ -1,1 +1,1 @@
-"""The catalog port, and a catalog in memory. The Atlas adapter is imported by `shared.bootstrap` alone."""
+"""The catalog port, and a catalog in memory. Only `shared.bootstrap` imports the Atlas adapter."""

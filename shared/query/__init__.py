@@ -1,7 +1,8 @@
-"""Read lineage in Python: what a data set, or one of its columns, is made of, and what is made of it.
+"""Read lineage in Python: the sources and the dependents of a data set, or of one of its columns.
 
 from shared.bootstrap import worker
-from shared.query import InCatalog, lineage
+from shared.query.processes import InCatalog
+from shared.query.traversal import lineage
 
 found = lineage(InCatalog(worker().catalog), "customer_master", direction="upstream", depth=3, column="name")
 

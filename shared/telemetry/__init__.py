@@ -1,5 +1,5 @@
 """Telemetry of Throughline's own work: acts with facts, as log lines, spans and metrics.
 
-The core and the pipeline know the port alone. The adapter for OpenTelemetry is named by `shared.adapters`, and only
-where a setting asks for it.
+The core and the pipeline know the port alone. Only `shared.adapters` imports the adapter for OpenTelemetry, if a
+setting asks for it.
 """

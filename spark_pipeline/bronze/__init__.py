@@ -1,4 +1,4 @@
-"""Bronze: every event once, with its text and what the core decoded from it.
+"""Bronze: every event once, with its text and its decoded form.
 
 Imports `tables` and `engine`.
 """

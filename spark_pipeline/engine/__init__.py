@@ -1,4 +1,4 @@
-"""The engine behind PySpark: sessions, files, ordered row streams, and what Spark and Sail do differently.
+"""The engine behind PySpark: sessions, files, ordered row streams, and the differences between Spark and Sail.
 
 Imports nothing else of the pipeline.
 """

@@ -1,1 +1,1 @@
-"""Generated histories in the archive's layout, made of real events: for tests and measurements. No Spark in here."""
+"""Generate histories in the archive's layout from real events: for tests and measurements. Without Spark."""

@@ -1,4 +1,4 @@
-"""The lake's Delta tables: their declared columns, reading and changing them, and how values are encoded in them.
+"""The lake's Delta tables: their declared columns, how to read and change them, and how they encode values.
 
 Imports `engine` and the pure core.
 """

@@ -1,1 +1,1 @@
-"""Commands that act on lineage by a file of rules."""
+"""Commands that apply a file of rules to lineage."""

@@ -1,1 +1,1 @@
-"""`throughline lake`: the tables that Spark makes of the archive."""
+"""`throughline lake`: lineage as tables, made from the archive."""

@@ -1,1 +1,1 @@
-"""Commands that look after a deployment and repair it."""
+"""Commands that check and repair a deployment."""

@@ -1,1 +1,1 @@
-"""The account: its end points, dialect, collections and types, and calls to them that retry and keep a rate."""
+"""Connect to an account: endpoints, dialects, collections, types, and calls with retries and a rate limit."""

@@ -1,1 +1,1 @@
-"""What answers of Atlas v2 and of Purview's search say, as values of the port."""
+"""Answers of Atlas v2 and of Purview's search, read into values of the port."""

@@ -1,1 +1,1 @@
-"""Policies against lineage: what breaks them, what is not known, and reports for pipelines."""
+"""Check policies against lineage: broken and unknown demands, and reports for pipelines."""

@@ -1,1 +1,1 @@
-"""Verify the record: scanners find inconsistencies, and each kind names its repair."""
+"""Verify the record: scanners find inconsistencies; each kind of inconsistency names its repair."""

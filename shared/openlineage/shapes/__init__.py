@@ -1,1 +1,1 @@
-"""Shapes of the wire that stand by themselves: size limits, the base of all types, and facets that people declare."""
+"""Types of the wire format without dependencies: bounds, the base type, and facets that people declare."""

@@ -1,4 +1,4 @@
-"""The nodes of a plan's document: plans as they stand in it, and of expressions the flow of columns, and their text.
+"""Nodes of a plan's JSON document: relations, and expressions with their column flow and text.
 
 Imports `openlineage` only.
 """

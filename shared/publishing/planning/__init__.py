@@ -1,1 +1,1 @@
-"""Plans: what the catalog should hold of a process, and on which of its assets."""
+"""Plans: the process as the catalog should hold it, and the assets that it refers to."""

@@ -1,1 +1,1 @@
-"""What is on record of an application: its facts, the entries of its runs, the processes it wrote."""
+"""Rows of an application: its facts, the entries of its runs, the processes that it wrote."""

@@ -1,1 +1,1 @@
-"""Which job wrote: its stable identity, its origin and its names. Pure."""
+"""The job of a run: its stable identity, its platform and its names. Pure."""

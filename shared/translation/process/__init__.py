@@ -1,1 +1,1 @@
-"""Contents of one process: unions of assets, columns and schemas. Imports `translation.job`."""
+"""The content of one process: unions of assets, columns and schemas. Imports `translation.job`."""

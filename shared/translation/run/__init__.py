@@ -1,1 +1,1 @@
-"""Merge a run with its plan, and translate it: processes, columns, schemas, lifecycle events, facts."""
+"""Unite a run with its plan, and translate it: processes, columns, schemas, lifecycle events, facts."""

@@ -1,1 +1,1 @@
-"""Comparing: two snapshots of lineage, and the changes between them. Imports the document of lineage only."""
+"""Compare two snapshots of lineage: the changes between them. Imports the document of lineage only."""
