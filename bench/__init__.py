@@ -1,1 +1,1 @@
-"""`make bench`: how much Throughline costs, as ratios to what it is made of, measured side by side in one run."""
+"""`make bench`: what Throughline costs, as ratios to its bare parts, both sides measured in one run."""

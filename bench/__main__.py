@@ -47,7 +47,7 @@ _PROBLEMS = (
 
 
 def run(names: Sequence[str], sizes: Sizes, *, out: Path, quick: bool, console: Console) -> list[Figure]:
-    """Measure, print and write: the figures. What was measured before an error is still printed and written."""
+    """Measure, print and write the figures; return them. After an error the figures so far are printed and written."""
     figures: list[Figure] = []
     try:
         with steps(console) as progress:

@@ -1,8 +1,8 @@
 """`python -m bench.backfill`: how fast, and in how much memory, `throughline backfill` fills a catalog.
 
-So many processes are put on record on a fresh Azurite (in memory) as if their events had come, each of which reads one
-table of a lake and writes another; then the command runs, as a process of its own, against the local catalog. With
-`--stop` it is stopped by SIGINT every so many seconds, and resumed.
+It records the processes on a fresh Azurite (in memory) as if their events had arrived; each reads one table of a lake
+and writes another. Then it runs the command in a process of its own against the local catalog. With `--stop SECONDS` it
+interrupts the command by SIGINT after that time, and resumes it, until it is complete.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 
 _TABLES = ("contributions", "publishqueue")
-"""What publishing looks at of such processes."""
+"""The options that matter for publishing such processes."""
 _AT_ONCE = 8
 _LOOK_EVERY = 0.1
 _INTERRUPTED = 130
@@ -45,10 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--storage", choices=("azurite", "memory"), default="azurite", help="memory: of another process"
     )
-    parser.add_argument("--no-search", action="store_true", help="search for no data set: a tenth of the calls")
-    parser.add_argument("--rate", type=float, default=20.0, help="calls a second; 0: as many as go (20)")
-    parser.add_argument("--lost", action="store_true", help="then lose the catalog, and fill another")
-    parser.add_argument("--stop", type=float, default=0.0, metavar="SECONDS", help="stop it so often, and resume it")
+    parser.add_argument("--no-search", action="store_true", help="do not search for data sets: a tenth of the calls")
+    parser.add_argument("--rate", type=float, default=20.0, help="calls per second; 0: no limit (20)")
+    parser.add_argument("--lost", action="store_true", help="then discard the catalog, and fill an empty one")
+    parser.add_argument(
+        "--stop", type=float, default=0.0, metavar="SECONDS", help="interrupt it after this time, and resume it"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench-backfill.json")
     options = parser.parse_args(arguments)
     found: list[dict[str, Any]] = []
@@ -64,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """The catalog, the settings of the command, and how it is begun."""
+    """The catalog, the command's settings, and the command line that starts it."""
 
     catalog: CatalogServer
     environment: Mapping[str, str]
@@ -107,7 +109,7 @@ def _settled(storage: MemoryStorage, processes: int) -> None:
 
 
 def _put_on_record(parts: Worker, processes: int) -> None:
-    """As settling does it, but in memory first: what is measured begins after that."""
+    """Write the rows that processing would write, before the measurement; built in memory first."""
     storage = MemoryStorage()
     _settled(storage, processes)
     rows = [(table, row) for table in _TABLES for row in storage.scan(table)]
@@ -156,11 +158,14 @@ def _calls(catalog: CatalogServer) -> int:
     return sum(catalog.calls()["by_verb"].values())
 
 
-def _run(words: Sequence[str], place: _Place, stop_after: float) -> tuple[int, int]:
-    """The command's exit code, and the most memory it held. It is stopped so long after its first call."""
+def _run(arguments: Sequence[str], place: _Place, stop_after: float) -> tuple[int, int]:
+    """Run the command; return its exit code and peak memory (bytes).
+
+    `stop_after` are the seconds from its first call to its interruption; 0 never interrupts it.
+    """
     before = _calls(place.catalog)
-    child = subprocess.Popen(  # noqa: S603 - our own program, with words of ours
-        [sys.executable, *place.command, *words],
+    child = subprocess.Popen(  # noqa: S603 - our own program, with our own arguments
+        [sys.executable, *place.command, *arguments],
         cwd=ROOT,
         env={**os.environ, **place.environment},
         stdout=subprocess.DEVNULL,
@@ -179,11 +184,11 @@ def _run(words: Sequence[str], place: _Place, stop_after: float) -> tuple[int, i
             child.send_signal(signal.SIGINT)
             asked = True
         time.sleep(_LOOK_EVERY)
-    said = child.communicate()[1].decode(errors="replace")
-    if asked and child.returncode == -signal.SIGINT:  # it had ended already, but for the interpreter
+    message = child.communicate()[1].decode(errors="replace")
+    if asked and child.returncode == -signal.SIGINT:  # the work was done, the interpreter still shutting down
         return 0, peak
     if child.returncode not in {0, _INTERRUPTED}:
-        raise BenchError(f"exit code {child.returncode}: {said[-2000:]}")
+        raise BenchError(f"exit code {child.returncode}: {message[-2000:]}")
     return child.returncode, peak
 
 

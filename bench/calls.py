@@ -1,7 +1,7 @@
-"""Calls to the catalog for each process that is new, has changed, or is as it was: on real HTTP, against the local one.
+"""Calls to the local catalog, over HTTP, for each process that is new, changed or unchanged, against one call for each.
 
-Each process reads two tables of a lake and writes one of its own; nobody has scanned any of them, so all are looked up,
-searched for and placed: the dearest case. Against one call for each process.
+Each process reads two tables of a lake and writes one of its own. No scan has found any of them, so each is looked up,
+searched for and created as a placeholder: the case with the most calls.
 """
 
 import json
@@ -31,13 +31,11 @@ _NOWHERE = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndp
 
 
 _ROUNDS = (("new", 0, 0), ("unchanged", 1, 0), ("changed", 2, 1))
-"""What a process is then, which run of its job that is, and which table it reads beside the first."""
+"""The case (new, unchanged, changed), the number of the job's run, and the table that it reads beside the first."""
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """A figure for new processes, for unchanged ones, and for changed ones; and for new ones where nothing is searched
-    for.
-    """
+    """Measure new, unchanged and changed processes, and new ones without a search for data sets."""
     steps.begin("calls to the catalog", len(_ROUNDS) + 1)
     with CatalogServer() as server:
         figures = _measure(server, sizes.call_processes, steps, _ROUNDS)
@@ -94,8 +92,9 @@ def _figure(name: str, calls: dict[str, Any], processes: int) -> Figure:
 
 
 def events(processes: int, number: int, source: int | None = None) -> Iterable[bytes]:
-    """A run of each job, the later the higher its `number`; `source` is the second table that it reads, if any. Each
-    data set has a name of its own: equal ones would share a search.
+    """Return the events of one run of each job; a higher `number` is later. `source`: a second table that it reads.
+
+    All data sets have different names: equal ones would share a search.
     """
     for job in range(processes):
         run, application = (str(UUID(int=(kind << 96) + (number << 32) + job, version=4)) for kind in (1, 2))
@@ -115,9 +114,9 @@ def events(processes: int, number: int, source: int | None = None) -> Iterable[b
 
 
 def arrives(storage: MemoryStorage, raw: bytes) -> None:
-    """Receive and settle an event."""
+    """Receive and process an event."""
     Receiver(storage=storage, max_body_bytes=1 << 20).receive(raw)
     event = decode(raw)
     place = StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest_of(raw))
     if not RunProcessor(storage=storage).receive(place, storage.get(EVENTS, place.blob) or b""):
-        raise BenchError("an event of the benchmark was not settled")
+        raise BenchError("an event of the benchmark was not processed")

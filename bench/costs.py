@@ -1,9 +1,9 @@
-"""`python -m bench.costs`: what a million events ask of storage and catalog, by what the code really sends.
+"""`python -m bench.costs`: how many requests to storage and catalog a million events cause.
 
-Captured applications of ordinary jobs go through what the functions do (receive, settle, publish), then through the
-archive, twice: as jobs that were never seen before, and as the same jobs again, which is what most runs are. Requests
-are counted where they leave, below the SDK and the catalog's client, by the classes that Azure bills. What the
-functions host itself asks (receipts, messages) comes on top, by way of delivery: see `bench.host_calls`.
+Captured applications of ordinary jobs are received, processed, published and archived, twice: as new jobs, and as the
+same jobs again, which most runs are. Requests are counted below the SDK and the catalog's client, by the classes that
+Azure bills. The requests of the functions host itself (receipts, messages) depend on the delivery and come on top: see
+`bench.host_calls`.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from shared.storage_layout import stored_from_blob
 
 MOST_BYTES = 1 << 26
 JOBS = ("cloud", "customer_master", "customer_merge", "delta_paths", "files", "jdbc_postgres", "tables")
-"""Scenarios of ordinary jobs: batches that do the same each time."""
+"""Scenarios of ordinary jobs: batches that do the same work in each run."""
 
 _WARM_UP = "databricks_job"
 CAPTURE = "spark35-ol1.53"
@@ -50,13 +50,13 @@ _MILLION = 1_000_000
 LIVES = ("a new job", "the same job again")
 HOST_CLASSES = ("blob write", "blob read", "blob other", "queue")
 CLASSES = ("blob write", "blob list", "blob read", "blob other", "blob delete", "table", "catalog")
-"""A batch of rows is one transaction of a table; deleting blobs is free of charge, the lease is `other`."""
+"""A batch of rows is billed as one table transaction; deleting blobs is free; a lease is `other`."""
 
 
 class Requests(logging.Handler):
-    """Counts what urllib3 says it has sent, for the phase that is under way: `counts[phase][class]`.
+    """Counts the requests in urllib3's log for the current phase: `counts[phase][class]`.
 
-    `kinds` says what listens on which port.
+    `kinds` maps each port to the kind of its service.
     """
 
     def __init__(self, kinds: dict[int, str]) -> None:
@@ -66,7 +66,7 @@ class Requests(logging.Handler):
         self.phase = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a request's line: scheme, host, port, method, address and what came of it."""
+        """Count a request from its log line: scheme, host, port, method, address and status."""
         if not isinstance(record.args, tuple) or len(record.args) < _LEAST:
             return
         _, _, port, method, url, *_ = record.args
@@ -76,7 +76,7 @@ class Requests(logging.Handler):
 
 
 def _class(kind: str, method: str, url: str) -> str:
-    """How Azure bills a request: https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories."""
+    """The class by which Azure bills a request: https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories."""
     if kind != "blob":
         return kind
     what = parse_qs(urlsplit(url).query).get("comp", [""])[0]
@@ -89,7 +89,7 @@ def _class(kind: str, method: str, url: str) -> str:
 
 @contextlib.contextmanager
 def counting(kinds: dict[int, str]) -> Iterator[Requests]:
-    """Count requests to these ports."""
+    """Count the requests to these ports while the block runs."""
     requests = Requests(kinds)
     source = logging.getLogger("urllib3.connectionpool")
     before, propagated = source.level, source.propagate
@@ -105,7 +105,7 @@ def counting(kinds: dict[int, str]) -> Iterator[Requests]:
 
 
 def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:
-    """Requests for each event, by phase and class; the phase `idle sweep` is for each tick. Of these scenarios."""
+    """Return the requests per event of these scenarios by phase and class; for the phase `idle sweep`, per tick."""
     with Azurite() as azurite, CatalogServer() as catalog:
         settings = load(
             catalog=True,
@@ -122,7 +122,7 @@ def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:
         captured = {family.name: family for family in families()}
         chosen = [captured[f"{CAPTURE}/{job}"] for job in jobs]
         sent = sum(len(family.events) for family in chosen)
-        warm = Replay(seed=1, among=[captured[f"{CAPTURE}/{_WARM_UP}"]]).application()  # makes tables
+        warm = Replay(seed=1, among=[captured[f"{CAPTURE}/{_WARM_UP}"]]).application()  # creates the tables
         with counting(ports) as requests:
             _life(worker, requests, [warm], "")
             for turn, name in enumerate(LIVES):
@@ -138,7 +138,7 @@ def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:
 
 
 def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[Item]], name: str) -> None:
-    """Applications as they come: each event is received, and settled by the parser, which publishes."""
+    """Receive and process each event in its order, and publish, as receiver and parser do."""
     for application in applications:
         for item in application:
             requests.phase = name and f"{name}: receiver"
@@ -154,7 +154,7 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
 
 
 def _archive(worker: Worker, requests: Requests) -> None:
-    """What the sweeper does with settled events, a month later."""
+    """Archive the processed events, as the sweeper does a month later."""
     later = ArchiveOptions(after=timedelta(hours=48), at_once=8, now=lambda: datetime.now(UTC) + _LATER)
     requests.phase = "archive"
     archive(worker.storage, later)
@@ -162,7 +162,7 @@ def _archive(worker: Worker, requests: Requests) -> None:
 
 
 def _idle(worker: Worker, requests: Requests) -> None:
-    """One tick of the sweeper with nothing to do, as each minute of a quiet night."""
+    """Run one tick of the sweeper with nothing to do."""
     for phase in ("", "idle sweep"):
         requests.phase = phase
         record_settings(worker.storage, worker.to_record)
@@ -189,14 +189,14 @@ def _show(found: dict[str, dict[str, float]]) -> None:
 
 
 def _phases_of(found: dict[str, dict[str, float]], name: str) -> dict[str, dict[str, float]]:
-    """What one life of an event asks, from its receiver to the archive."""
+    """The phases of an event's life, from the receiver to the archive."""
     return {phase: of for phase, of in found.items() if phase == "archive" or phase.startswith(f"{name}: ")}
 
 
 def main() -> int:
     """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.costs", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="for machines: requests for a million events")
+    parser.add_argument("--json", action="store_true", help="print JSON: requests for a million events")
     options = parser.parse_args()
     found = measure()
     if options.json:

@@ -1,6 +1,6 @@
-"""How cost grows: with the events of one run, and with the columns of one table. It should grow in line with them.
+"""How cost grows with the events of one run and with the columns of one table: it should grow linearly.
 
-Times are of the whole chain, decode to entity, for each event or column, against those of the smallest size.
+A time is that of the whole chain, decode to entity, per event or column, against the smallest size.
 """
 
 import gc
@@ -36,7 +36,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 def _curve(
     unit: str, counts: tuple[int, ...], make: Callable[[int], list[bytes]], rounds: int, steps: Steps
 ) -> list[Figure]:
-    """The sizes take turns; the best of the rounds counts, for other work on the machine only ever adds."""
+    """Measure the sizes in turns. The best round counts, since other work on the machine can only add time."""
     best: dict[int, float] = {}
     for _ in range(rounds):
         for count in counts:
@@ -58,24 +58,24 @@ def _curve(
 
 
 def _seconds(raws: list[bytes]) -> float:
-    """CPU seconds of decode, merge, translate and entities.."""
+    """CPU seconds of decode, merge, translate and entities."""
     gc.collect()
     begun = time.process_time()
-    said = translate(merge([decode(raw) for raw in raws]))
-    entities = [process_entity(process) for process in said.processes] if isinstance(said, RunLineage) else []
+    lineage = translate(merge([decode(raw) for raw in raws]))
+    entities = [process_entity(process) for process in lineage.processes] if isinstance(lineage, RunLineage) else []
     spent = time.process_time() - begun
     if not entities:
-        raise AssertionError(f"these events should have lineage: {said}")
+        raise AssertionError(f"these events should have lineage: {lineage}")
     return spent
 
 
 def _run_of(events: int) -> list[bytes]:
-    """One run that reports again and again what it does, each time a millisecond later."""
+    """One run that reports the same work in each event, a millisecond later each time."""
     return [_event(index, events, _COLUMNS_OF_EACH) for index in range(events)]
 
 
 def _table_of(columns: int) -> list[bytes]:
-    """A run that writes a table of so many columns, each from one of its source."""
+    """A run that writes a table of `columns` columns, each from one column of its source."""
     return [_event(index, 2, columns) for index in range(2)]
 
 

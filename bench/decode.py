@@ -1,4 +1,4 @@
-"""The core from bytes to entities, against `orjson.loads` of the same bytes: no I/O at all."""
+"""The core from bytes to entities, without I/O, against `orjson.loads` of the same bytes."""
 
 import gc
 import time
@@ -22,11 +22,11 @@ NAME = "decode"
 _BESIDE = "orjson.loads of the same bytes"
 _GOAL = "<= 12"
 _WANTED = 20_000
-"""Events a second on one core."""
+"""Events per second on one core."""
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """A figure for each captured scenario and for all; what each run costs by itself; and events a second."""
+    """Measure each captured scenario, all of them, each run alone, and events per second."""
     found = families()
     tune_gc()  # as the functions do when they start
     steps.begin("decode and translate", sizes.decode_rounds * len(found))
@@ -79,7 +79,7 @@ def _per_second(name: str, rounds: Rounds, events: int, size: int) -> Figure:
 
 
 def _sum(rounds: dict[str, Rounds]) -> Rounds:
-    """All families together, round by round."""
+    """Add up the families, round by round."""
     return Rounds(
         ours=[sum(each) for each in zip(*(one.ours for one in rounds.values()), strict=True)],
         others=[sum(each) for each in zip(*(one.others for one in rounds.values()), strict=True)],
@@ -87,7 +87,7 @@ def _sum(rounds: dict[str, Rounds]) -> Rounds:
 
 
 def _seconds(work: Callable[[Family], object], family: Family, times: int) -> float:
-    """CPU seconds of doing it once: the mean of so many times."""
+    """CPU seconds of one repetition: the mean over `times`."""
     gc.collect()
     begun = time.process_time()
     for _ in range(times):
@@ -100,17 +100,19 @@ def _loads(family: Family) -> object:
 
 
 def chain(family: Family) -> object:
-    """The scenario as a whole: its processes added up, as entities."""
+    """Translate the whole scenario into its aggregated processes, as entities."""
     history = translate_history([decode(raw) for raw in family.events])
     return [process_entity(process) for process in history.processes]
 
 
 def _run_by_run(family: Family) -> object:
-    """Each run by itself, as the parser meets it, up to what is sent to the catalog."""
+    """Translate each run alone, as the parser does, up to the entities for the catalog."""
     runs: dict[str, list[Event]] = {}
     for raw in family.events:
         event = decode(raw)
         if event.body:
             runs.setdefault(event.run_id, []).append(event)
-    said = (translate(merge(events)) for events in runs.values())
-    return [process_entity(each) for word in said if isinstance(word, RunLineage) for each in word.processes]
+    lineages = (translate(merge(events)) for events in runs.values())
+    return [
+        process_entity(each) for lineage in lineages if isinstance(lineage, RunLineage) for each in lineage.processes
+    ]

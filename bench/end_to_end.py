@@ -1,4 +1,4 @@
-"""Events through the whole local world, against a fixed chain of bare SDK calls on an Azurite as full."""
+"""Events through the whole local world, against a fixed chain of bare SDK calls on an equally full Azurite."""
 
 import tempfile
 import time
@@ -23,16 +23,16 @@ NAME = "end to end"
 _GOAL = ">= 0.6"
 _BESIDE = "a fixed chain of SDK calls"
 _HOST_THREADS = 8
-"""What the functions host runs at once unless it is told otherwise; the chain gets as many."""
+"""The functions host's default number of threads; the chain gets as many."""
 _LOOK_EVERY = 0.25
-"""Seconds: the host answers with the CPU that is measured."""
+"""Seconds between two questions to the host, since its answers take CPU time that is measured."""
 _WARM_UP_SEED = 1_000_000
 
 Applications = Sequence[Sequence[Item]]
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """Events per second until nothing is in progress."""
+    """Measure events per second until no event is in progress."""
     steps.begin("end to end", sizes.chain_rounds * 2)
     ours, others, with_host, details = [], [], [], []
     events = 0
@@ -62,7 +62,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     }
     return [
         Rounds(ours=ours, others=others).figure(
-            name=f"{sizes.senders} senders, until all is settled",
+            name=f"{sizes.senders} senders, until all events have a final state",
             compared_with=_BESIDE,
             details={"rounds": details},
             **facts,
@@ -78,7 +78,7 @@ def _runs(applications: Applications) -> set[str]:
 
 
 def _world(process: Child, applications: Applications, sizes: Sizes) -> tuple[float, dict[str, Any]]:
-    """Seconds from the first request until every event has its final state; and what was seen then."""
+    """Run the world; return the seconds from the first request to the last final state, and the counts then."""
     warm_up = _warm_up()
     with tempfile.TemporaryDirectory() as folder, World(home=Path(folder), usual_ports=False) as world:
         own = assemble(load(catalog=True, environment=world.environment)).storage
@@ -102,16 +102,16 @@ def _world(process: Child, applications: Applications, sizes: Sizes) -> tuple[fl
 def _settled(
     world: World, storage: Storage, patience: float, sending: Future[float], sent: Applications
 ) -> tuple[float, Status]:
-    """When (Unix time) all that is sent had been received and none was in progress; BenchError when not in time.
+    """Return when (Unix time) all events sent had their final state. Raises BenchError after `patience` seconds.
 
-    The host is asked first, because the counts that decide read all of storage and would slow down what is measured.
+    The host is asked first: the counts that decide read all of storage, which would slow down the measured work.
     """
     items = [item for application in sent for item in application]
     kept = sum(item.kept for item in items)
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if sending.done():
-            sending.result()  # raises what stopped it
+            sending.result()  # raises the sender's error
         calls = world.functions.calls()
         parsed = calls["invocations"]["parser_function"]
         if parsed["ok"] >= kept and not calls["queued"] and not calls["in_flight"]:
@@ -120,12 +120,13 @@ def _settled(
             if found.received >= len(items) and found.reconciles and not found.in_progress:
                 return now, found
         time.sleep(_LOOK_EVERY)
-    raise BenchError(f"not all was settled after {patience:.0f} s: {status(storage)}")
+    raise BenchError(f"some events had no final state after {patience:.0f} s: {status(storage)}")
 
 
 def _chain(process: Child, applications: Applications, seen: Mapping[str, Any]) -> tuple[float, float, dict[str, int]]:
-    """Seconds of the chain, seconds of the calls by which the host would deliver the events, and how full Azurite is
-    in the end: as full as the world's was.
+    """Run the chain; return its seconds, the seconds of the host's delivery calls, and how full Azurite is at the end.
+
+    It is as full as the world's was.
     """
     warm_up = _warm_up()
     written = sum(map(len, [*applications, *warm_up]))
@@ -133,7 +134,7 @@ def _chain(process: Child, applications: Applications, seen: Mapping[str, Any]) 
     full, calls = seen["azurite"], seen["host_storage_calls"]
     # The chain leaves a blob and a row for each event, two rows for each run. Event Grid's delivery leaves no receipts.
     more = (max(0, full["blobs"] - written), max(0, full["rows"] - written - 2 * runs))
-    # The host listed a container that was half full on the average; here all events are in it by then.
+    # The host listed a container that was half full on average; here it already holds all events.
     takes, looks = calls["get messages"], calls["list blobs"] // 2
     with tempfile.TemporaryDirectory() as folder, Azurite(location=Path(folder)) as azurite:
         connection = azurite.connection_string
@@ -146,8 +147,6 @@ def _chain(process: Child, applications: Applications, seen: Mapping[str, Any]) 
 
 
 def _warm_up() -> Applications:
-    """An application that is sent before anything is measured: clients, connections, containers, tables. Not a long
-    one.
-    """
+    """Return a short application to send before the measurement: it makes clients, connections, containers, tables."""
     replay = Replay(seed=_WARM_UP_SEED)
     return [min((replay.application() for _ in families()), key=len)]

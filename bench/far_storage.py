@@ -1,6 +1,6 @@
-"""Storage in memory, in a process of its own: what uses it pays for its calls and not for what is stored.
+"""Storage in memory in a process of its own, so that a measured command pays for calls but not for stored data.
 
-`python -m bench.far_storage PORT KEY WORD…` runs a command of `throughline` on it. Lists come in pages, as from Azure.
+`python -m bench.far_storage PORT KEY ARGUMENT…` runs a `throughline` command on it. Lists come in pages, as from Azure.
 """
 
 import sys
@@ -44,7 +44,7 @@ Manager.register("stored", callable=_stored)
 
 
 class FarStorage:
-    """The near side: a Storage as far as publishing needs one. There is one publisher: a lease is always to be had."""
+    """The client side: the part of a Storage that publishing needs. With one publisher a lease is always free."""
 
     def __init__(self, stored: Any) -> None:
         self._stored = stored
@@ -62,7 +62,7 @@ class FarStorage:
         return self._pages(table, None, "", "")
 
     def lease(self, _name: str, _seconds: int) -> Lease:
-        """A lease that nobody else wants."""
+        """Return a lease; nobody competes for it."""
         return _Mine()
 
     def _pages(self, table: str, partition: str | None, since: str, before: str) -> Iterator[Row]:
@@ -83,13 +83,13 @@ class _Mine:
 
 
 def main() -> None:
-    """Connect, and run the command on it with the settings of the environment."""
-    port, key, *words = sys.argv[1:]
+    """Connect to the storage, and run the command on it with the settings of the environment."""
+    port, key, *arguments = sys.argv[1:]
     manager = Manager(address=("127.0.0.1", int(port)), authkey=bytes.fromhex(key))
     manager.connect()
     far: Any = FarStorage(manager.stored())  # type: ignore[attr-defined]  # registered above
     parts = replace(assemble(load(catalog=True)), storage=far)
-    typer.main.get_command(app).main(words, obj=parts)
+    typer.main.get_command(app).main(arguments, obj=parts)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a benchmark says: figures, each a ratio of two things that were measured in the same run."""
+"""The figures of a benchmark, each a ratio of two sides that were measured in the same run."""
 
 import itertools
 import json
@@ -21,15 +21,15 @@ ROOT = Path(__file__).parents[1]
 
 _PERCENTILES = 100
 _WIDTHS = (37, 15, 8, 8, 7)
-"""Of the table's columns: it fits a terminal of 80."""
+"""Widths of the table's columns, for a terminal of 80 columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """`value` (in `unit`) beside `other`, which is `compared_with`; `ratio` is the median over the rounds.
 
-    `goal` says where the ratio should be, where an issue says so: `<= 1.3` or `>= 0.6`. `sizes` says how much was
-    measured, `details` whatever else was seen.
+    `goal` is the bound of the ratio, if an issue sets one: `<= 1.3` or `>= 0.6`. `sizes` are the amounts measured,
+    `details` further observations.
     """
 
     benchmark: str
@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def meets_goal(self) -> bool | None:
-        """Whether the ratio is where it should be; None without a goal."""
+        """Whether the ratio meets the goal; None without a goal."""
         sign, _, bound = self.goal.partition(" ")
         if not sign:
             return None
@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
-    """One value for each round of two sides that took turns, so that what else the machine did hit both."""
+    """The values of two sides, one for each round. The sides took turns, so that other load hit both."""
 
     ours: Sequence[float]
     others: Sequence[float]
@@ -77,12 +77,12 @@ class Rounds:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The value below which so many percent lie; the values must be at least two."""
+    """The value below which `percent` % of the values lie; at least two values are needed."""
     return quantiles(values, n=_PERCENTILES, method="inclusive")[percent - 1]
 
 
 def document(figures: Iterable[Figure], *, quick: bool) -> dict[str, Any]:
-    """All figures with what they were measured on, as plain values."""
+    """Return all figures with the commit and the machine, as plain values."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": "python -m bench " + " ".join(sys.argv[1:]),
@@ -94,7 +94,7 @@ def document(figures: Iterable[Figure], *, quick: bool) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What the run was made on, and how busy it was otherwise."""
+    """Describe the machine and its load."""
     return {
         "cpus": os.cpu_count(),
         "processor": _processor(),
@@ -151,7 +151,7 @@ def _commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603, S607 - the user's own git, with words of ours
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603, S607 - the user's own git, with our own arguments
     return done.stdout.strip()
 
 

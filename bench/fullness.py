@@ -1,11 +1,11 @@
-"""How full a storage account is: Azurite slows down with what it holds, so every figure says how much that was."""
+"""How full a storage account is: Azurite slows down as it fills, so every figure names its content."""
 
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 
 def fullness(connection: str) -> dict[str, int]:
-    """How many blobs and rows there are in all containers and tables."""
+    """Count the blobs and rows in all containers and tables."""
     with BlobServiceClient.from_connection_string(connection) as blobs:
         containers = [container.name for container in blobs.list_containers()]
         found = sum(1 for name in containers for _ in blobs.get_container_client(name).list_blob_names())

@@ -1,4 +1,4 @@
-"""Rules over the estate that `throughline synth --datasets` makes: classify, check and search against their goals."""
+"""Rules on the estate of `throughline synth --datasets`: times of classify, check and search against their goals."""
 
 import time
 from collections.abc import Callable
@@ -52,7 +52,7 @@ _ROUNDS = 3
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """The quickest of three rounds of each."""
+    """Measure each; the fastest of three rounds counts."""
     steps.begin("rules: the estate", 4)
     history = translate_history([decode(msgspec.json.encode(each)) for each in events(sizes.view_datasets)])
     document = document_of("record", [KnownProcess(process=each) for each in history.processes])

@@ -1,7 +1,7 @@
-"""What Microsoft's functions host asks of storage to deliver one event, by way of delivery, and what limit follows.
+"""The storage requests by which Microsoft's functions host delivers one event, and the limit that follows from them.
 
 `polling` was counted on the real host (WebHost 4.1037.0, blob extension 5.3.7, November 2026): 8 HEAD, 1 GET, 4 calls
-on the receipt, and the queue's. Which of them Event Grid leaves was only read, in the extension's source
+on the receipt, and the queue's. The subset that Event Grid needs was not counted but read in the extension's source
 (azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs: `BlobTriggerExecutor`, `BlobReceiptManager`,
 `BlobQueueTriggerExecutor`, `BlobTriggerBinding`, `ReadBlobArgumentBinding`, `BlobsExtensionConfigProvider`).
 """
@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 ACCOUNT_REQUESTS = 20_000
-"""A second, to one account by default:
+"""Requests per second that one account takes by default:
 https://learn.microsoft.com/azure/storage/common/scalability-targets-standard-account.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request for each event: what it is for, its class as in `bench.costs`, how many, and whether a scan makes it
-    (else the delivery of what is in the queue, which all ways have in common).
+    """Requests for each event: their purpose, their class as in `bench.costs`, and their number.
+
+    `scan`: only polling makes them; the others deliver a queued message, which is common to both ways of delivery.
     """
 
     what: str
@@ -42,13 +43,13 @@ CALLS = (
     Call(what="HEAD of the blob: version, writer, properties, and at its opening", kind="blob other", count=4),
     Call(what="GET of the blob", kind="blob read"),
 )
-"""A message is taken together with others where there are some, so the queue's are at most so many."""
+"""One call takes several messages if there are some, so the queue's requests are at most this many."""
 
 DELIVERIES = ("eventGrid", "polling")
 
 
 def calls_of(delivery: str) -> Counter[str]:
-    """Requests for each event by class, with this way of delivery; ValueError when there is none of that name."""
+    """Return the requests for each event by class, with this delivery. Raises ValueError for an unknown delivery."""
     if delivery not in DELIVERIES:
         raise ValueError(f"{delivery!r} is none of {', '.join(DELIVERIES)}")
     found = Counter[str]()
@@ -59,8 +60,9 @@ def calls_of(delivery: str) -> Counter[str]:
 
 
 def events_a_second(own: Mapping[str, Mapping[str, float]], delivery: str) -> float:
-    """How many events a second an account takes: `own` are our requests for each event, by phase and class. Those to
-    the catalog go elsewhere.
+    """Return how many events per second an account takes.
+
+    `own` are our requests for each event, by phase and class; those to the catalog do not count.
     """
     ours = sum(count for of in own.values() for kind, count in of.items() if kind != "catalog")
     return ACCOUNT_REQUESTS / (ours + calls_of(delivery).total())

@@ -1,6 +1,6 @@
-"""The receiver's cold import, against that of `azure.functions` alone: what a cold start costs beside the platform.
+"""The receiver's cold import, against that of `azure.functions` alone: our own share of a cold start.
 
-Once as it lies here, and once in the package that Azure runs, with an identity in place of a connection string.
+It is measured in the checkout, and in the package for Azure with an identity instead of a connection string.
 """
 
 import os
@@ -33,7 +33,7 @@ print(time.process_time() - cpu, time.perf_counter() - wall)
 """
 _LINE = re.compile(r"import time:\s*(\d+) \|\s*\d+ \|\s*(\S+)$")
 _MOST_MS = 400
-"""What the first event of a fresh process may wait for beside the platform's own start."""
+"""How long the first event of a fresh process may wait in addition to the platform's own start."""
 
 _IDENTITY = {
     "AzureWebJobsStorage__blobServiceUri": "https://nobody.blob.core.windows.net/",
@@ -43,11 +43,11 @@ _IDENTITY = {
 _SHOWN = 5
 _LISTED = 3
 _PARTS = {"azure": 3, "shared": 2}
-"""How many parts of a module's name stand for it where one says too little."""
+"""How many parts of a module's name identify it where the first is too general."""
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """CPU time of importing the receiver, without and with what its first call sets up."""
+    """Measure the CPU time of importing the receiver, without and with the set-up of its first call."""
     steps.begin("cold import", sizes.import_rounds * len(_STATEMENTS) + 1)
     cpu: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
     wall: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
@@ -62,7 +62,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     steps.done()
 
     def figure(name: str, title: str, times: dict[str, list[float]], unit: str, *, with_list: bool) -> Figure:
-        # The best of each side: other work on the machine only ever adds to an import.
+        # The best of each side: other work on the machine can only add time to an import.
         best = Rounds(ours=[min(times[name])], others=[min(times["alone"])])
         return best.figure(
             benchmark=NAME,
@@ -83,7 +83,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 
 
 def _packaged(sizes: Sizes, steps: Steps) -> Figure:
-    """Milliseconds of CPU above `azure.functions` alone, in the package as built."""
+    """Measure the milliseconds of CPU above `azure.functions` alone, in the package as built."""
     steps.begin("cold import from the package", sizes.import_rounds + 1)
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -110,7 +110,7 @@ def _packaged(sizes: Sizes, steps: Steps) -> Figure:
 
 
 def _in_package(package: Package, statement: str) -> float:
-    """Seconds of CPU of a statement in a Python that has the package and nothing else."""
+    """Return the CPU seconds of a statement in a Python that has only the package."""
     paths = [str(package.unpacked / PACKAGES), str(package.unpacked)]
     code = f"import sys; sys.path[:0] = {paths!r}\n{_MEASURED.format(statement)}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AzureWebJobs")}
@@ -126,7 +126,7 @@ def _in_package(package: Package, statement: str) -> float:
 
 
 def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A fresh interpreter in the app's folder, with settings that name a storage account nobody calls."""
+    """Return a fresh interpreter in the app's folder; its settings name a storage account that is never called."""
     nowhere = (
         f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};"
         f"BlobEndpoint=http://127.0.0.1:1/{ACCOUNT};TableEndpoint=http://127.0.0.1:1/{ACCOUNT};"
@@ -138,7 +138,7 @@ def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _most_expensive(statement: str, times: int) -> dict[str, float]:
-    """Milliseconds of the packages that take longest themselves, without what they import: the best of several."""
+    """Return the slowest packages with their own milliseconds, without their imports: the best of several runs."""
     best: Counter[str] = Counter()
     for turn in range(times):
         spent: Counter[str] = Counter()

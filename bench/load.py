@@ -1,8 +1,7 @@
-"""A flood: many events from several senders at once to the receiver on the local host. None may be lost, and the worker
-may not grow.
+"""A flood of events from several senders to the receiver on the local host: no event is lost, the worker does not grow.
 
-The receiver alone: the parser would do its work in the same process, and its memory and time are those of
-`bench end-to-end`. Bounded by a number of events and by a time.
+Only the receiver runs: the parser would work in the same process, and `bench end-to-end` measures its memory and time.
+The flood is bounded by a number of events and by a time.
 """
 
 import http.client
@@ -31,7 +30,7 @@ from local.functions import FunctionsHost
 NAME = "load"
 _PARTS = 20
 _FIRST = 5
-"""After so many parts of all events (a quarter) the worker's memory is looked at first."""
+"""The first measurement of the worker's memory comes after one of this many parts of all events."""
 _KIB = 1024
 _TIMEOUT = 60.0
 _ONCE_MORE = frozenset({429, 503})
@@ -39,10 +38,10 @@ _OTHERS_OFF = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_func
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """What a request takes under load, and the worker's memory at the end against that after a quarter of the events.
+    """Measure the time of a request under load, and the worker's memory at the end against that after a quarter.
 
-    BenchError when an event was answered by anything but a 201 in the end, when one is missing or too much in storage,
-    or when it takes too long.
+    Raises BenchError when the final answer to an event is no 201, when storage holds too few or too many events, or
+    when the flood takes too long.
     """
     steps.begin(f"load, {sizes.load_events:,} events from {sizes.senders} senders", _PARTS)
     items = _items(sizes.load_events)
@@ -104,7 +103,7 @@ def _host(azurite: Azurite, folder: Path) -> Iterator[FunctionsHost]:
 def _flood(
     process: Child, host: FunctionsHost, items: Sequence[Item], sizes: Sizes, steps: Steps
 ) -> tuple[list["Flood"], tuple[int, int]]:
-    """What the senders saw of all parts, and the worker's memory after a quarter of them and in the end."""
+    """Send all parts; return the senders' results and the worker's memory (bytes) after a quarter and at the end."""
     deadline = time.monotonic() + sizes.load_deadline
     size = -(-len(items) // _PARTS)
     floods: list[Flood] = []
@@ -122,15 +121,16 @@ def _flood(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flood:
-    """Seconds of each request that was answered by a 201; and how many events had to be sent again."""
+    """The seconds of each request that was answered by a 201, and the number of events that were sent again."""
 
     timings: Timings
     again: int
 
 
 def flood(url: str, items: Sequence[Item], senders: int) -> Flood:
-    """Post events from so many senders, each of which does as Java's listener: after a 429 or 503 it waits as long as
-    it is asked to, tries once more, and then has lost the event (BenchError).
+    """Post events from several senders, each of which retries as Java's listener does.
+
+    After a 429 or 503 it waits for the time of Retry-After and tries once more. Raises BenchError if that fails.
     """
     mine = threading.local()
     again: list[str] = []
@@ -157,7 +157,7 @@ def flood(url: str, items: Sequence[Item], senders: int) -> Flood:
 
 
 def _posted(connection: http.client.HTTPConnection, item: Item) -> tuple[int, float]:
-    """The status, and the seconds that are asked for before the next try."""
+    """Post an event; return the status and the seconds of Retry-After."""
     connection.request("POST", PATH, item.raw, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     answer.read()
@@ -165,13 +165,13 @@ def _posted(connection: http.client.HTTPConnection, item: Item) -> tuple[int, fl
 
 
 def _resident(pid: int) -> int:
-    """Bytes of a process that are in memory (Linux)."""
+    """Return the resident memory of a process in bytes (Linux)."""
     line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) * _KIB
 
 
 def _stored(connection: str) -> dict[str, int]:
-    """How many blobs and rows there are."""
+    """Count blobs and rows."""
     blobs = BlobServiceClient.from_connection_string(connection)
     tables = TableServiceClient.from_connection_string(connection)
     found = {each.name: 0 for each in blobs.list_containers() if each.name in {"events", "ignored"}}
@@ -189,4 +189,4 @@ def _none_lost(items: Sequence[Item], stored: dict[str, int]) -> None:
         raise BenchError(f"of {expected} there are {found_there}")
     ignored = len({item.raw for item in items if not item.kept})
     if stored.get("ignored", 0) != ignored:
-        raise BenchError(f"{ignored} ignored events were sent, and {stored.get('ignored', 0)} are set aside")
+        raise BenchError(f"{ignored} ignored events were sent, and {stored.get('ignored', 0)} are recorded")

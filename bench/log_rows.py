@@ -1,4 +1,4 @@
-"""Rows of Log Analytics as they are billed: a text of our own, and an example of what stands beside it.
+"""Rows of Log Analytics as they are billed: our own text, and an example of the other columns.
 
 Columns: https://learn.microsoft.com/azure/azure-monitor/reference/tables/apptraces and its neighbours. What is billed:
 https://learn.microsoft.com/azure/azure-monitor/logs/cost-logs#data-size-calculation.
@@ -108,18 +108,18 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
     "AppRequests": _REQUEST,
     "StorageBlobLogs": _DELETION,
 }
-"""What a row of each table holds beside a line's own text."""
+"""An example of a row of each table without the line's own text."""
 
 HOST_LINES = (
     f"Executing 'Functions.receiver_function' (Reason='{_REASON}', Id={_GUID})",
     f"Executed 'Functions.receiver_function' (Succeeded, Id={_GUID}, Duration=10ms)",
 )
-"""What the host logs of each call unless host.json filters it: it does."""
+"""The host's own lines for each call, which our host.json filters out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """Rows and their bytes, as billed."""
+    """A number of rows and their billed bytes."""
 
     rows: float = 0.0
     bytes: float = 0.0

@@ -1,12 +1,12 @@
 """`python -m bench.logs`: how many gigabytes of logs a million events are, as Log Analytics bills them.
 
-The captured applications of bench.costs go through what the functions do, with storage and catalog in memory, and every
-line that the code logs is kept. A line is measured as the row of AppTraces that it becomes, an invocation as its row of
-AppRequests: the text of all columns but the standard ones
+The captured applications of bench.costs run through the functions with storage and catalog in memory, and every line
+that the code logs is kept. A line counts as its row of AppTraces, an invocation as its row of AppRequests: the text of
+all columns but the standard ones
 (https://learn.microsoft.com/azure/azure-monitor/logs/cost-logs#data-size-calculation).
 
-Messages, and how many rows there are, are real. What the host, Application Insights and storage put beside a message
-(ids, names, versions) is an example of the usual lengths: the host itself cannot be had here.
+Messages and numbers of rows are real. The columns that the host, Application Insights and storage add to a message
+(ids, names, versions) are examples of the usual length: the host itself is not available here.
 """
 
 import argparse
@@ -47,11 +47,11 @@ _MILLION = 1_000_000
 _GIGABYTE = 10**9  # as it is billed
 _LATER = timedelta(days=30)
 TICKS = 60 * 24 * 30
-"""Of the sweeper in a month."""
+"""Ticks of the sweeper in a month."""
 
 
 class _Lines(logging.Handler):
-    """Keeps what is logged, by the phase that is under way; "" keeps nothing."""
+    """Collects the logged lines by the current phase; the phase "" drops them."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -64,7 +64,7 @@ class _Lines(logging.Handler):
             self.kept.setdefault(self.phase, []).append(record.getMessage())
 
     def call(self, phase: str) -> None:
-        """An invocation begins: what it logs is of this phase."""
+        """Begin an invocation: its lines belong to this phase."""
         self.phase = phase
         if phase:
             self.calls[phase] += 1
@@ -86,10 +86,10 @@ def _listening() -> Iterator[_Lines]:
 
 
 def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, Volume]]:
-    """By phase and table, what a million events of these scenarios log; `idle sweep`: a month of ticks without work.
+    """Return the log volume of a million events of these scenarios by phase and table.
 
-    `filtered` is what host.json filters: with the host's own lines there would be so much more. `StorageBlobLogs` has
-    a row for each deleted blob where `logDeletes` is on.
+    The phase `idle sweep` is a month of ticks without work. `filtered` are the host's own lines, which host.json
+    filters out. `StorageBlobLogs` has a row for each deleted blob if `logDeletes` is on.
     """
     captured = {family.name: family for family in families()}
     chosen = [captured[f"{CAPTURE}/{job}"] for job in jobs]
@@ -120,7 +120,7 @@ def _volumes(lines: Iterable[str], calls: int, factor: float) -> dict[str, Volum
 
 
 class _Site:
-    """The functions, called by hand as the host calls them, over storage and a catalog in memory."""
+    """The functions over storage and a catalog in memory, called as the host calls them."""
 
     def __init__(self) -> None:
         self._storage: Storage = MemoryStorage()
@@ -128,7 +128,7 @@ class _Site:
         self._telemetry = Acts(write_line)
 
     def live(self, applications: Iterable[Sequence[Item]], lines: _Lines, name: str) -> None:
-        """Applications as they come: each event is received, and settled by the parser, which publishes."""
+        """Receive and process each event in its order, and publish, as receiver and parser do."""
         how = PublishOptions(telemetry=self._telemetry, debounce=timedelta(0))
         context = PublishContext(storage=self._storage, catalog=self._catalog, publishing=how)
         for application in applications:
@@ -144,7 +144,7 @@ class _Site:
         lines.call("")
 
     def archive(self, lines: _Lines) -> int:
-        """What the sweeper does with settled events, a month later; how many blobs that deletes."""
+        """Archive the processed events, as the sweeper does a month later; return the number of deleted blobs."""
         before = sum(1 for _ in self._storage.blobs(EVENTS))
         lines.phase = "archive"
         archive(self._storage, ArchiveOptions(after=timedelta(hours=48), now=lambda: datetime.now(UTC) + _LATER))
@@ -152,7 +152,7 @@ class _Site:
         return before - sum(1 for _ in self._storage.blobs(EVENTS))
 
     def tick(self, lines: _Lines) -> None:
-        """One tick of the sweeper with nothing to do."""
+        """Run one tick of the sweeper with nothing to do."""
         lines.call("idle sweep")
         with self._telemetry.act(SWEEP) as act:
             act.note(past_due=False, **sweep(self._storage, SweepOptions(telemetry=self._telemetry)).facts)

@@ -1,6 +1,7 @@
-"""An event with an enormous logical plan, as Spark's listener sent it before 1.9: time against `orjson.loads`, and
-memory against the event's own size. Memory is the most that Python's allocators hold while the event is read from a
-file and worked on, the event itself included.
+"""An event with a huge logical plan: time against `orjson.loads`, memory against the event's own size.
+
+The OpenLineage listener sent such events before 1.9. Memory is the peak of Python's allocators while the event is read
+from a file and processed, including the event itself.
 """
 
 import gc
@@ -43,8 +44,8 @@ _NODE = {
     "projectList": [[_ATTRIBUTE]] * 10,
     "child": 0,
 }
-"""A node of a plan, as Spark's TreeNode.toJSON writes it. A character that takes four bytes makes all characters of a
-Python text take four.
+"""A node of a plan as Spark's TreeNode.toJSON writes it, with a four-byte character: it makes every character of the
+Python text take four bytes.
 """
 
 _MOST_BYTES = 1 << 30
@@ -58,7 +59,7 @@ _WORKS: Mapping[str, Callable[[bytes], object]] = {"decode": decode, "receive": 
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """CPU time and peak memory of the event as it is, and with a broken data set beside the plan."""
+    """Measure CPU time and peak memory of the event as it is, and with an invalid data set beside the plan."""
     events = {"a plan": with_plan(sizes.plan_bytes), "a plan, a bad input": with_plan(sizes.plan_bytes, bad=True)}
     steps.begin("an enormous plan", sizes.plan_rounds * len(events) + len(events) * len(_WORKS))
     return [
@@ -68,8 +69,9 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 
 
 def with_plan(size: int, *, bad: bool = False) -> bytes:
-    """The largest captured event that is no wide table, with a plan of about `size` bytes; `bad`: and a data set that
-    is none.
+    """Return the largest captured event that is no wide table, with a plan of about `size` bytes.
+
+    `bad` adds an invalid data set.
     """
     event: dict[str, Any] = json.loads(_ordinary())
     node = _json(_NODE)
@@ -113,7 +115,7 @@ def _seconds(work: Callable[[bytes], object], raw: bytes) -> float:
 
 
 def _memory(name: str, raw: bytes, steps: Steps) -> list[Figure]:
-    """Of `decode`, and of all that the receiver does, with storage in memory: it keeps the packed event too."""
+    """Measure the memory of `decode`, and of the receiver with storage in memory, which also holds the packed event."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(raw)
         file.flush()
@@ -136,7 +138,7 @@ def _memory(name: str, raw: bytes, steps: Steps) -> list[Figure]:
 
 
 def _peak(work: Callable[[bytes], object], path: Path) -> int:
-    """Bytes that reading the event and working on it takes at most, the event included."""
+    """Return the peak memory in bytes of reading and processing the event, including the event."""
     work(_ordinary())
     gc.collect()
     tracemalloc.start()

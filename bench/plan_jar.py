@@ -1,5 +1,7 @@
-"""What throughline-plan.jar costs a Spark job: 200 small writes and writes of 450 columns, with neither listener, with
-OpenLineage's, and with both. The three take turns, block by block, in one warm JVM; events go to a receiver by HTTP.
+"""What throughline-plan.jar costs a Spark job: 200 small writes and writes of 450 columns.
+
+They run without a listener, with OpenLineage's, and with both, in turns, in one warm JVM; events go to a receiver by
+HTTP.
 
 The wall time of single writes varies by half, which hides a share of 2 %. So the benchmark also measures the CPU time
 of the plan listener's own threads. They run beside Spark's, so it is the most that the listener can add to a write.
@@ -29,7 +31,7 @@ _WITHOUT, _LISTENER, _BOTH = range(3)
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """Wall time of both listeners against OpenLineage's alone and against none, milliseconds a write, and bytes."""
+    """Measure wall time per write and bytes: both listeners against OpenLineage's alone and against none."""
     steps.begin("the plan listener's cost", 1)
     with tempfile.TemporaryDirectory() as folder, _receiver() as (url, taken):
         blocks = _run(Path(folder), url, sizes)
@@ -117,7 +119,7 @@ def _run(folder: Path, url: str, sizes: Sizes) -> list[dict[str, Any]]:
 
 @contextmanager
 def _receiver() -> Iterator[tuple[str, Counter[str]]]:
-    """A receiver that takes everything, and counts bytes by the first part of the path."""
+    """Serve a receiver that accepts everything, and counts bytes by the first part of the path."""
     taken: Counter[str] = Counter()
 
     class Receiver(BaseHTTPRequestHandler):

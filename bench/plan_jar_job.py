@@ -1,9 +1,8 @@
-"""A Spark job that writes with no listener, with OpenLineage's, and with it and the plan listener, in turns.
+"""A Spark job that writes without a listener, with OpenLineage's, and with that and the plan listener, in turns.
 
 Its argument (JSON): `folder`, `blocks`, `writes` of a block, `wide` writes of each kind, `columns` of these. It prints
-a line of JSON for each block: its kind, listeners, seconds with all events delivered, milliseconds of each write, and
-`jar`: milliseconds of CPU that the plan listener took, on a thread of its own of Spark's bus and on the
-thread that sends.
+a line of JSON for each block: its kind, listeners, seconds until all events were delivered, milliseconds of each write,
+and `jar`: milliseconds of CPU of the plan listener, on its own thread of Spark's bus and on the sending thread.
 """
 
 import json
@@ -33,7 +32,7 @@ def jar() -> float:
 
 
 def add(listener: object) -> None:
-    """Add a listener: OpenLineage's where Spark puts it, the plan's to a queue of its own."""
+    """Add a listener: OpenLineage's to Spark's usual queue, the plan listener to a queue of its own."""
     if listener is listeners[0]:
         context.addSparkListener(listener)
     else:
@@ -41,7 +40,7 @@ def add(listener: object) -> None:
 
 
 def block(kind: str, frame: DataFrame, count: int, writes: int) -> None:
-    """So many writes with the first `count` of the listeners."""
+    """Run the writes with the first `count` listeners."""
     for each in listeners[:count]:
         add(each)
     before = jar()
@@ -60,7 +59,7 @@ def block(kind: str, frame: DataFrame, count: int, writes: int) -> None:
     print(json.dumps({"kind": kind, "listeners": count, "seconds": seconds, "writes": took, "jar": spent}), flush=True)
 
 
-bus.waitUntilEmpty()  # a queue that loses its last listener while one works can lock the bus
+bus.waitUntilEmpty()  # removing a queue's last listener while it works can lock the bus
 for each in listeners:
     context.removeSparkListener(each)
 shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""`python -m bench.profiling {decode,receiver,parser}`: where the time goes, in one thread of this process.
+"""`python -m bench.profiling {decode,receiver,parser}`: profile one thread of this process.
 
-`parser` sends events through receive and settle one after the other, publishes after each application, as the functions
-do where many runs end at once, and counts what they ask of storage and catalog: fewer calls are what makes them faster.
+`parser` receives and processes one event after the other, and publishes after each application, as the functions do
+when many runs end at once. It also counts the calls to storage and catalog, which take most of the time.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _LINES = 25
 
 
 class Counting:
-    """A port that counts the calls it passes on."""
+    """Forwards calls to a port, and counts them."""
 
     def __init__(self, port: Any, calls: Counter[str]) -> None:
         self._port, self._calls = port, calls
@@ -96,7 +96,7 @@ def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
             sweeping=worker.sweeping,
         )
         sent = _send(counted, replay, events, profile.runcall, parse=parse)
-    table = Table("call", "an event", box=None, title=f"{sent} events: what was asked of storage and catalog")
+    table = Table("call", "an event", box=None, title=f"{sent} events: calls to storage and catalog")
     for call, count in calls.most_common():
         table.add_row(call, f"{count / sent:.2f}")
     table.add_row("[bold]all[/]", f"[bold]{calls.total() / sent:.2f}[/]")
@@ -104,7 +104,7 @@ def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
 
 
 def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], *, parse: bool = True) -> int:
-    """Receive and, with `parse`, settle and publish each event in turn; how many there were."""
+    """Receive and, with `parse`, process and publish each event in turn; return the number of events."""
 
     def both(raw: bytes, packed: bytes, blob: str) -> None:
         Receiver(storage=worker.storage, max_body_bytes=_MOST_BYTES).receive(raw)
@@ -128,7 +128,7 @@ def _show(profile: cProfile.Profile, sort: str, lines: int) -> None:
     statistics.print_stats(lines)
     if sort == "cumtime":
         return
-    sys.stdout.write("\nOnly our own code, with what it calls:\n")
+    sys.stdout.write("\nOur own code only, including the time of its callees:\n")
     statistics.sort_stats("cumtime")
     statistics.print_stats(str(ROOT / "shared"), lines)
 

@@ -1,4 +1,4 @@
-"""A warm receiver request, against its bare storage calls on the same Azurite at the same fullness."""
+"""A warm receiver request, against its bare storage calls on the same, equally full Azurite."""
 
 import itertools
 import os
@@ -22,16 +22,16 @@ _GOAL = "<= 1.3"
 _BESIDE = "insert a row, put a blob"
 _WARM_UP = 4
 _SHARE = 3
-"""A round with several clients has so much fewer events each: it has several times as many in all."""
+"""With several clients each gets this fraction of the events: the round still has several times as many in all."""
 
 _Work = Callable[[str, Sequence[Item], int], Timings]
 
 _OTHERS_OFF = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
-"""The real host's own setting. The parser would do its work at the same time, in the same process."""
+"""A setting of the real host that turns the parser off: it would work at the same time in the same process."""
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """Requests through the functions host, and `receive` in process, for each number of clients."""
+    """Measure requests through the functions host, and `receive` in process, for each number of clients."""
     steps.begin("receiver", sizes.receiver_rounds * len(sizes.receiver_clients) * 3)
     events = Replay().kept()
     with (
@@ -93,7 +93,7 @@ class _Seen:
         self.rounds.setdefault(side, []).append(timings)
 
     def figure(self, side: str, name: str, *, goal: str, clients: int, filled: dict[str, int]) -> Figure:
-        """The ratio of the medians of each round; percentiles and rates of all rounds in the details."""
+        """Return the ratio of each round's medians; the details have percentiles and rates of all rounds."""
         ours, others = self.rounds[side], self.rounds["bare"]
         rounds = Rounds(ours=[median(each.calls) for each in ours], others=[median(each.calls) for each in others])
         return rounds.figure(

@@ -16,14 +16,14 @@ from shared.openlineage.selection import Keep, select
 from shared.storage_layout import StoredEvent, digest_of
 
 GOLDEN = ROOT / "tests" / "golden"
-"""What `make capture` keeps: {listener}/{scenario}/events.jsonl."""
+"""The files that `make capture` writes: {listener}/{scenario}/events.jsonl."""
 
 _TIME = re.compile(rb'("eventTime"\s*:\s*")([^"]+)(")')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """One captured scenario: its events as they came."""
+    """One captured scenario with its events in the order of their arrival."""
 
     name: str
     events: tuple[bytes, ...]
@@ -36,7 +36,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One event to send, and what storing it by hand takes: names and the packed bytes."""
+    """One event to send, with the names and packed bytes that storing it directly takes."""
 
     raw: bytes
     packed: bytes
@@ -49,7 +49,7 @@ class Item:
 
 @cache
 def families() -> tuple[Family, ...]:
-    """All captured scenarios, by name. FileNotFoundError says what to do when there are none."""
+    """Return all captured scenarios by name. Raises FileNotFoundError, with the step to take, if there are none."""
     found = tuple(
         Family(
             name=f"{path.parent.parent.name}/{path.parent.name}",
@@ -63,9 +63,9 @@ def families() -> tuple[Family, ...]:
 
 
 class Replay:
-    """Endless fresh applications: each call of `application` gives the next one, with run ids and times of its own.
+    """An endless source of applications: each call of `application` returns one with new run ids and times.
 
-    `among` are the scenarios that they are taken from, all if none are named.
+    `among` are the scenarios to take them from; empty means all.
     """
 
     def __init__(self, seed: int = 0, among: Iterable[Family] | None = None) -> None:
@@ -77,7 +77,7 @@ class Replay:
         self._count = 0
 
     def application(self) -> tuple[Item, ...]:
-        """All events of the next application, in their order."""
+        """Return all events of the next application, in order."""
         family = next(self._families)
         self._count += 1
         events = [decode(raw) for raw in family.events]
@@ -90,14 +90,14 @@ class Replay:
         )
 
     def applications(self, events: int) -> tuple[tuple[Item, ...], ...]:
-        """Whole applications with at least so many events in all."""
+        """Return whole applications with at least `events` events in all."""
         found: list[tuple[Item, ...]] = []
         while sum(map(len, found)) < events:
             found.append(self.application())
         return tuple(found)
 
     def kept(self) -> Iterator[Item]:
-        """One fresh event after the other, without those that the receiver ignores: those cost it less."""
+        """Yield new events without end, except those that the receiver ignores: they cost less."""
         while True:
             yield from (item for item in self.application() if item.kept)
 
@@ -117,7 +117,7 @@ def _run_ids(events: list[Event]) -> set[str]:
 
 
 def moved(raw: bytes, shift: timedelta) -> bytes:
-    """The event with another time, written with milliseconds as listeners do."""
+    """Return the event with its times shifted, written with milliseconds as listeners do."""
 
     def later(found: re.Match[bytes]) -> bytes:
         moment = datetime.fromisoformat(found[2].decode()) + shift

@@ -1,4 +1,4 @@
-"""How much is measured: enough to be steady by default, just enough to see that it works with --quick."""
+"""How much is measured: by default enough for steady figures, with --quick only enough to show that it works."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +14,10 @@ class Sizes:
 
     decode_rounds: int = 7
     decode_bytes: int = 500_000
-    """What one round reads of each family, by repeating it."""
+    """Events that one round reads of each family, by repeating it."""
     plan_rounds: int = 5
     plan_bytes: int = 23_000_000
-    """As the largest events that users report."""
+    """The size of the largest events that users report."""
     plan_jar_blocks: int = 10
     plan_jar_writes: int = 20
     """Small writes of a block."""
@@ -26,10 +26,10 @@ class Sizes:
     curve_rounds: int = 3
     run_events: tuple[int, ...] = (1_000, 10_000, 100_000)
     table_columns: tuple[int, ...] = (100, 300, 1_000, 3_000, 10_000)
-    """The listener itself leaves column lineage out beyond 1,000."""
+    """The listener itself omits column lineage above 1,000."""
     receiver_rounds: int = 5
     receiver_events: int = 60
-    """By each client in each round; with several clients a third of it."""
+    """Events of each client in each round; with several clients a third of it."""
     receiver_clients: tuple[int, ...] = (1, 8)
     call_processes: int = 500
     import_rounds: int = 7
@@ -38,10 +38,10 @@ class Sizes:
     view_datasets: int = 10_000
     load_events: int = 20_000
     load_deadline: float = 1800.0
-    """Seconds after which no more are sent."""
+    """Seconds after which no more events are sent."""
     senders: int = 8
     deadline: float = 180.0
-    """Seconds after which the end of one end-to-end round is not waited for any more."""
+    """Seconds to wait for the end of one end-to-end round."""
 
 
 DEFAULT = Sizes()
@@ -69,13 +69,13 @@ QUICK = Sizes(
 
 @dataclass(slots=True, kw_only=True)
 class Steps:
-    """Says how far a benchmark has come."""
+    """Shows the progress of a benchmark."""
 
     progress: Progress
     task: TaskID = field(default=TaskID(0))
 
     def begin(self, what: str, total: int) -> None:
-        """A benchmark of so many steps begins."""
+        """Begin a benchmark of `total` steps."""
         self.task = self.progress.add_task(what, total=total)
 
     def done(self) -> None:
@@ -83,13 +83,13 @@ class Steps:
         self.progress.advance(self.task)
 
     def doing(self, what: str) -> None:
-        """What is being done just now."""
+        """Show the current activity."""
         self.progress.update(self.task, description=what)
 
 
 @contextmanager
 def steps(console: Console) -> Iterator[Steps]:
-    """A progress bar that leaves nothing behind."""
+    """Show a progress bar, and remove it at the end."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         yield Steps(progress=progress)

@@ -1,4 +1,4 @@
-"""One measurement of the lake, in a process of its own: prints a line of JSON for each stage, and one for all."""
+"""One measurement of the lake in a process of its own: prints a line of JSON for each stage, and one for the whole."""
 
 import argparse
 import contextlib
@@ -78,7 +78,7 @@ def _note(stage: Stage) -> None:
 
 
 def _rows(lake: Lake, source: str) -> dict[str, Any]:
-    """A row of each table of the lake at `source`: what `commits` adds to."""
+    """Return a row of each table of the lake at `source`, for `commits` to append."""
     whole = Lake.at(lake.session, source)
     tables = [table for table in LAKE if whole.exists(table)]
     for table in tables:
@@ -87,7 +87,7 @@ def _rows(lake: Lake, source: str) -> dict[str, Any]:
 
 
 def _commits(lake: Lake, source: str) -> dict[str, Any]:
-    """After a run without news on the lake at `source`, one bare commit of one row to each table of this one."""
+    """After a run without new events on the lake at `source`, commit one row to each table of this lake."""
     began = time.monotonic()
     run(Lake.at(lake.session, source), Order(sources=()))
     empty = time.monotonic() - began
@@ -100,11 +100,12 @@ def _commits(lake: Lake, source: str) -> dict[str, Any]:
 
 
 def _translation(lake: Lake, source: str) -> dict[str, Any]:
-    """Of bronze: merging and translating alone, the words written nowhere, against the core in this process, asked for
-    the same; the best of three times each. `decoding`: what bronze did of the core's work before, in a loop here; all
-    ratios but `ratio_of_silver` include it. `strangers`: where silver does not remember what runs said. `handed`: the
-    same events read by the engine and handed to Python, which does nothing with them. `workers`: what of it Spark's
-    Python workers compute, rows out of Arrow and into it included.
+    """Measure merging and translating by silver, without writing, against the core in this process; best of three each.
+
+    `strangers`: silver without its cache of runs. `decoding`: the part of the core's work that bronze has done
+    before, measured here in a loop; all ratios except `ratio_of_silver` include it. `handed`: the engine only reads
+    the same events and hands them to Python. `workers`: the CPU time of Spark's Python workers, including the
+    conversion of rows from and to Arrow.
     """
     ingest(lake, [source], batch=1)
     handed = _best(lambda: _handed(lake))
@@ -146,7 +147,7 @@ _TIMES = 3
 
 
 def _best(work: Callable[[], object]) -> float:
-    """The seconds of the quickest of so many times."""
+    """The seconds of the fastest of `_TIMES` repetitions."""
     seconds = []
     for _ in range(_TIMES):
         began = time.monotonic()
@@ -158,17 +159,18 @@ def _best(work: Callable[[], object]) -> float:
 def _merged_and_translated(lake: Lake, remembered: int) -> None:
     with lake.kept("touched", touched_runs(lake, 0)) as ids:  # noqa: SIM117 - the second needs the first
         with lake.kept("merged", merged_runs(lake, ids, 0, [])) as runs:
-            words = translated(lake.engine, runs, None, as_of=None, end_timeout=_NEVER, cached=remembered)
-            words.agg(f.count("*"), f.sum(f.size("contributions"))).collect()
+            contributions = translated(lake.engine, runs, None, as_of=None, end_timeout=_NEVER, cached=remembered)
+            contributions.agg(f.count("*"), f.sum(f.size("contributions"))).collect()
 
 
 def _python_seconds() -> float:
-    """Seconds of computing that the workers of Spark have taken so far, the ended ones too: 0 on Sail, which has none.
-    They are forked from a daemon.
+    """CPU seconds of Spark's Python workers so far, including those that have ended; 0 on Sail, which has none.
+
+    A daemon forks them.
     """
     total = 0.0
     for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # ended meanwhile: then its parent has its times
+        with contextlib.suppress(psutil.Error):  # it has ended: its parent's times include its own
             if "spark_pipeline.worker_daemon" in process.cmdline():
                 times = process.cpu_times()
                 total += times.user + times.system + times.children_user + times.children_system
@@ -192,7 +194,7 @@ def _decoded(texts: list[tuple[str, bytes]]) -> None:
 
 
 def _bare(texts: list[tuple[str, bytes]]) -> None:
-    """What the lake asks the core for, run by run."""
+    """Do the core's work for the lake, run by run."""
     own: list[Any] = []
     last = ""
     for run_id, text in [*texts, ("", b"")]:
@@ -212,7 +214,7 @@ def _bare(texts: list[tuple[str, bytes]]) -> None:
 
 
 def _impact(lake: Lake, edges: str) -> dict[str, Any]:
-    """Ten layers of tables of 20 columns, each column made of one of the layer before on average; some cycles."""
+    """Measure impact on ten layers of tables of 20 columns, one source a column on average, and some cycles."""
     count = int(edges)
     draw = np.random.default_rng(1)
     layers, width = 10, 20

@@ -1,8 +1,8 @@
-"""The lake on this machine: from a folder in the archive's layout to gold, stage by stage, in processes of their own.
+"""The lake on this machine: from a folder in the archive's layout to gold, stage by stage.
 
-A child process for each measurement (bench/spark_child.py) prints what it saw as lines of JSON, so that memory and time
-to start are its own. What was found is kept in build/bench-spark.json after every measurement, and each may take no
-longer than `--limit` says: what was seen until then is kept too.
+Each measurement runs in a child process (bench/spark_child.py), so that memory and start time are its own; the child
+prints lines of JSON. build/bench-spark.json is updated after every measurement. A measurement that takes longer than
+`--limit` is stopped, and its figures so far are kept.
 """
 
 import argparse
@@ -33,14 +33,14 @@ SPARK, SAIL = "spark", "sail"
 
 _HANDFUL = 100
 _LOOKS = 2.0
-"""Seconds between two looks at the memory: each costs the measured processes a little."""
+"""Seconds between two samples of the memory: each slows the measured processes a little."""
 
 Results = Iterator[tuple[str, Any]]
-"""What a step finds, one by one: each is kept when it comes."""
+"""The measurements of a step, one by one: each is stored when it is complete."""
 
 
 class _SlowError(Exception):
-    """A measurement took longer than it may; the value is what it said until then."""
+    """A measurement exceeded its time limit; the argument holds its figures so far."""
 
     def __init__(self, seen: dict[str, Any]) -> None:
         super().__init__(f"stopped after {seen['stopped_after']} s")
@@ -53,9 +53,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--events", type=int, default=1_000_000, help="how many events the largest lake has")
     parser.add_argument("--steps", nargs="+", default=list(_STEPS), choices=["estates", *_STEPS])
     parser.add_argument("--edges", type=int, default=1_000_000, help="column edges for the measurement of impact")
-    parser.add_argument("--cores-events", type=int, default=0, help="events for one core and two: a quarter of all")
+    parser.add_argument(
+        "--cores-events",
+        type=int,
+        default=0,
+        help="events for the steps on one and two cores (default: a quarter of all)",
+    )
     parser.add_argument("--engines", nargs="+", default=[SAIL, SPARK], choices=[SAIL, SPARK], help="of increments")
-    parser.add_argument("--seed", type=int, default=2, help="of what is more: another one each time on the same lake")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=2,
+        help="seed of the additional events: a different one for each run on the same lake",
+    )
     parser.add_argument("--limit", type=int, default=1_800, help="seconds that one measurement may take")
     options = parser.parse_args(arguments)
     options.cores_events = options.cores_events or options.events // 4
@@ -85,7 +95,7 @@ def _say(text: str) -> None:
 
 
 def _estate(events: int, seed: int = 1) -> Path:
-    """A made-up archive of so many events, made once."""
+    """Return a synthetic archive of `events` events, made once."""
     folder = HOME / (f"estate-{events}" if seed == 1 else f"estate-{events}-{seed}")
     if not folder.exists():
         _say(f"making {folder.name}")
@@ -104,36 +114,36 @@ def _fresh(name: str) -> Path:
 
 @dataclass(slots=True)
 class _ChildOutput:
-    """What a child has said so far: its stages, and its last word."""
+    """A child's output so far: the seconds of its stages, and its result."""
 
     stages: dict[str, float]
     last: dict[str, Any]
 
     def listen(self, lines: Any) -> None:
-        """Until the child falls silent."""
+        """Read the child's output to its end."""
         for line in lines:
             if not line.startswith("{"):  # Java's
                 continue
-            said = json.loads(line)
-            if "stage" in said:
-                self.stages[said["stage"]] = said["seconds"]
-                _say(f"  {said['stage']} {said['seconds']} s {said['counts']}")
+            record = json.loads(line)
+            if "stage" in record:
+                self.stages[record["stage"]] = record["seconds"]
+                _say(f"  {record['stage']} {record['seconds']} s {record['counts']}")
             else:
-                self.last = said
+                self.last = record
 
 
-def _child(options: argparse.Namespace, *words: str, cores: int = 2, engine: str = SPARK) -> dict[str, Any]:
-    """What a child says; the engine and its workers are pinned to so many cores. The peak is that of the whole tree.
+def _child(options: argparse.Namespace, *arguments: str, cores: int = 2, engine: str = SPARK) -> dict[str, Any]:
+    """Run a child on `cores` cores; return its result, with the peak memory of the engine and its workers.
 
-    Raises _SlowError when it took longer than it may.
+    Raises _SlowError when it exceeds the time limit.
     """
-    _say(f"{' '.join(words[:1])} {Path(words[1]).name} by {engine} on {cores} cores")
+    _say(f"{' '.join(arguments[:1])} {Path(arguments[1]).name} by {engine} on {cores} cores")
     environment = {
         **os.environ,
         "JAVA_HOME": str(find_java(JavaNeed(platform=SPARK_3, lake=True)).path),
         "PYTHONPATH": str(ROOT),
     }
-    command = ["taskset", "-c", ",".join(map(str, range(cores))), sys.executable, "-m", "bench.spark_child", *words]
+    command = ["taskset", "-c", ",".join(map(str, range(cores))), sys.executable, "-m", "bench.spark_child", *arguments]
     log = HOME / "child.log"
     output, peak, began = _ChildOutput({}, {}), 0, time.monotonic()
     with (
@@ -169,12 +179,12 @@ def _end(tree: psutil.Process) -> None:
     for each in [*tree.children(recursive=True), tree]:
         try:
             each.kill()
-        except psutil.NoSuchProcess:  # ended meanwhile
+        except psutil.NoSuchProcess:  # it has ended
             continue
 
 
 def _memory(tree: psutil.Process) -> int:
-    """Bytes of the process and its children; what they share counts once."""
+    """Memory of the process and its children in bytes; shared memory counts once."""
     total = 0
     for each in [tree, *tree.children(recursive=True)]:
         try:
@@ -185,7 +195,7 @@ def _memory(tree: psutil.Process) -> int:
 
 
 def _estates(options: argparse.Namespace, _: dict[str, Any]) -> Results:
-    """All made-up archives that the other steps read, so that they need not be made then."""
+    """Make all synthetic archives that the other steps read."""
     for events, seed in (
         (options.events // 10, 1),
         (options.events, 1),
@@ -203,7 +213,7 @@ def _run(options: argparse.Namespace, estate: Path, lake: Path, events: int, *, 
 
 
 def _curve(options: argparse.Namespace, _: dict[str, Any]) -> Results:
-    """Two sizes, a tenth and the whole, on two cores."""
+    """Measure a tenth of the events and all of them, on two cores."""
     per_event = []
     for events in (options.events // 10, options.events):
         found = _run(options, _estate(events), _fresh(f"lake-{events}"), events)
@@ -213,7 +223,7 @@ def _curve(options: argparse.Namespace, _: dict[str, Any]) -> Results:
 
 
 def _cores(options: argparse.Namespace, _: dict[str, Any]) -> Results:
-    """The same events on two cores and on one."""
+    """Measure the same events on two cores and on one."""
     events, seconds = options.cores_events, []
     for cores in (2, 1):
         found = _run(options, _estate(events), _fresh("lake-cores"), events, cores=cores)
@@ -223,19 +233,23 @@ def _cores(options: argparse.Namespace, _: dict[str, Any]) -> Results:
 
 
 def _first(options: argparse.Namespace, engine: str) -> int:
-    """The seed of the one per cent more for this engine; the next is that of the handful."""
+    """The seed of the additional one percent for this engine; the next seed is that of the few additional events."""
     return int(options.seed) + (0 if engine == SPARK else 2)
 
 
 def _increment(options: argparse.Namespace, known: dict[str, Any]) -> Results:
-    """One per cent more on the lake of the curve: against an empty run and its share, by the engine that `lake run`
-    chooses for as little, and by Spark. A handful more shows what any news costs.
+    """Add one percent of events to the lake of the curve: against an empty run and against its share of the whole.
+
+    It runs on the engine that `lake run` chooses for this size, and on Spark. A few more events show the least cost
+    of any addition.
     """
     lake = HOME / f"lake-{options.events}"
     try:
         whole = known["curve"][str(options.events)]["seconds"]
     except KeyError:
-        raise SystemExit("There is no curve of as many events yet: take it first (--steps curve increment)") from None
+        raise SystemExit(
+            "There is no lake of this many events: measure the curve first (--steps curve increment)"
+        ) from None
     for engine in options.engines:
         first = _first(options, engine)
         empty = _child(options, "run", str(_estate(options.events)), str(lake), engine=engine)
@@ -244,7 +258,7 @@ def _increment(options: argparse.Namespace, known: dict[str, Any]) -> Results:
             more = _child(options, "run", str(_estate(events, seed)), str(lake), engine=engine)
             if not more["counts"]["bronze"]["files"]:
                 raise SystemExit(
-                    "The lake holds these events already: give another --seed, or make it anew (--steps curve)"
+                    "The lake already holds these events: give another --seed, or make the lake again (--steps curve)"
                 )
             yield f"{name} by {engine}", more
         allowed = empty["seconds"] + 2 * whole / 100
@@ -253,18 +267,19 @@ def _increment(options: argparse.Namespace, known: dict[str, Any]) -> Results:
 
 
 def _commits(options: argparse.Namespace, _: dict[str, Any]) -> Results:
-    """What Spark and Delta themselves take, in a session that has just found nothing new, to read a row of each table
-    and to commit one: no run that brings news to all tables can cost less.
+    """Measure the time of Spark and Delta alone to read a row of each table and to commit one, in a warm session.
+
+    No run that adds to all tables can take less.
     """
     lake, rows = HOME / f"lake-{options.events}", _fresh("lake-rows")
     if not lake.exists():
-        raise SystemExit("There is no lake of as many events yet: make it first (--steps curve)")
+        raise SystemExit("There is no lake of this many events: make it first (--steps curve)")
     yield "rows", _child(options, "rows", str(lake), str(rows))
     yield "commits", _child(options, "commits", str(lake), str(rows))
 
 
 def _translation(options: argparse.Namespace, _: dict[str, Any]) -> Results:
-    """Merging and translating in each engine on one core, against the bare core on the same events."""
+    """Measure merging and translating in each engine on one core, against the bare core on the same events."""
     events = options.events // 10
     for engine in (SAIL, SPARK):
         lake = str(_fresh(f"lake-translation-{engine}"))
@@ -275,7 +290,7 @@ def _translation(options: argparse.Namespace, _: dict[str, Any]) -> Results:
 
 
 def _impact(options: argparse.Namespace, _: dict[str, Any]) -> Results:
-    """The closure of so many column edges, and one column's downstream."""
+    """Measure the closure of the column edges, and one column's downstream."""
     yield str(options.edges), _child(options, "impact", str(options.edges), str(_fresh("lake-impact")))
 
 

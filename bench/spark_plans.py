@@ -20,7 +20,7 @@ _GOLDEN = ROOT / "tests" / "golden"
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """Plans a second of the captured ones, and milliseconds of the wide one."""
+    """Measure plans per second of the captured ones, and milliseconds of the wide one."""
     found = []
     for name, plans in (("captured plans", _captured(_GOLDEN)), (f"{_COLUMNS} columns", [_wide()])):
         steps.begin(f"Spark's plans: {name}", sizes.decode_rounds)
@@ -46,7 +46,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 
 
 def _captured(golden: Path) -> list[PlanFacet]:
-    """The facets of all captures with plans."""
+    """Return the plan facets of all captures."""
     lines = (line for path in sorted(golden.glob("*-plan/*/events.jsonl")) for line in path.read_bytes().splitlines())
     facets = (json.loads(line)["run"].get("facets", {}).get("throughline_plan", {}) for line in lines)
     return [msgspec.convert(each, PlanFacet) for each in facets if "plan" in each]

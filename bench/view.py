@@ -1,7 +1,7 @@
-"""The lineage page over a large estate: making it, opening it, searching, following, panning, in a real browser.
+"""The lineage page of a large estate: writing it, and opening, searching, following and panning in a real browser.
 
-The goals are those of a page that people like to use (milliseconds, megabytes), so the figures are not ratios of two
-sides: each is set against its goal. Chromium draws in software here.
+The goals are limits for a person's comfort (milliseconds, megabytes): each figure is compared with its goal instead of
+another side. Chromium renders in software here.
 """
 
 import random
@@ -66,7 +66,7 @@ _SEARCH = """(text) => {
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """Each figure against its goal, which is for an estate of the default size."""
+    """Measure each figure against its goal, which holds for an estate of the default size."""
     steps.begin("the page: the estate", 3)
     storage = _recorded(sizes.view_datasets)
     steps.done()
@@ -121,7 +121,7 @@ def _in_browser(browser: Browser, document: LineageDocument) -> list[tuple[str, 
     memory = browser.ask("metrics")["JSHeapUsedSize"] / 1e6
     return [
         ("search, slowest", max(searches), "ms", 50),
-        ("a column's whole way, slowest", max(ways), "ms", 300),
+        ("a column's whole lineage, slowest", max(ways), "ms", 300),
         ("expanding, slowest", max(hops), "ms", 150),
         ("panning", frames, "frames/s", 20),
         ("memory", memory, "MB", 300),
@@ -134,7 +134,7 @@ def _input(document: LineageDocument, dataset: int) -> str:
 
 
 def _recorded(datasets: int) -> MemoryStorage:
-    """A record in memory of the estate that `throughline synth --datasets` writes."""
+    """Return the estate that `throughline synth --datasets` writes, in memory."""
     storage = MemoryStorage()
     for event in events(datasets):
         Receiver(storage=storage, max_body_bytes=1_000_000).receive(msgspec.json.encode(event))

@@ -1,6 +1,6 @@
-"""What is measured in a process of its own, with as many threads as its clients or the functions host would have.
+"""The work that is measured in a child process, with as many threads as there are clients or host threads.
 
-Everything here runs in the child that `child` gives; it ends with the block, and with this process however that ends.
+All functions here run in the child of `child`, which ends with the block, and with this process in any case.
 """
 
 import http.client
@@ -30,7 +30,7 @@ from shared.storage_layout import EVENTS
 
 RUNS = "runs"
 OTHERS = ("contributions", "publishqueue")
-"""Tables of the two upserts that the fixed chain makes for each run."""
+"""The tables of the fixed chain's two upserts for each run."""
 
 FILL = "fill"
 QUEUE = "bench"
@@ -40,12 +40,12 @@ _TIMEOUT = 60.0
 
 
 class BenchError(Exception):
-    """What was measured did not do what it should; the message says what it did."""
+    """The measured program failed; the message describes how."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """Seconds of each call, and of all of them together."""
+    """The seconds of each call, and of all calls together."""
 
     calls: tuple[float, ...]
     total: float
@@ -57,18 +57,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """A process that keeps its clients between the functions it is given."""
+    """A process that keeps its clients from one function to the next."""
 
     pool: Executor
 
     def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """What `work` returns there; what it raises is raised here."""
+        """Run `work` in the process; return its result or raise its exception."""
         return self.pool.submit(work, *args, **named).result()
 
 
 @contextmanager
 def child() -> Iterator[Child]:
-    """A process of its own, which begins to import what it needs at once."""
+    """Yield a child process, which starts its imports at once."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_bound_to_parent) as pool:
         pool.submit(os.getpid)
@@ -76,7 +76,7 @@ def child() -> Iterator[Child]:
 
 
 def _bound_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then lets us go
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and ends the child
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -91,20 +91,20 @@ def _end_with_parent() -> None:
 
 
 def bare(connection: str, items: Sequence[Item], threads: int) -> Timings:
-    """The storage calls of a receiver request and nothing else: insert a row, put a blob."""
+    """Make only the storage calls of a receiver request: insert a row, put a blob."""
     storage = _bare(connection)
     return _timed(storage.keep, items, threads)
 
 
 def in_process(connection: str, items: Sequence[Item], threads: int) -> Timings:
-    """Our own `receive` over our own storage adapter, without HTTP and host."""
+    """Call our own `receive` over our own storage adapter, without HTTP and host."""
     parts = _receiver(connection)
     plain = Receiver(storage=parts.storage, max_body_bytes=parts.max_body_bytes)
     return _timed(lambda item: plain.receive(item.raw), items, threads)
 
 
 def posted(url: str, items: Sequence[Item], clients: int) -> Timings:
-    """Requests to a receiver, each client with a connection of its own."""
+    """Post requests to a receiver, each client on its own connection."""
     mine = threading.local()
 
     def post(item: Item) -> None:
@@ -117,7 +117,7 @@ def posted(url: str, items: Sequence[Item], clients: int) -> Timings:
 
 
 def posted_in_order(url: str, applications: Sequence[Sequence[Item]], senders: int) -> float:
-    """Post whole applications, the events of each in their order as a listener does: when it began (Unix time)."""
+    """Post whole applications, each one's events in order, as a listener does; return the start (Unix time)."""
     address = str(urlsplit(url).netloc)
 
     def send(application: Sequence[Item]) -> None:
@@ -144,8 +144,9 @@ def _post(connection: http.client.HTTPConnection, item: Item) -> None:
 
 
 def chain(connection: str, applications: Sequence[Sequence[Item]], threads: int) -> float:
-    """The fixed chain over these events; seconds. For each event: put, insert, get, point read; for each run a
-    partition query and two upserts.
+    """Run the fixed chain on these events; return its seconds.
+
+    For each event: put, insert, get, point read; for each run a partition query and two upserts.
     """
     storage = _bare(connection)
     runs: dict[str, list[Item]] = {}
@@ -156,7 +157,7 @@ def chain(connection: str, applications: Sequence[Sequence[Item]], threads: int)
 
 
 class _Bare:
-    """Microsoft's clients, used as directly as they can be."""
+    """Microsoft's clients, used as directly as possible."""
 
     def __init__(self, connection: str) -> None:
         self._blobs = BlobServiceClient.from_connection_string(connection)
@@ -170,7 +171,7 @@ class _Bare:
                 continue
 
     def keep(self, item: Item) -> None:
-        """What the receiver has to store."""
+        """Store an event as the receiver must."""
         values = {"PartitionKey": item.run, "RowKey": item.row_key, "job": item.job, "bytes": len(item.raw)}
         self._runs.create_entity(values)
         self._put(EVENTS, item.blob, item.packed)
@@ -187,11 +188,11 @@ class _Bare:
             table.upsert_entity({"PartitionKey": run, "RowKey": "state", "text": run}, mode=UpdateMode.REPLACE)
 
     def fill_blob(self, number: int) -> None:
-        """Write a blob that is only there."""
+        """Write a blob that only takes space."""
         self._put(FILL, f"{number:07}", b"")
 
     def fill_row(self, number: int) -> None:
-        """Write a row that is only there."""
+        """Write a row that only takes space."""
         self._others[0].create_entity({"PartitionKey": FILL, "RowKey": f"{number:07}"})
 
     def _put(self, container: str, name: str, data: bytes) -> None:
@@ -201,10 +202,10 @@ class _Bare:
 def host_calls(
     connection: str, applications: Sequence[Sequence[Item]], threads: int, *, takes: int, looks: int
 ) -> float:
-    """What the functions host itself asks of storage to deliver these events' blobs, by its own client; seconds.
+    """Make the host's own storage calls to deliver these events' blobs, by its own client; return the seconds.
 
-    For each event a message put and deleted, and the blob read; messages are taken in so many calls, and the blobs are
-    listed so many times. Delivery is Event Grid's, the default of the local world: it keeps no receipts.
+    For each event a message is put and deleted, and the blob read. `takes` calls take the messages, and the blobs are
+    listed `looks` times. Delivery is by Event Grid, the default of the local world: it keeps no receipts.
     """
     storage = HostStorage(connection, Counter())
     storage.create_queue(QUEUE)
@@ -215,7 +216,7 @@ def host_calls(
             list(storage.list_blobs(EVENTS, ""))
         for item in items:
             storage.put_message(QUEUE, {"BlobName": item.blob})
-        # Whoever put n messages always finds n, its own or others'.
+        # Each thread puts n messages before it takes n, so n are always there, its own or others'.
         for message in storage.get_messages(QUEUE, max(len(items), 1), _HELD_SECONDS):
             storage.get_blob(EVENTS, message.json()["BlobName"])
             storage.delete_message(QUEUE, message)
@@ -225,17 +226,17 @@ def host_calls(
 
 
 def _parts(items: Sequence[Item], number: int) -> list[Sequence[Item]]:
-    """So many parts of nearly the same size."""
+    """Split the items into `number` parts of nearly the same size."""
     return [items[len(items) * each // number : len(items) * (each + 1) // number] for each in range(number)]
 
 
 def _shares(total: int, number: int) -> list[int]:
-    """A total, spread evenly over so many."""
+    """Spread a total evenly over `number` shares."""
     return [total * (each + 1) // number - total * each // number for each in range(number)]
 
 
 def fill(connection: str, blobs: int, rows: int, threads: int) -> None:
-    """Fill an Azurite with so many blobs and rows more."""
+    """Add blobs and rows to an Azurite."""
     storage = _bare(connection)
     _timed(storage.fill_blob, range(blobs), threads)
     _timed(storage.fill_row, range(rows), threads)

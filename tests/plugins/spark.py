@@ -1,11 +1,13 @@
-"""One session with Delta for all tests of the lake, started when the first of them asks for it: Spark's own, or with
-`--engine sail` one on Sail (tests/spark_pipeline/engine/test_sail.py runs them so).
+"""The session with Delta that all tests of the lake share, started when the first of them asks for it.
+
+It is Spark's own, or one on Sail with `--engine sail` (tests/spark_pipeline/engine/test_sail.py runs the tests so).
 """
 
 import os
 from collections.abc import Iterator
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from xdist.remote import Producer  # type: ignore[import-untyped]  # ships no types
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # ships no types
@@ -16,16 +18,15 @@ from spark_pipeline.engine.opening import opened
 from spark_pipeline.engine.session import Local
 
 _QUICK = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false"}
-"""With rows by the hundred Spark spends its time on plans and compiled expressions: without both the tests take a
-quarter less. `--proofs` runs them with Spark's defaults.
+"""On some hundred rows Spark spends its time on adaptive plans and compiled expressions: without both the tests take a
+quarter less time. `--proofs` runs them with Spark's defaults.
 """
-
 
 _LAKE = "tests/spark_pipeline/"
 
 
 class LakeOnOneWorker(LoadFileScheduling):  # type: ignore[misc]  # untyped, as above
-    """Each file of tests runs on one worker, and all of the lake on the same: they share a session that is warm."""
+    """Runs each test file on one worker, and all files of the lake on the same one: they share a warm session."""
 
     def _split_scope(self, nodeid: str) -> str:
         scope: str = _LAKE if nodeid.startswith(_LAKE) else super()._split_scope(nodeid)
@@ -40,11 +41,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the choice of the engine."""
-    parser.addoption("--engine", choices=("spark", "sail"), default="spark", help="what runs the tests of the lake")
+    parser.addoption(
+        "--engine", choices=("spark", "sail"), default="spark", help="the engine that runs the tests of the lake"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what holds for the other engine alone."""
+    """Leave out the tests that hold for the other engine only."""
     engine = config.getoption("--engine")
     other = [item for item in items if any(mark.args != (engine,) for mark in item.iter_markers("engine"))]
     if other:
@@ -52,14 +55,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in other]
 
 
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
+    """Reconnect to Spark after a failure: pytest-timeout may have interrupted a call."""
+    if call.excinfo is not None and call.excinfo.errisinstance(pytest.fail.Exception):
+        reconnect()
+
+
+def reconnect() -> None:
+    """Give the session, if there is one, another connection to its JVM, and stop its jobs.
+
+    The answer to an interrupted call is still to come, and the next call on the same connection would read it as its
+    own. Py4J opens another connection when this thread's is closed.
+    """
+    context = SparkContext._active_spark_context  # None before the first session
+    if context is not None:
+        connection = context._gateway._gateway_client.get_thread_connection()  # type: ignore[union-attr]
+        if connection is not None:
+            connection.close()
+        context.cancelAllJobs()
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """A session for little data."""
+    """Yield a session that is configured for little data."""
     engine = request.config.getoption("--engine")
     if engine == "spark":
         os.environ["JAVA_HOME"] = str(find_java(JavaNeed(platform=SPARK_3, lake=True)).path)
     scratch = tmp_path_factory.mktemp("spark")
-    cores = 1 if engine == "spark" else 2  # so that Sail too cuts its work in parts
+    cores = 1 if engine == "spark" else 2  # so that Sail too splits its work
     how = Local(
         cores=cores,
         memory="1g",
