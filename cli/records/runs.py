@@ -1,11 +1,13 @@
 """Options that choose runs, and errors for those that do not exist."""
 
 import shlex
+from datetime import timedelta
 from typing import Annotated, NoReturn
 
 import typer
 
 from cli.ui.console import fail
+from cli.ui.options import moment
 from cli.ui.suggestion import suggestion
 from shared.events.stored_runs import RunFilter, stored_runs
 from shared.openlineage.decoding import run_id_of
@@ -25,6 +27,17 @@ _ALIKE = 4
 def wanted_run(text: str) -> str:
     """The id under which a run is stored: empty for no text, a UUID made of the text where that is none."""
     return run_id_of(text) if text else ""
+
+
+def wanted_runs(*, since: str, before: str, job: str, run: str) -> RunFilter:
+    """The runs that these options choose. Ends the command where a time is none, or no time lies between the two."""
+    begin, end = moment(since, "--from"), moment(before, "--to")
+    if begin and end and begin >= end:
+        day_after = (begin + timedelta(days=1)).date()
+        fail(
+            f"no time lies between --from {since} and --to {before}: for that whole day write --to {day_after}", code=2
+        )
+    return RunFilter(since=begin, before=end, job=job, run_id=wanted_run(run))
 
 
 def known_run(storage: Storage, text: str) -> None:

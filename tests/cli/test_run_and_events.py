@@ -90,6 +90,12 @@ def test_a_run_without_an_end_waits_for_it(parts: Parts) -> None:
     assert (said.exit_code, "none seen yet" in said.output, "RUN_TIMEOUT" in said.output) == (0, True, True)
 
 
+def test_a_day_from_itself_to_itself_is_an_error_that_names_the_day_after(parts: Parts) -> None:
+    for command in ("events", "replay"):
+        wrong = parts.run(command, "--from", "2026-11-21", "--to", "2026-11-21")
+        assert (wrong.exit_code, "write --to 2026-11-22" in wrong.output) == (2, True), wrong.output
+
+
 def test_a_run_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
     wrong = run_id("good")[:-1] + ("0" if run_id("good")[-1] != "0" else "1")
     for command in (["run", wrong], ["events", "--run", wrong], ["replay", "--run", wrong]):
@@ -274,7 +280,7 @@ def test_status_and_details_say_who_gave_the_columns() -> None:
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     said = " ".join(parts.run("status").output.split())
     assert (
-        "columns of 5 runs: 2 exact by plan (1 unlike the listener's events), 1 by listener and plan, "
+        "columns of 5 Spark runs: 2 exact by plan (1 unlike the listener's events), 1 by listener and plan, "
         "2 by listener only" in said
     )
     found = json.loads(parts.run("status", "--json").stdout)

@@ -10,12 +10,11 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
-from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_run
+from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_runs
 from cli.ui.console import counted, left_out, note, out, print_json, tracked
-from cli.ui.options import AsJson, Most, Wide, moment
+from cli.ui.options import AsJson, Most, Wide
 from cli.ui.tables import print_table
 from cli.ui.writing import writing
-from shared.events.stored_runs import RunFilter
 from shared.reporting.ignored_events import find_ignored
 from shared.reporting.stored_events import EventRecord, find_events
 
@@ -48,7 +47,7 @@ def events(
         throughline events --run 0192a3b4-5c6d-7e8f-9012-3456789abcde
         throughline events --ignored --from 2026-11-21 --job 'nightly*'
     """
-    wanted = RunFilter(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
+    wanted = wanted_runs(since=since, before=before, job=job, run=run)
     storage = parts_of(context, home).storage
     with reported():
         found = find_ignored(storage, wanted) if ignored else find_events(storage, wanted, content=save is not None)
@@ -66,7 +65,7 @@ def events(
     if as_json:
         print_json({"events": list(map(event_document, shown)), "count": len(records)})
         return
-    _show(shown, last="reason" if ignored else "blob", wide=wide or ignored)
+    _show(shown, last="reason" if ignored else "blob", wide=wide)
     runs = {each.place.run_id for each in records}
     out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out(len(records) - len(shown))}")
 
@@ -87,7 +86,7 @@ def event_document(record: EventRecord) -> dict[str, Any]:
 
 
 def _show(records: Sequence[EventRecord], *, last: str, wide: bool) -> None:
-    """Print a row for each event. Unless `wide`, its job is below it: so a run's id is whole and can be copied."""
+    """Print a row for each event. Unless `wide`, job and reason are below it, and a run's id is whole to be copied."""
     rows = [
         [
             f"{each.place.time:%Y-%m-%d %H:%M:%S}",
@@ -98,8 +97,8 @@ def _show(records: Sequence[EventRecord], *, last: str, wide: bool) -> None:
         ]
         for each in records
     ]
-    jobs = () if wide else [[visible(each.job)] for each in records]
-    print_table(("time", "type", "run", "job", last), rows, notes=jobs, wide=wide, only_wide=2)
+    below = () if wide else [list(filter(None, (visible(each.job), each.reason))) for each in records]
+    print_table(("time", "type", "run", "job", last), rows, notes=below, wide=wide, only_wide=2)
 
 
 def _save(records: Iterable[EventRecord], path: Path) -> None:

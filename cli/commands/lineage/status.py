@@ -138,7 +138,7 @@ def columns_in_words(columns: ColumnSources) -> str:
     differ = f" ({columns.differ:,} unlike the listener's events)" if columns.differ else ""
     both = f", {columns.both:,} by listener and plan" if columns.both else ""
     exact = f"{columns.exact:,} exact by plan{differ}"
-    return f"columns of {counted(columns.runs, 'run')}: {exact}{both}, {columns.listener:,} by listener only"
+    return f"columns of {counted(columns.runs, 'Spark run')}: {exact}{both}, {columns.listener:,} by listener only"
 
 
 def show(found: Status, *, wide: bool = False) -> None:

@@ -10,12 +10,12 @@ import typer
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import replayed_line
 from cli.records.published import publish_and_report
-from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_run
+from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_runs
 from cli.ui.console import bar, counted, fail, note, out, tracked
 from cli.ui.interrupt import end_stopped, stopping
-from cli.ui.options import Plan, Resume, moment
+from cli.ui.options import Plan, Resume
 from shared.bootstrap import Worker
-from shared.events.stored_runs import RunFilter, stored_runs
+from shared.events.stored_runs import stored_runs
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter, ReplayOutcome, ReplayPosition, last_position
 from shared.maintenance.replay import plan as maintenance_plan
 from shared.maintenance.replay import replay as maintenance_replay
@@ -49,7 +49,7 @@ def replay(
     """
     if resume and (since or before or job or run):
         fail("--resume goes on with the options of the stopped replay: leave the others out", code=2)
-    wanted = RunFilter(since=moment(since, "--from"), before=moment(before, "--to"), job=job, run_id=wanted_run(run))
+    wanted = wanted_runs(since=since, before=before, job=job, run=run)
     parts = parts_of(context, home, writes=not plan)
     with reported("Nothing is lost: once storage answers, `throughline replay --resume` goes on"):
         begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted)

@@ -92,7 +92,7 @@ def _report(damages: list[FoundInconsistency], published: Published, *, plan: bo
             out.print(f"  [cyan]--fix:[/] {plain(kind.verb)}")
         for each in own[:_MAX_SHOWN]:
             out.print(
-                f"  {plain(each.inconsistency.subject)}: {plain(each.inconsistency.description)}{_outcome(each)}",
+                f"  {_outcome(each)}{plain(each.inconsistency.subject)}: {plain(each.inconsistency.description)}",
                 soft_wrap=not out.is_terminal,
             )
         if len(own) > _MAX_SHOWN:
@@ -107,7 +107,7 @@ def _report(damages: list[FoundInconsistency], published: Published, *, plan: bo
 def _outcome(each: FoundInconsistency) -> str:
     if each.repaired is None:
         return ""
-    return " [green]repaired[/]" if each.repaired else f" [red]left: {plain(each.reason)}[/]"
+    return "[green]repaired:[/] " if each.repaired else f"[red]left ({plain(each.reason)}):[/] "
 
 
 def _document(damages: list[FoundInconsistency], published: Published) -> dict[str, Any]:
