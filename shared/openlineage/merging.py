@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import reduce
 from operator import attrgetter, eq, itemgetter
 from typing import Any
 
@@ -10,19 +11,16 @@ import msgspec
 from shared.openlineage.decoding import ENDS, Event
 from shared.openlineage.explicit_lineage import Explicit, explicit_lineage, has_explicit_lineage, with_sources
 from shared.openlineage.legacy_names import correct_legacy_names
-from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun, TagValue
+from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun
 from shared.openlineage.shapes.declared import description_in, owner_names, tag_values
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,
     Dataset,
     DatasetFacets,
-    Job,
     JobName,
     OutputField,
-    Parent,
-    PlanFacet,
-    RunEvent,
+    RunFacets,
     SchemaField,
     SparkProperties,
     Symlinks,
@@ -34,7 +32,10 @@ END_STRENGTH: Mapping[str | None, int] = {None: 0, "COMPLETE": 1, "ABORT": 2, "F
 
 def stronger_end(one: str | None, other: str | None) -> str | None:
     """The terminal state that counts if both were seen."""
-    return max(one, other, key=END_STRENGTH.__getitem__)
+    return max(one, other, key=_STRENGTH)
+
+
+_STRENGTH = END_STRENGTH.__getitem__
 
 
 def merge(events: Iterable[Event]) -> MergedRun:
@@ -43,47 +44,26 @@ def merge(events: Iterable[Event]) -> MergedRun:
     An event with a plan says nothing of the job that an event of the listener says too.
     """
     ordered = _ordered(events)
+    bodies = [event.body for event in _listeners_first(ordered) if event.body]
+    if not bodies:
+        raise ValueError("none of the events has a body: there is no run to merge")
+    of_run = [body.run.facets for body in bodies if body.run.facets]
+    of_job = [body.job.facets for body in bodies if body.job.facets]
+    kinds = [facets.job_type for facets in of_job if facets.job_type]
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
-    properties: dict[str, Any] = {}
-    parent: Parent | None = None
-    ended: str | None = None
-    job: Job | None = None
-    plan: PlanFacet | None = None
-    omitted: set[str] = set()
-    captured = NO_SPARK_PROPERTIES
-    integration = job_type = processing_type = statement = ""
-    declared = _Declared()
-    for event in _listeners_first(ordered):  # one pass: most runs are small, so the work done for each event dominates
-        if event.type in ENDS:
-            ended = stronger_end(ended, event.type) if ended else event.type
-        omitted.update(event.omitted)
-        body = event.body
-        if body is None:
-            continue
-        job = job or body.job
+    explicit: Explicit = {}
+    for body in bodies:
         inputs += body.inputs or ()
         outputs += body.outputs or ()
-        if facets := body.run.facets:
-            parent = parent or facets.parent
-            if facets.environment_properties and facets.environment_properties.values:
-                properties.update(facets.environment_properties.values)  # the latest value wins
-            captured = _later(captured, facets.spark_properties)
-            plan = facets.plan if facets.plan and facets.plan.plan else plan
-        if about := body.job.facets:
-            if kind := about.job_type:
-                integration = integration or kind.integration or ""
-                job_type = job_type or kind.job_type or ""
-                processing_type = processing_type or kind.processing_type or ""
-            if about.sql and about.sql.query != statement:
-                statement = min(statement, about.sql.query, key=_longest_first)
-        declared.add(body, inputs, outputs)
-    if job is None:
-        raise ValueError("none of the events has a body: there is no run to merge")
-    run_id = ordered[0].run_id
+        if has_explicit_lineage(body):
+            more_inputs, more_outputs = explicit_lineage(body, explicit)
+            inputs += more_inputs
+            outputs += more_outputs
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = correct_legacy_names(read, written) or (read, written)
-    written = with_sources(written, declared.explicit) if declared.explicit else written
+    run_id, job = ordered[0].run_id, bodies[0].job
+    parent = next((facets.parent for facets in of_run if facets.parent), None)
     return MergedRun(
         run_id=run_id,
         job=JobName(namespace=job.namespace, name=job.name),
@@ -91,52 +71,43 @@ def merge(events: Iterable[Event]) -> MergedRun:
         application=parent.job if parent else None,
         first=ordered[0].time,
         last=ordered[-1].time,
-        ended=ended,
-        integration=integration,
-        job_type=job_type,
-        processing_type=processing_type,
-        statement=statement,
-        properties=properties,
+        ended=max([event.type for event in ordered if event.type in ENDS], key=_STRENGTH, default=None),
+        integration=_first([kind.integration for kind in kinds]),
+        job_type=_first([kind.job_type for kind in kinds]),
+        processing_type=_first([kind.processing_type for kind in kinds]),
+        statement=min([facets.sql.query for facets in of_job if facets.sql], key=_longest_first, default=""),
+        properties=_properties(of_run),
         inputs=read,
-        outputs=written,
-        omitted=tuple(sorted(omitted)) if omitted else (),
-        captured=captured,
-        plan=plan,
-        tags=tuple(sorted(declared.tags)),
-        job_tags=tuple(sorted(declared.job_tags)),
-        owners=tuple(sorted(declared.owners)),
-        description=declared.description,
+        outputs=with_sources(written, explicit) if explicit else written,
+        omitted=tuple(sorted({path for event in ordered for path in event.omitted})),
+        captured=reduce(
+            _later, [each.spark_properties for each in of_run if each.spark_properties], NO_SPARK_PROPERTIES
+        ),
+        plan=next((facets.plan for facets in reversed(of_run) if facets.plan and facets.plan.plan), None),
+        tags=tuple(sorted({tag for facets in of_run if facets.tags for tag in tag_values(facets.tags)})),
+        job_tags=tuple(sorted({tag for facets in of_job if facets.tags for tag in tag_values(facets.tags)})),
+        owners=tuple(sorted({name for owned in of_job if owned.ownership for name in owner_names(owned.ownership)})),
+        description=_first([description_in(each.documentation) for each in reversed(of_job) if each.documentation]),
     )
 
 
-class _Declared:
-    """What the events of a run declare of it and its job, and their explicit lineage: none of it in most runs."""
-
-    __slots__ = ("description", "explicit", "job_tags", "owners", "tags")
-
-    def __init__(self) -> None:
-        self.tags: set[TagValue] = set()
-        self.job_tags: set[TagValue] = set()
-        self.owners: set[str] = set()
-        self.description = ""
-        self.explicit: Explicit = {}
-
-    def add(self, body: RunEvent, inputs: list[Dataset], outputs: list[Dataset]) -> None:
-        """Add a later event; `inputs` and `outputs` get the data sets of its explicit lineage."""
-        self.tags.update(tag_values(body.run.facets.tags if body.run.facets else None))
-        if about := body.job.facets:
-            self.job_tags.update(tag_values(about.tags))
-            self.owners.update(owner_names(about.ownership))
-            self.description = description_in(about.documentation) or self.description
-        if has_explicit_lineage(body):
-            read, written = explicit_lineage(body, self.explicit)
-            inputs += read
-            outputs += written
+def _first(texts: Iterable[str | None]) -> str:
+    """The first text that is not empty; empty if there is none."""
+    return next(filter(None, texts), "")
 
 
-def _later(before: Captured, spark: SparkProperties | None) -> Captured:
+def _properties(of_run: Iterable[RunFacets]) -> dict[str, Any]:
+    """The environment properties, each with its latest value."""
+    properties: dict[str, Any] = {}
+    for facets in of_run:
+        if facets.environment_properties and facets.environment_properties.values:
+            properties.update(facets.environment_properties.values)
+    return properties
+
+
+def _later(before: Captured, spark: SparkProperties) -> Captured:
     """The latest value of each property."""
-    after = spark.properties if spark else None
+    after = spark.properties
     if after is None or after in (before, NO_SPARK_PROPERTIES):
         return before
     values = {name: value for name, value in msgspec.structs.asdict(after).items() if value is not None}
@@ -205,9 +176,9 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
         rows=tuple(dict.fromkeys([row for lineage in lineages for row in lineage.dataset or ()])) if lineages else (),
         schema=tuple([(field.name, field.type or "") for field in columns]),
         states=tuple(sorted(states, key=str)) if len(states) > 1 else tuple(states),
-        tags=tuple(sorted({tag for each in declared for tag in tag_values(each.tags)})),
-        owners=tuple(sorted({name for each in declared for name in owner_names(each.ownership)})),
-        description=next((text for each in reversed(declared) if (text := description_in(each.documentation))), ""),
+        tags=tuple(sorted({tag for each in declared for tag in tag_values(each.tags)})) if declared else (),
+        owners=tuple(sorted({name for each in declared for name in owner_names(each.ownership)})) if declared else (),
+        description=_first([description_in(each.documentation) for each in reversed(declared)]),
     )
 
 

@@ -8,11 +8,10 @@ from sqlglot.errors import SqlglotError
 from shared.plans.jdbc import QueryColumn, QueryFlow
 from shared.translation.sql.model import TableRef
 from shared.translation.sql.parsing import nodes, parse
-from shared.translation.sql.queries import Queries, with_common
+from shared.translation.sql.queries import Queries
 from shared.translation.sql.relations import Origins, QueryRelation, Source
 from shared.translation.sql.tables import UnreadableError, tables_read
 
-_NO_DEFAULTS = ("", "")
 _NOT_EVALUATED = (exp.Pivot, exp.Lateral, exp.Unnest, exp.Connect, exp.MatchRecognize)
 _MASKS = (exp.Count, exp.MD5, exp.SHA, exp.SHA2)
 """Functions that show a value only through a mask, which the origins of a column do not distinguish."""
@@ -36,25 +35,24 @@ _LITERAL = "'0'"
 
 
 def _read(tree: exp.Expr) -> QueryFlow:
-    doubts: list[str] = []
-    common = with_common(tree, {}, _NO_DEFAULTS, doubts)
-    output = Queries(common=common, defaults=_NO_DEFAULTS, doubts=doubts).query(tree, None)
+    queries = Queries()
+    output = queries.query(tree, None)
     passed = _passed(output.relation)
     known = not output.relation.is_open
     return QueryFlow(
-        tables=tuple(dict.fromkeys(each.parts for each in tables_read(tree, (tree,), _NO_DEFAULTS))),
+        tables=tuple(dict.fromkeys(each.parts for each in tables_read(tree, (tree,)))),
         columns=tuple(_column(origins) for _, origins in output.relation.columns) if known else (),
         rows=_sources(output.rows),
         passed=passed.parts if passed else None,
-        certain=not doubts and bool(known or passed) and not any(_is_doubtful(each) for each in tree.walk()),
+        certain=not queries.doubts and bool(known or passed) and not any(_is_doubtful(each) for each in tree.walk()),
     )
 
 
 def _is_doubtful(node: exp.Expr) -> bool:
     """Whether a clause has effects on rows or masks that the evaluation does not show."""
     if isinstance(node, exp.Select):
-        by_place = map(_is_by_place, (*_listed(node, "group"), *_listed(node, "order")))
-        return bool(node.args.get("distinct")) or any(by_place)
+        listed = (each for clause in ("group", "order") for each in nodes(node.args.get(clause)))
+        return bool(node.args.get("distinct")) or any(map(_is_by_place, listed))
     if isinstance(node, exp.SetOperation):
         return bool(node.args.get("distinct"))
     if isinstance(node, exp.Join):
@@ -62,10 +60,6 @@ def _is_doubtful(node: exp.Expr) -> bool:
     if isinstance(node, _MASKS):
         return node.find(exp.Column) is not None
     return isinstance(node, _NOT_EVALUATED)
-
-
-def _listed(node: exp.Expr, clause: str) -> list[exp.Expr]:
-    return nodes(node.args.get(clause))
 
 
 def _is_by_place(node: exp.Expr) -> bool:

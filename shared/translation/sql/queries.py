@@ -7,11 +7,11 @@ from operator import or_
 
 from sqlglot import exp
 
-from shared.translation.sql.expressions import Evaluate, origins_of
+from shared.translation.sql.expressions import origins_of
 from shared.translation.sql.parsing import nodes
 from shared.translation.sql.relations import OPAQUE, Origins, QueryRelation, Scope, Source
 from shared.translation.sql.select_items import Star, named_parts, star_of
-from shared.translation.sql.tables import Defaults, cte_name, ctes_of, is_recursive, table_ref
+from shared.translation.sql.tables import cte_name, ctes_of, is_recursive, table_ref
 
 _ABOUT_ROWS = ("where", "having", "qualify", "group", "order", "sort", "cluster", "distribute")
 """Clauses with row dependencies."""
@@ -35,21 +35,6 @@ Common = Mapping[str, QueryOutput]
 """The visible common table expressions, by name in lower case."""
 
 
-def with_common(node: exp.Expr, common: Common, defaults: Defaults, doubts: list[str] | None = None) -> Common:
-    """The common table expressions that are visible inside a node: the outer ones and its own."""
-    known = dict(common)
-    doubts = [] if doubts is None else doubts
-    for cte in ctes_of(node):
-        if is_recursive(node):
-            known[cte.alias.lower()] = QueryOutput()  # a recursive reference adds no sources
-            doubts.append("a recursive query")
-        output = Queries(common=known, defaults=defaults, doubts=doubts).query(cte.this, None)
-        known[cte.alias.lower()] = QueryOutput(
-            relation=output.relation.renamed(cte.alias_column_names), rows=output.rows
-        )
-    return known
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queries:
     """Evaluates queries that see the same common table expressions.
@@ -58,16 +43,26 @@ class Queries:
     evaluated.
     """
 
-    common: Common
-    defaults: Defaults
+    common: Common = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
+
+    def common_in(self, node: exp.Expr) -> Common:
+        """The common table expressions that are visible inside a node: the outer ones and its own."""
+        known = dict(self.common)
+        for cte in ctes_of(node):
+            if is_recursive(node):
+                known[cte.alias.lower()] = QueryOutput()  # a recursive reference adds no sources
+                self.doubts.append("a recursive query")
+            output = Queries(common=known, doubts=self.doubts).query(cte.this, None)
+            relation = output.relation.renamed(cte.alias_column_names)
+            known[cte.alias.lower()] = QueryOutput(relation=relation, rows=output.rows)
+        return known
 
     def query(self, node: object, outer: Scope | None) -> QueryOutput:
         """Evaluate a query; `outer` is the enclosing scope of a correlated one."""
         if not isinstance(node, exp.Expr):
             return QueryOutput()
-        common = with_common(node, self.common, self.defaults, self.doubts)
-        inside = Queries(common=common, defaults=self.defaults, doubts=self.doubts)
+        inside = Queries(common=self.common_in(node), doubts=self.doubts)
         if isinstance(node, exp.Select):
             return inside._select(node, outer)
         if isinstance(node, exp.SetOperation):
@@ -87,13 +82,9 @@ class Queries:
         """The origins of an expression."""
         return origins_of(node, scope, self._evaluate)
 
-    @property
-    def _evaluate(self) -> Evaluate:
-        def evaluate(node: exp.Expr, scope: Scope) -> tuple[list[Origins], frozenset[Source]]:
-            output = self.query(node, scope)
-            return [origins for _, origins in output.relation.columns], output.rows
-
-        return evaluate
+    def _evaluate(self, node: exp.Expr, scope: Scope) -> tuple[list[Origins], frozenset[Source]]:
+        output = self.query(node, scope)
+        return [origins for _, origins in output.relation.columns], output.rows
 
     def _select(self, node: exp.Select, outer: Scope | None) -> QueryOutput:
         scope, rows = Scope(outer=outer, doubts=self.doubts), set[Source]()
@@ -179,7 +170,7 @@ class Queries:
     def _add_table(self, scope: Scope, node: exp.Table, rows: set[Source]) -> None:
         alias = _alias(node)
         common = self.common.get(cte_name(node))
-        ref = None if common else table_ref(node, self.defaults)
+        ref = None if common else table_ref(node)
         if common:
             rows |= common.rows
             relation, names = common.relation, [node.name]

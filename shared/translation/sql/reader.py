@@ -6,15 +6,15 @@ from shared.model import EdgeKind
 from shared.translation.process.union import ALL_ROWS
 from shared.translation.sql.model import Statement, StatementColumn, TableRef
 from shared.translation.sql.parsing import parse
-from shared.translation.sql.queries import Queries, with_common
+from shared.translation.sql.queries import Queries
 from shared.translation.sql.statements import READERS, StatementContext, StatementParts
-from shared.translation.sql.tables import Defaults, UnreadableError, tables_read
+from shared.translation.sql.tables import UnreadableError, tables_read
 
 _MAX_COLUMN_PAIRS = 20_000
 """Pairs of columns. A statement with more gives its tables only."""
 
 
-def read(sql: str, defaults: Defaults) -> Statement | None:
+def read(sql: str) -> Statement | None:
     """Read a statement; None for texts that are not read (see `read_statement`)."""
     parsed = parse(sql)
     if parsed is None:
@@ -23,10 +23,9 @@ def read(sql: str, defaults: Defaults) -> Statement | None:
     if reader is None:
         return None
     try:
-        common = with_common(parsed.tree, {}, defaults)
-        context = StatementContext(parsed=parsed, defaults=defaults, queries=Queries(common=common, defaults=defaults))
-        parts = reader(context, parsed.tree)
-        return _statement(parts, tables_read(parsed.tree, parts.read, defaults)) if parts else None
+        queries = Queries(common=Queries().common_in(parsed.tree))
+        parts = reader(StatementContext(parsed=parsed, queries=queries), parsed.tree)
+        return _statement(parts, tables_read(parsed.tree, parts.read)) if parts else None
     except (UnreadableError, RecursionError):
         return None
 

@@ -8,17 +8,14 @@ from functools import lru_cache
 from shared.translation.sql.model import Statement
 
 
-def read_statement(sql: str, *, default_catalog: str = "", default_database: str = "") -> Statement | None:
+def read_statement(sql: str) -> Statement | None:
     """Read what a SQL statement reads and writes; None if it is not read. Never raises.
 
     Not read are: texts that are not one SQL statement, templates (`{{ … }}`, `${…}`), statements that move no data
     (`model.KINDS` lists the others), several INSERTs from one FROM, pipes (`|>`), computed targets (`IDENTIFIER(…)`),
-    and texts beyond the limits in `parsing`. Names of one part get the default database, names of two parts the default
-    catalog, if given.
+    and texts beyond the limits in `parsing`.
     """
-    if len(sql) > _MAX_CACHED:
-        return _read.__wrapped__(sql, default_catalog, default_database)
-    return _read(sql, default_catalog, default_database)
+    return (_read if len(sql) <= _MAX_CACHED else _read.__wrapped__)(sql)
 
 
 _MAX_CACHED = 20_000
@@ -26,10 +23,10 @@ _MAX_CACHED = 20_000
 
 
 @lru_cache(maxsize=512)
-def _read(sql: str, default_catalog: str, default_database: str) -> Statement | None:
+def _read(sql: str) -> Statement | None:
     from shared.translation.sql.reader import read  # noqa: PLC0415 - costs a third of a second
 
-    return read(sql, (default_catalog, default_database))
+    return read(sql)
 
 
 def redact(sql: str, *, readable: bool = False) -> str:

@@ -10,7 +10,7 @@ from shared.translation.sql.model import TableRef
 from shared.translation.sql.parsing import Parsed, name_of, nodes
 from shared.translation.sql.queries import Queries
 from shared.translation.sql.relations import Origins, QueryRelation, Scope, Source
-from shared.translation.sql.tables import Defaults, UnreadableError, table_ref, tables_read
+from shared.translation.sql.tables import UnreadableError, table_ref, tables_read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +34,11 @@ class StatementContext:
     """A parsed statement with what its readers need."""
 
     parsed: Parsed
-    defaults: Defaults
     queries: Queries = field(repr=False)
 
     def target(self, node: object) -> TableRef:
         """The table that is written. Raises UnreadableError if it is no plain table."""
-        found = table_ref(node, self.defaults) if isinstance(node, exp.Table) else None
+        found = table_ref(node) if isinstance(node, exp.Table) else None
         if found is None:
             raise UnreadableError
         return found
@@ -215,7 +214,7 @@ def _copy(context: StatementContext, node: exp.Expr) -> StatementParts | None:
         return StatementParts(kind="copy", target=target, more_sources=(source,))
     output = context.queries.query(files[0], None)
     columns = tuple((name, _from_files(origins, file_format)) for name, origins in output.relation.columns)
-    paths = tuple(_file(table, file_format) for table in tables_read(node, (files[0],), context.defaults))
+    paths = tuple(_file(table, file_format) for table in tables_read(node, (files[0],)))
     rows = frozenset((_file(table, file_format), column) for table, column in output.rows)
     return StatementParts(kind="copy", target=target, more_sources=paths, columns=columns, rows=rows)
 

@@ -8,9 +8,6 @@ from sqlglot import exp
 from shared.translation.sql.model import TableRef
 from shared.translation.sql.parsing import nodes
 
-Defaults = tuple[str, str]
-"""Default catalog and database of short names; empty ones are ignored."""
-
 _FORMATS = frozenset({"avro", "binaryfile", "csv", "delta", "hudi", "iceberg", "json", "orc", "parquet", "text", "xml"})
 """Formats that may precede a path in place of a database (Spark's "SQL on files")."""
 
@@ -19,7 +16,7 @@ class UnreadableError(Exception):
     """A table of the statement has a computed name, so the statement is not read."""
 
 
-def table_ref(table: exp.Table, defaults: Defaults) -> TableRef | None:
+def table_ref(table: exp.Table) -> TableRef | None:
     """The table's reference; None for a table function, which reads no table.
 
     Raises UnreadableError for a name that is computed.
@@ -28,28 +25,12 @@ def table_ref(table: exp.Table, defaults: Defaults) -> TableRef | None:
         if table.this.name.upper() == "IDENTIFIER":
             raise UnreadableError
         return None
-    parts = tuple(_parts(table))
+    if not all(isinstance(part, exp.Identifier) and part.name for part in table.parts):
+        raise UnreadableError
+    parts = tuple(part.name for part in table.parts)
     if len(parts) > 1 and parts[-2].lower() in _FORMATS and any(mark in parts[-1] for mark in "/:.\\"):
         return TableRef(path=parts[-1], format=parts[-2].lower())
-    for length, default in ((1, defaults[1]), (2, defaults[0])):
-        if default and len(parts) == length:
-            parts = (default, *parts)
     return TableRef(parts=parts)
-
-
-def _parts(table: exp.Table) -> Iterator[str]:
-    for part in (table.args.get("catalog"), table.args.get("db"), table.this):
-        yield from _names_in(part)
-
-
-def _names_in(part: object) -> Iterator[str]:
-    if isinstance(part, exp.Dot):
-        yield from _names_in(part.this)
-        yield from _names_in(part.expression)
-    elif isinstance(part, exp.Identifier) and part.name:
-        yield part.name
-    elif part:
-        raise UnreadableError
 
 
 def cte_name(table: exp.Table) -> str:
@@ -85,7 +66,7 @@ def _names(node: exp.Expr, outer: Mapping[str, _CommonTable]) -> Mapping[str, _C
     return names
 
 
-def tables_read(statement: exp.Expr, nodes: Iterable[object], defaults: Defaults) -> Iterator[TableRef]:
+def tables_read(statement: exp.Expr, nodes: Iterable[object]) -> Iterator[TableRef]:
     """All tables below these nodes of the statement, in the order and number of their mentions.
 
     A common table expression counts by what it reads, and only if it is read. Raises UnreadableError.
@@ -100,7 +81,7 @@ def tables_read(statement: exp.Expr, nodes: Iterable[object], defaults: Defaults
         names = _names(node, outer)
         if isinstance(node, exp.Table):
             common = names.get(cte_name(node))
-            ref = None if common else table_ref(node, defaults)
+            ref = None if common else table_ref(node)
             if ref:
                 yield ref
             if common and id(common) not in visited:

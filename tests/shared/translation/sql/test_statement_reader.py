@@ -50,13 +50,6 @@ def test_the_table_shows_every_kind() -> None:
     assert len(STATEMENTS) >= 60
 
 
-def test_short_names_get_the_defaults() -> None:
-    sql = "INSERT INTO t SELECT a FROM db.s JOIN c.d.u JOIN delta.`/p`"
-    said = read_statement(sql, default_catalog="cat", default_database="dflt")
-    assert _says(said) == "insert cat.dflt.t <- cat.db.s, c.d.u, delta:/p"
-    assert _says(read_statement(sql, default_database="dflt")) == "insert dflt.t <- db.s, c.d.u, delta:/p"
-
-
 # any text
 
 
