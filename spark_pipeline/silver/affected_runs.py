@@ -17,16 +17,17 @@ def narrow(runs: DataFrame) -> DataFrame:
     return runs.select(*_NARROW)
 
 
-def runs_nearby(stored: DataFrame, ids: DataFrame, merged: DataFrame, due: DataFrame) -> DataFrame:
+def runs_nearby(stored: DataFrame, ids: DataFrame, merged: DataFrame, due: DataFrame | None) -> DataFrame:
     """The stored runs of the same applications as the touched ones (`ids`, and `merged` as they are now) and as those
     that are `due`.
     """
-    before = stored.join(ids.unionByName(due).distinct(), on="run_id", how="left_semi").select("application_run")
+    known = ids.unionByName(due).distinct() if due is not None else ids
+    before = stored.join(known, on="run_id", how="left_semi").select("application_run")
     touched = merged.select("application_run").union(before).distinct()
     return narrow(stored).join(touched, on="application_run", how="left_semi")
 
 
-def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame) -> DataFrame:
+def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame | None) -> DataFrame:
     """The ids of the runs to translate: touched, due, of an application whose context changed, or possibly inside a
     stream's batch that was touched.
     """
@@ -59,9 +60,8 @@ def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due:
         merged.select("run_id")
         .union(runs.join(changed, on="application_run", how="left_semi").select("run_id"))
         .union(inside.select("run_id"))
-        .union(due)
     )
-    return found.distinct()
+    return (found.union(due) if due is not None else found).distinct()
 
 
 def runs_to_read(nearby: DataFrame, merged: DataFrame, ids: DataFrame, selected: DataFrame) -> DataFrame:

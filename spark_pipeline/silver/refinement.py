@@ -58,7 +58,7 @@ def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int
     with lake.kept("runs_touched", touched_runs(lake, since)) as ids:
         stored = lake.read(RUNS)
         due = _due(stored, meaning)
-        if ids.isEmpty() and due.isEmpty():
+        if ids.isEmpty() and (due is None or due.isEmpty()):
             return 0
         before = stored.join(ids, on="run_id", how="left_semi")
         with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(before))) as merged:
@@ -111,9 +111,11 @@ def _translate(
         return lake.put(RUNS, rows, batch=batch, scope=scope)
 
 
-def _due(stored: DataFrame, meaning: Meaning) -> DataFrame:
-    """The runs whose end timeout is over; none where no time counts as now."""
-    over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout) if meaning.as_of else f.lit(False)
+def _due(stored: DataFrame, meaning: Meaning) -> DataFrame | None:
+    """The runs whose end timeout is over; None where no time counts as now."""
+    if meaning.as_of is None:
+        return None
+    over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout)
     return stored.where((f.col("outcome") == "waiting") & over).select("run_id")
 
 
