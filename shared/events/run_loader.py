@@ -97,7 +97,7 @@ class _Rows:
     arrived: str = ""
 
     def take(self, storage: Storage, run_id: str, row: Row) -> None:
-        """One more."""
+        """Add a row."""
         if row.key == STATE:
             self.state = RunState.of(row, storage)
         elif row.key == COMPACTED:

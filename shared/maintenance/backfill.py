@@ -1,9 +1,9 @@
 """Backfill: write all processes on record to a catalog that is new, was lost, or was not written to for long.
 
-First what waits is published: after shadow mode, a rebuild or a long outage that is much. Then each process that the
-ledger says was written is looked up in the catalog, by name and many in a call, and written again if it is missing.
-The publisher does all the writing, by its own rules and at its own rate. One batch is in hand at a time, and how far
-the looking has come is on record (in `control`): stopped anywhere, it goes on there.
+First the publish queue is published, which is long after shadow mode, a rebuild or an outage. Then each process that
+the ledger has as written is looked up in the catalog, by name and many in a call, and written again if it is missing.
+The publisher does all the writing, by its own rules and at its own rate. One batch is in memory at a time, and a
+checkpoint in `control` records the position.
 """
 
 import time
