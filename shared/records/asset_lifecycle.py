@@ -2,6 +2,9 @@
 
 All of these times are kept, because an event that creates a data set may arrive before the one that dropped it earlier.
 Each is an entry of the run that did it, which retracts it when it turns out to have failed.
+
+Only drops, renames and truncations concern staging elimination. Those are rows of their application too
+(`application/entries.py`): publishing reads them by application, in one query, and these by data set, in a point read.
 """
 
 from collections.abc import Iterable, Mapping

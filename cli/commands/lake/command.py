@@ -20,7 +20,7 @@ from cli.ui.suggestion import suggestion
 from cli.ui.tables import number_column, print_table, text_column
 from cli.ui.teaching import TeachingApp
 from shared.errors import CatalogUnavailable, StorageUnavailable
-from shared.maintenance.import_processes import backfill
+from shared.maintenance.import_processes import import_processes
 from shared.publishing.writing.catalog_write import Published
 from spark_pipeline.engine_choice import EngineName
 
@@ -262,7 +262,7 @@ def publish(
 
         processes = (unpack_process(bytes(row[0])) for row in rows.toLocalIterator())
         try:
-            done = backfill(parts, processes, note_done=advance)
+            done = import_processes(parts, processes, note_done=advance)
         except (CatalogUnavailable, StorageUnavailable) as error:
             fail(f"{error}. What was written is on record: run the command again once it answers")
     out.print(
