@@ -105,7 +105,7 @@ def lines_of(member: bytes) -> Iterator[Line]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """Where a member lies in its file, and its lines without what they hold."""
+    """Where a member lies in its file, and its lines without their contents."""
 
     offset: int
     length: int

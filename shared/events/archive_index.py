@@ -21,7 +21,7 @@ from shared.storage.port import Row, Storage
 from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, event_of_blob, reason_of_ignored, stored_from_blob
 
 ARCHIVED = "archived|"
-"""How the keys of the rows in `runs` begin that say what the archive has of a run."""
+"""Prefix of the keys in `runs` of the rows with a run's events in the archive."""
 
 CLOSED = "closed"
 """Why an event is skipped that arrived after its run was closed."""
@@ -38,8 +38,8 @@ class ArchiveMissing(ThroughlineError):  # noqa: N818 - named for what became of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """What of a run, or of the events that were ignored for one reason, lies in one file: `names` are those of the
-    blobs, in the `folder` in which they lay in `events` or `ignored`.
+    """The events of a run, or those that were ignored for one reason, in one file: `names` are those of their blobs, in
+    the `folder` in which these lay in `events` or `ignored`.
     """
 
     folder: str
@@ -76,7 +76,7 @@ class Archived:
 
     @property
     def events(self) -> tuple[StoredEvent, ...]:
-        """The stored events that these names say, but ignored ones."""
+        """The stored events of these names; none where they were ignored."""
         return () if self.ignored else tuple(stored_from_blob(blob) for blob in self.blobs)
 
     @property
@@ -115,13 +115,13 @@ def partition_of(folder: str, *, ignored: bool) -> str:
 
 
 def archived_of(storage: Storage, partition: str) -> Iterator[Archived]:
-    """What of a run lies in the archive: one query."""
+    """The events of a run in the archive, by file: one query."""
     rows = storage.partition(RUNS, partition, since=ARCHIVED, before=f"{ARCHIVED}~")
     return (Archived.of(row, storage) for row in rows)
 
 
 def lines_in(storage: Storage, archived: Archived) -> Iterator[Line]:
-    """The lines of what lies in one file, by one read of a part of it. Raises ArchiveMissing."""
+    """The lines of one run in a file, by one read of that part. Raises ArchiveMissing."""
     part = storage.get_part(ARCHIVE, archived.file, archived.offset, archived.length)
     if part is None:
         raise ArchiveMissing(f"{ARCHIVE}/{archived.file} is missing: restore it from a copy of the account")
@@ -137,7 +137,7 @@ def members_in(storage: Storage, file: str) -> Iterator[Member]:
 
 @contextmanager
 def damage_named(file: str) -> Iterator[None]:
-    """Have errors of unpacking this file of the archive raised as ArchiveMissing."""
+    """Raise errors of unpacking this file of the archive as ArchiveMissing."""
     try:
         yield
     except (zlib.error, msgspec.DecodeError) as error:

@@ -1,4 +1,4 @@
-"""Retention: files of the archive that are old enough are deleted. What their events said stays on record."""
+"""Retention: files of the archive that are old enough are deleted. Their lineage stays on record."""
 
 import logging
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ _LOG = logging.getLogger("throughline.archive")
 def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
     """Delete the files that were written before then; how many events were in each, one by one as it is asked for.
 
-    A run of which a part is gone stays as it was settled, for ever: its state says so before its rows go, and these
-    before the file goes, so that a crash in between is mended by doing it again.
+    A run that lost events is never processed again. Its state records that first, then its rows are deleted, then the
+    file: after a crash the deletion is repeated.
     """
     for fact in storage.blobs(ARCHIVE):
         if fact.arrived >= before:

@@ -145,7 +145,7 @@ def _hour(blob: str) -> str:
 
 
 def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | None:
-    """Close a run whose fate is final, if it is not closed yet. Up to which arrival it counts; None when it is open."""
+    """Close a run whose outcome is final. The last arrival that counts for it; None while it stays open."""
     state = run_state_of(storage, run)
     if state is None:
         return None

@@ -1,20 +1,21 @@
 """Load all that is stored of a run for processing: each event once, from `events` and from the archive."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
 from shared.errors import Refused
 from shared.events.archive_format import DAMAGED
-from shared.events.archive_index import ARCHIVED, Archived, Kept, kept_events
+from shared.events.archive_index import Archived, Kept, kept_events
 from shared.events.blob_cache import PackedEvents
 from shared.events.compaction import Compacted, compact, compacted_of
 from shared.events.dead_letters import note_letter, report_dead_letter
+from shared.events.run_rows import RunRows
 from shared.openlineage.decoding import Event, decode
 from shared.records.run_state import RunState
-from shared.storage.port import Row, Storage
-from shared.storage_layout import COMPACTED, EVENTS, PROCESS_REF, RUNS, STATE, StoredEvent, digest_of, stored_from_row
+from shared.storage.port import Storage
+from shared.storage_layout import EVENTS, RUNS, StoredEvent, digest_of
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.application.context import RunContext
 
@@ -55,60 +56,35 @@ def gather(storage: Storage, run_id: str, known: PackedEvents, telemetry: Teleme
 
     Raises ArchiveMissing where a file of the archive is not there.
     """
-    rows = _Rows()
-    for row in storage.partition(RUNS, run_id):
-        rows.take(storage, run_id, row)
+    rows = RunRows.of(run_id, storage.partition(RUNS, run_id))
 
     def read(place: StoredEvent) -> Event | None:
         packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
         return readable(storage, Kept(place=place, packed=packed), telemetry) if packed else None
 
-    state = rows.state or RunState(run_id=run_id)
+    state = RunState.of(rows.state, storage) if rows.state else RunState(run_id=run_id)
     compacted = Compacted()
     if state.closed is None:  # else the archive has its events
-        fresh = [place for place in rows.noted if place.digest not in rows.compacted.digests]
-        compacted = compact(storage, run_id, rows.compacted, fresh, read)
-    places = [place for place in rows.noted if place.digest in compacted.digests]
-    others = [place for place in rows.noted if place.digest not in compacted.digests]
+        compacted = compacted_of(rows.compacted, storage) if rows.compacted else compacted
+        fresh = [place for place in rows.events if place.digest not in compacted.digests]
+        compacted = compact(storage, run_id, compacted, fresh, read)
+    places = [place for place in rows.events if place.digest in compacted.digests]
+    others = [place for place in rows.events if place.digest not in compacted.digests]
+    archived = [Archived.of(row, storage) for row in rows.archived]
     events = list(compacted.events)
-    for kept in kept_events(storage, state, others, rows.archived, known):
+    for kept in kept_events(storage, state, others, archived, known):
         places.append(kept.place)
         event = readable(storage, kept, telemetry)
         if event:
             events.append(event)
+    arrived = max((str(row.values.get("received", "")) for row in rows.events.values()), default="")
     return Gathered(
         state=state,
         events=tuple(events),
         places=tuple(places),
-        written=tuple(rows.written),
-        arrived=datetime.fromisoformat(rows.arrived) if rows.arrived else None,
+        written=tuple(rows.processes),
+        arrived=datetime.fromisoformat(arrived) if arrived else None,
     )
-
-
-@dataclass(slots=True, kw_only=True)
-class _Rows:
-    """The rows of a run, by kind."""
-
-    state: RunState | None = None
-    compacted: Compacted = field(default_factory=Compacted)
-    written: list[str] = field(default_factory=list)
-    archived: list[Archived] = field(default_factory=list)
-    noted: list[StoredEvent] = field(default_factory=list)
-    arrived: str = ""
-
-    def take(self, storage: Storage, run_id: str, row: Row) -> None:
-        """One more."""
-        if row.key == STATE:
-            self.state = RunState.of(row, storage)
-        elif row.key == COMPACTED:
-            self.compacted = compacted_of(row, storage)
-        elif row.key.startswith(PROCESS_REF):
-            self.written.append(row.key.removeprefix(PROCESS_REF))
-        elif row.key.startswith(ARCHIVED):
-            self.archived.append(Archived.of(row, storage))
-        elif place := stored_from_row(run_id, row.key):
-            self.noted.append(place)
-            self.arrived = max(self.arrived, str(row.values.get("received", "")))
 
 
 def readable(storage: Storage, kept: Kept, telemetry: Telemetry) -> Event | None:

@@ -37,12 +37,12 @@ _UNITS: tuple[tuple[int, Callable[[datetime], datetime]], ...] = (
     (len("2026/11/21/"), lambda moment: moment + timedelta(days=1)),
     (len("2026/11/21/13/"), lambda moment: moment + timedelta(hours=1)),
 )
-"""How much of a blob's name names a unit of time, and where the next one begins; the longest first."""
+"""The length of a unit of time in a blob's name, and where the next unit begins; the longest unit first."""
 
 
 def prefixes(since: datetime | None, before: datetime | None) -> Iterator[str]:
-    """What the names of blobs begin with whose events lie between two times, in order: as few as will do, so that a
-    listing reads little else; whole hours at both ends.
+    """The prefixes of the names of all blobs with events between two times, in order: as few as possible, so that a
+    listing reads few others. Whole hours at both ends.
     """
     if since is None and before is None:
         yield ""
@@ -130,7 +130,7 @@ class Arrived:
 
 
 def arrivals(storage: Storage, prefix: str = "") -> Iterator[Arrived]:
-    """All that lies in `events` and whose name begins so, by name."""
+    """The blobs in `events` whose names start with `prefix`, in order."""
     return (Arrived.of(fact.name, fact.arrived) for fact in storage.blobs(EVENTS, prefix))
 
 
@@ -156,8 +156,8 @@ def readable_event(storage: Storage, place: StoredEvent) -> Event | None:
 
 
 def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
-    """The names that archived events had in `events`, as far as they start so, by name: the files of an hour are read
-    for it, one at a time; for a folder of a run its rows say it.
+    """The names that archived events had in `events` and that start with `prefix`, in order. For an hour its files are
+    read, one at a time; for the folder of a run its rows have the names.
     """
     hour, run = prefix[: len("2026/11/21/13/")], prefix[len("2026/11/21/13/") :].rstrip("/")
     if run:

@@ -17,9 +17,9 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 @contextmanager
 def turn_for(body: bytes, encoding: str = "") -> Iterator[None]:
-    """Be one of two that unpack, read and pack a large body; small ones go on at once.
+    """Hold one of two places for unpacking, decoding and packing a large body; a small body needs none.
 
-    Threads do such work one after the other anyway; only storage is waited for together, and so outside of a turn.
+    Threads do such work one after the other anyway, so waiting costs little. Calls to storage are made outside of it.
     """
     if len(body) < (_LARGE_PACKED if encoding else LARGE):
         yield

@@ -4,7 +4,8 @@ import codecs
 import gzip
 import logging
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -14,7 +15,6 @@ import msgspec
 
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
 from shared.ingest.body_limits import turn_for
-from shared.ingest.refusal_telemetry import receiving
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import DEFAULT_SELECTION, EventFilter, Ignore, select
 from shared.secrets import text_without_secrets
@@ -31,7 +31,7 @@ from shared.storage_layout import (
     stamp,
     stored,
 )
-from shared.telemetry.kinds import BATCH, EVENT
+from shared.telemetry.kinds import BATCH, EVENT, ActKind
 from shared.telemetry.port import SILENT, Act, Telemetry
 
 _LOG = logging.getLogger("throughline.receive")
@@ -130,7 +130,7 @@ class Receiver:
 
         Raises Refused where the sender must mend the request, and StorageUnavailable where it should send it again.
         """
-        with receiving(self.telemetry, EVENT, len(body)) as act:
+        with _receiving(self.telemetry, EVENT, len(body)) as act:
             with turn_for(body, encoding):
                 prepared = self._prepared(_unpacked(body, encoding, self.max_body_bytes), act)
             return _keep(self.storage, prepared)
@@ -141,7 +141,7 @@ class Receiver:
         A bad event does not affect the others. Where storage does not answer, the rest fails as retriable. Raises
         Refused for a body that is no array, or has more than `MAX_BATCH_EVENTS`.
         """
-        with receiving(self.telemetry, BATCH, len(body)) as act:
+        with _receiving(self.telemetry, BATCH, len(body)) as act:
             with turn_for(body, encoding):
                 events = _events_of(_unpacked(body, encoding, self.max_body_bytes))
             failed = self._keep_all(events)
@@ -152,7 +152,7 @@ class Receiver:
         failed: list[Failed] = []
         for index, event in enumerate(events):
             try:
-                with receiving(self.telemetry, EVENT, len(event)) as act:
+                with _receiving(self.telemetry, EVENT, len(event)) as act:
                     with turn_for(event):
                         prepared = self._prepared(event, act)
                     _keep(self.storage, prepared)
@@ -180,6 +180,21 @@ class Receiver:
         )
         packed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
         return _Prepared(receipt=receipt, event=event, packed=packed, size=len(raw))
+
+
+@contextmanager
+def _receiving(telemetry: Telemetry, kind: ActKind, size: int) -> Iterator[Act]:
+    """An act for an event or a batch of so many bytes; its state says whether it was kept, refused or not stored."""
+    with telemetry.act(kind) as act:
+        act.note(state="kept", bytes=size)
+        try:
+            yield act
+        except Refused as refusal:
+            act.note(state="refused", status=refusal.status, reason=str(refusal))
+            raise
+        except StorageUnavailable as error:
+            act.note(state="unavailable", reason=str(error))
+            raise
 
 
 def _events_of(raw: bytes) -> list[bytes]:

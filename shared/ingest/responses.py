@@ -1,12 +1,12 @@
-"""What a sender is answered: one place for both end points.
+"""The answers to senders: one place for both end points.
 
     kept, ignored            201
     the sender's fault       4xx, as application/problem+json (RFC 9457), with the field where it is known
     storage pushes back      429 and Retry-After
     storage is away          503 and Retry-After
 
-A Java listener tries once more after a 429 or 503, if the wait is shorter than its own five seconds, and keeps nothing:
-so nothing else is answered by these, and no long wait is asked for.
+A Java listener retries a 429 or 503 once, if the wait is shorter than its own five seconds, and then drops the event.
+So only these two errors have such an answer, with a short wait.
 """
 
 import json
@@ -40,7 +40,7 @@ def kept(receipt: Receipt) -> Answer:
 
 
 def batch_kept(receipt: BatchReceipt) -> Answer:
-    """200 whatever became of the single events, as the specification has it: the body says which failed, and why."""
+    """200 for every batch that was read, as the specification has it: the body says which events failed, and why."""
     return Answer(status=200, body=json.dumps(receipt.document))
 
 

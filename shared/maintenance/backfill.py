@@ -1,9 +1,9 @@
 """Backfill: write all processes on record to a catalog that is new, was lost, or was not written to for long.
 
-First what waits is published: after shadow mode, a rebuild or a long outage that is much. Then each process that the
-ledger says was written is looked up in the catalog, by name and many in a call, and written again if it is missing.
-The publisher does all the writing, by its own rules and at its own rate. One batch is in hand at a time, and how far
-the looking has come is on record (in `control`): stopped anywhere, it goes on there.
+First the publish queue is published, which is long after shadow mode, a rebuild or an outage. Then each process that
+the ledger has as written is looked up in the catalog, by name and many in a call, and written again if it is missing.
+The publisher does all the writing, by its own rules and at its own rate. One batch is in memory at a time, and a
+checkpoint in `control` records the position.
 """
 
 import time
@@ -33,7 +33,7 @@ _MAX_FAILURES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
+class Backfilled:
     """Progress: processes looked up in the catalog (`looked`), those of them that were `missing`, what was `done` in
     all, and what it waits for now.
     """
@@ -45,17 +45,17 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToFill:
+class BackfillPlan:
     """How much there is to do: processes waiting to be published, and processes the ledger has as written."""
 
     waiting: int
     written: int
 
 
-def to_fill(storage: Storage, options: PublishOptions) -> ToFill:
+def plan_backfill(storage: Storage, options: PublishOptions) -> BackfillPlan:
     """How much there is to do. Writes nothing, and does not call the catalog."""
     held_back = 0 if options.shadow else sum(1 for _ in storage.partition(SHADOW, QUEUE_PARTITION))
-    return ToFill(waiting=held_back + _waiting(storage, options), written=sum(1 for _ in _written(storage, "")))
+    return BackfillPlan(waiting=held_back + _waiting(storage, options), written=sum(1 for _ in _written(storage, "")))
 
 
 def missing(context: PublishContext) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
@@ -64,22 +64,22 @@ def missing(context: PublishContext) -> Iterator[tuple[int, Sequence[LedgerEntry
         yield len(batch), _missing(context.catalog, batch)
 
 
-def last_fill(storage: Storage) -> str | None:
+def last_backfill(storage: Storage) -> str | None:
     """The process (by key) after which the last backfill continues; None when it finished."""
     return _CHECKPOINT.load(storage)
 
 
-def fill(
+def backfill(
     context: PublishContext,
     *,
     after: str = "",
-    progress: Callable[[Filled], None] = lambda _: None,
+    progress: Callable[[Backfilled], None] = lambda _: None,
     wait: Callable[[float], None] = time.sleep,
-) -> Filled:
+) -> Backfilled:
     """Write what the catalog lacks, and report to `progress`. Ends once `stopped` of the options.
 
     Waits while the catalog throttles. Raises CatalogUnavailable when that lasts too long, CatalogRefused,
-    WriteConflict and StorageUnavailable: what was written is on record, and `last_fill` is where to continue.
+    WriteConflict and StorageUnavailable: what was written is on record, and `last_backfill` is where to continue.
     """
     storage, options = context.storage, context.publishing
     work = _Work(context=context, progress=progress, wait=wait)
@@ -109,9 +109,9 @@ class _Work:
     """One backfill and its progress."""
 
     context: PublishContext
-    progress: Callable[[Filled], None]
+    progress: Callable[[Backfilled], None]
     wait: Callable[[float], None]
-    so_far: Filled = field(default_factory=Filled)
+    so_far: Backfilled = field(default_factory=Backfilled)
 
     @property
     def options(self) -> PublishOptions:

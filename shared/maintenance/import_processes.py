@@ -27,7 +27,7 @@ from shared.storage_layout import process_key
 from shared.translation.path_filter import filter_paths
 
 
-def backfill(
+def import_processes(
     context: PublishContext,
     processes: Iterable[Process],
     *,
@@ -44,12 +44,12 @@ def backfill(
         return done
     for batch in batches(processes, options.batch):
         with turn(context.storage, wait=wait) as shift:
-            _fill(replace(context, publishing=replace(options, heartbeat=shift.may_continue)), batch, done)
+            _import_batch(replace(context, publishing=replace(options, heartbeat=shift.may_continue)), batch, done)
         note_done(done)
     return done
 
 
-def _fill(context: PublishContext, batch: Sequence[Process], done: Published) -> None:
+def _import_batch(context: PublishContext, batch: Sequence[Process], done: Published) -> None:
     wanted: list[Plan] = []
     for process in (filter_paths(each, context.publishing.paths) for each in batch):
         if process is None:
@@ -117,7 +117,7 @@ def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> 
         return
     middle = (len(left) + 1) // 2
     for half in filter(None, (left[:middle], left[middle:])):
-        _fill(context, half, done)
+        _import_batch(context, half, done)
 
 
 def _written(

@@ -8,7 +8,7 @@ from itertools import groupby
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
-from shared.events.archive_index import ARCHIVED
+from shared.events.run_rows import RunRows
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process
@@ -20,7 +20,7 @@ from shared.query.overdue_jobs import overdue_jobs
 from shared.records.asset_matches import AssetMatch, all_matches
 from shared.records.run_state import RunState, readable_run_state
 from shared.storage.port import Row, Storage
-from shared.storage_layout import RUNS, STATE, stored_from_row
+from shared.storage_layout import RUNS
 from shared.translation.sql.statement_reader import redact
 
 _FAILURES = frozenset({"FAIL", "ABORT"})
@@ -128,14 +128,8 @@ def _failed_processes(storage: Storage) -> frozenset[str]:
 
 def _run(storage: Storage, run_id: str, rows: Iterable[Row]) -> tuple[RunState | None, str, datetime | None]:
     """The state of a run, the name of its job and the time of its last event, from the rows of its partition."""
-    state, name, last = None, "", None
-    for row in rows:
-        if row.key == STATE:
-            state = readable_run_state(row, storage)
-        elif row.key.startswith(ARCHIVED):
-            name = str(row.values["job"])
-        elif event := stored_from_row(run_id, row.key):
-            name, last = str(row.values.get("job", "")) or name, max(last or event.time, event.time)
-    if state and state.seen:
-        last = max(last or state.seen.last, state.seen.last)
-    return state, name, last
+    found = RunRows.of(run_id, rows)
+    state = readable_run_state(found.state, storage)
+    jobs = [str(row.values.get("job", "")) for row in (*found.archived, *found.events.values())]
+    times = [place.time for place in found.events] + ([state.seen.last] if state and state.seen else [])
+    return state, next(filter(None, reversed(jobs)), ""), max(times, default=None)

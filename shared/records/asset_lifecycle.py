@@ -2,6 +2,9 @@
 
 All of these times are kept, because an event that creates a data set may arrive before the one that dropped it earlier.
 Each is an entry of the run that did it, which retracts it when it turns out to have failed.
+
+Only drops, renames and truncations concern staging elimination. Those are rows of their application too
+(`application/entries.py`): publishing reads them by application, in one query, and these by data set, in a point read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +42,7 @@ class AssetState:
 
     @property
     def sentence(self) -> str:
-        """What the catalog says of it: that it was dropped or renamed; empty while it exists."""
+        """The sentence for the catalog: dropped or renamed, and when; empty while the data set exists."""
         alive = max((at for state, at in self.times.items() if state in _ALIVE), default=None)
         lost = max(((at, state) for state, at in self.times.items() if state in _LOST), default=None)
         if lost is None or (alive and alive >= lost[0]):
@@ -67,11 +70,11 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changes(self) -> tuple[AssetChange, ...]:
-        """All that still hold, by time."""
+        """All changes that are not retracted, by time."""
         return tuple(sorted(chain(self.folded, *contents(self.entries))))
 
     def state(self) -> AssetState | None:
-        """Put together, whatever the order in which it came; None when nothing holds any more."""
+        """The state after all changes, in any order of arrival; None when every change was retracted."""
         changes = self.changes
         if self.asset is None or not changes:
             return None
@@ -80,7 +83,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_lost(self) -> bool:
-        """Whether the catalog may say that it is gone, or should."""
+        """Whether the catalog says, or should say, that it is gone."""
         return any(each.state in _LOST for each in self.changes) or any(
             each.retracted for each in self.entries.values()
         )
@@ -97,11 +100,11 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 _RECORD = PackedCell(name="lifecycle", decoder=msgspec.json.Decoder(_Record))
 
 Changes = Mapping[str, tuple[Asset, tuple[AssetChange, ...]]]
-"""What a run did to data sets as wholes: each with its changes, by their keys in `assetlifecycle`."""
+"""The data sets that a run changed as a whole, each with its changes, by their keys in `assetlifecycle`."""
 
 
 def changes_by_asset(changes: Iterable[StateChange]) -> Changes:
-    """What a run did to data sets as wholes, but internal ones; a renamed one was created under its new name. Pure."""
+    """The changes of a run to whole data sets, but internal ones; a renamed one is created under its new name. Pure."""
     found: dict[str, tuple[Asset, tuple[AssetChange, ...]]] = {}
 
     def add(asset: Asset, change: AssetChange) -> None:
@@ -121,8 +124,8 @@ def changes_by_asset(changes: Iterable[StateChange]) -> Changes:
 def record_changes(
     storage: Storage, run: MergedRun, changes: Changes, before: Iterable[str], generation: int
 ) -> set[str]:
-    """Record what a run did, and retract what it said `before` of other data sets. Returns the queue keys of those of
-    which the catalog may have to say something else. Raises WriteConflict.
+    """Record the changes of a run, and retract those that it recorded `before` of other data sets. Returns the queue
+    keys of the data sets whose sentence in the catalog may change. Raises WriteConflict.
     """
     return {
         queue_key(key)
@@ -134,7 +137,7 @@ def record_changes(
 def _note(
     storage: Storage, key: str, run: MergedRun, change: tuple[Asset, tuple[AssetChange, ...]] | None, generation: int
 ) -> _Record:
-    """The record as it is then."""
+    """Write a run's entry; returns the record with it."""
     asset, changes = change or (None, None)
     entry = VersionedEntry(generation, run.last, changes and tuple(sorted(changes)))
     swapped = compare_and_swap(
@@ -163,13 +166,13 @@ def is_asset_entry(entry: QueueEntry) -> bool:
 
 
 def state_of(storage: Storage, key: str) -> tuple[Asset | None, str]:
-    """A data set by its key, None where it is not on record, and the sentence that the catalog is to say of it."""
+    """A data set by its key (None where it is not on record), and its sentence for the catalog."""
     record = _read(storage, key)
     return record.asset, _sentence(record)
 
 
 def sentences(storage: Storage, assets: Iterable[Asset]) -> dict[str, str]:
-    """What the catalog is to say of these data sets, by their keys in the publish queue: a point read each."""
+    """The sentences for the catalog of these data sets, by their keys in the publish queue: a point read each."""
     keys = [match_key(asset.key) for asset in assets]
     return {queue_key(key): _sentence(_read(storage, key)) for key in keys}
 

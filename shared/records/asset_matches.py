@@ -159,7 +159,7 @@ def replace_match(storage: Storage, found: AssetMatch) -> AssetMatch | None:
 
 
 def expire_matches(storage: Storage, found: Iterable[AssetMatch]) -> None:
-    """Have these looked up the next time, because the catalog refused what the matches say."""
+    """Mark these as outdated, so that they are looked up again: the catalog refused them."""
     save_matches(storage, [structs.replace(each, at=_NEVER) for each in found])
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from shared.errors import Misconfigured
+from shared.records.cells import cells_of, record_of
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL
 from shared.versions import LAYOUT, NAMING
@@ -25,13 +26,12 @@ NOW = Versions()
 def stored_versions(storage: Storage) -> Versions | None:
     """The versions on record; None before a worker has started for the first time."""
     found = storage.read(CONTROL, "versions", "written")
-    return Versions(naming=str(found.values["naming"]), layout=int(str(found.values["layout"]))) if found else None
+    return record_of(Versions, found) if found else None
 
 
 def note_versions(storage: Storage, now: Versions = NOW) -> None:
     """Record these versions as those of all that is stored."""
-    row = Row(partition="versions", key="written", values={"naming": now.naming, "layout": now.layout})
-    storage.upsert(CONTROL, row)
+    storage.upsert(CONTROL, Row(partition="versions", key="written", values=cells_of(now)))
 
 
 def mismatch(stored: Versions, now: Versions = NOW) -> str:

@@ -18,7 +18,7 @@ UNKNOWN_DIGEST = "?"
 
 MAX_CELLS = 8
 MAX_CELL_BYTES = 60 * 1024
-"""So much the keys of described assets may take: half of what a row holds, in cells of less than a cell's limit."""
+"""Bounds of the keys of described assets: half of what a row holds, in cells below the limit of one."""
 _KEY_BYTES = 16
 _PREFIX = b"1"
 """Stands before the keys: no cell is empty."""

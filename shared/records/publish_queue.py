@@ -101,7 +101,7 @@ _FOR_EVER = datetime(2999, 12, 31, tzinfo=UTC)
 
 
 def hold_publishing(storage: Storage, why: str) -> None:
-    """Leave the catalog alone until `resume_publishing`: what is on record is not all that there is."""
+    """Pause publishing until `resume_publishing`, because the record is incomplete."""
     pause(storage, _FOR_EVER, why)
 
 

@@ -125,7 +125,7 @@ def change_run_state(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContributionRecord:
-    """A contribution with its supporters: the runs that say so, and when. `folded`: the span of those no longer kept.
+    """A contribution with its supporters: the runs that make it, and when. `folded`: the span of those no longer kept.
 
     `content` is None only while no run but one that retracted it is on record.
     """
@@ -140,7 +140,7 @@ class ContributionRecord:
 
     @property
     def seen(self) -> Span | None:
-        """When runs said it, from the first to the last time; None when every run has retracted it."""
+        """First and last event time of its supporters; None when every run has retracted it."""
         spans = (*contents(self.supporters), *([self.folded] if self.folded else []))
         return functools.reduce(operator.or_, spans) if spans else None
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class VersionedEntry(msgspec.Struct, Generic[T], frozen=True, array_like=True):
-    """What one run says: the `generation` of its processing, the time of its last event, and the content if any."""
+    """One run's entry: the `generation` of its processing, the time of its last event, and the content if any."""
 
     generation: int
     at: datetime
@@ -23,7 +23,7 @@ class VersionedEntry(msgspec.Struct, Generic[T], frozen=True, array_like=True):
 
     @property
     def retracted(self) -> bool:
-        """Whether the run says nothing any more."""
+        """Whether the run withdrew its content."""
         return self.content is None
 
 
@@ -53,5 +53,5 @@ def merge_entry(
 
 
 def contents(entries: Entries[T]) -> tuple[T, ...]:
-    """What stands: the contents of all entries that are not retracted."""
+    """The contents of all entries that are not retracted."""
     return tuple(each.content for each in entries.values() if each.content is not None)

@@ -13,9 +13,10 @@ from sys import intern
 from typing import TypeVar
 
 from shared.errors import ContentLost
-from shared.events.archive_index import ARCHIVED, CLOSED
+from shared.events.archive_index import CLOSED
+from shared.events.run_rows import RunRows
 from shared.model import Contribution
-from shared.records.application.entries import holds_entries, lifecycle_in
+from shared.records.application.entries import lifecycle_in
 from shared.records.application.process_index import RESOLVE_TOGETHER
 from shared.records.application.record import resolves_together
 from shared.records.digest_set import contains, short, shorts
@@ -25,7 +26,7 @@ from shared.records.run_state import ContributionRecord, RunState, readable_run_
 from shared.records.states import EventState, LedgerState, State
 from shared.reporting.column_sources import ColumnSource, column_source
 from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTRIBUTIONS, RUNS, STATE, StoredEvent, digest_of, process_key, stored_from_row
+from shared.storage_layout import CONTRIBUTIONS, RUNS, StoredEvent, digest_of, process_key
 from shared.translation.application.lifecycle import LifecycleEvents
 from shared.translation.reference import NO_PROCESS
 from shared.translation.staging_elimination import eliminate_staging
@@ -131,23 +132,13 @@ class RunOutcomes:
         return found
 
     def add(self, storage: Storage, run_id: str, rows: Iterable[Row]) -> None:
-        """Add a run by the rows of its partition, ordered by key: the row `application` comes before `fate|…`."""
-        jobs: dict[str, str] = {}
-        state, has_lifecycle, archived_job = None, False, ""
-        entries: list[Row] = []
-        for row in rows:
-            if row.key == STATE:
-                state = readable_run_state(row, storage)
-            elif resolves_together(row):
-                has_lifecycle = True
-            elif has_lifecycle and holds_entries(row):
-                entries.append(row)
-            elif row.key.startswith(ARCHIVED):
-                archived_job = intern(str(row.values["job"]))
-            elif place := stored_from_row(run_id, row.key):
-                jobs[place.digest] = intern(str(row.values.get("job", "")))
-        if has_lifecycle:
-            self.lifecycle[run_id] = lifecycle_in(storage, entries)
+        """Add a run by the rows of its partition."""
+        found = RunRows.of(run_id, rows)
+        if found.application and resolves_together(found.application):
+            self.lifecycle[run_id] = lifecycle_in(storage, found.entries)
+        jobs = {place.digest: intern(str(row.values.get("job", ""))) for place, row in found.events.items()}
+        archived_job = intern(str(found.archived[-1].values["job"])) if found.archived else ""
+        state = readable_run_state(found.state, storage)
         if jobs or state:
             self.runs[run_id] = _outcome(state, jobs, archived_job)
 

@@ -60,19 +60,12 @@ class AzureStorage:
 
     def get(self, container: str, name: str) -> bytes | None:
         """As the port says."""
-        try:
-            with translated_errors():
-                return self._blob(container, name).download_blob().readall()
-        except ResourceNotFoundError:
-            return None
+        return _if_found(lambda: self._blob(container, name).download_blob().readall())
 
     def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
         """As the port says."""
         try:
-            with translated_errors():
-                return self._blob(container, name).download_blob(offset=offset, length=length).readall()
-        except ResourceNotFoundError:
-            return None
+            return _if_found(lambda: self._blob(container, name).download_blob(offset=offset, length=length).readall())
         except HttpResponseError as error:
             if error.status_code == 416:  # noqa: PLR2004 - HTTP's own number: it ends before the offset
                 return b""
@@ -80,8 +73,7 @@ class AzureStorage:
 
     def delete_blob(self, container: str, name: str) -> None:
         """As the port says."""
-        with suppress(ResourceNotFoundError), translated_errors():
-            self._blob(container, name).delete_blob(delete_snapshots="include")
+        _if_found(lambda: self._blob(container, name).delete_blob(delete_snapshots="include"))
 
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """As the port says."""
@@ -153,11 +145,7 @@ class AzureStorage:
 
     def read(self, table: str, partition: str, key: str) -> Row | None:
         """As the port says."""
-        try:
-            with translated_errors():
-                return _row(self._table(table).get_entity(partition, key))
-        except ResourceNotFoundError:
-            return None
+        return _if_found(lambda: _row(self._table(table).get_entity(partition, key)))
 
     def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
         """As the port says."""
@@ -256,7 +244,16 @@ class AzureLease:
             with translated_errors():
                 self.client.release()
         except HttpResponseError:
-            return  # lost in the meantime: there is nothing to let go
+            return  # lost meanwhile: nothing to release
+
+
+def _if_found(act: Callable[[], T]) -> T | None:
+    """The result of a call; None where its blob, row, container or table is missing."""
+    try:
+        with translated_errors():
+            return act()
+    except ResourceNotFoundError:
+        return None
 
 
 def _entity(row: Row) -> dict[str, Any]:

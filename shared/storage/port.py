@@ -81,11 +81,11 @@ class Storage(Protocol):
         """Write a row that is not there yet: its etag, or None, and nothing changed, when it is."""
 
     def upsert(self, table: str, row: Row) -> str:
-        """Write a row whatever was there: its new etag."""
+        """Write a row in place of any that is there: its new etag."""
 
     def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """Write rows of one partition, whatever was there, in their order: many a hundred in a call, a few one by one.
-        Cut off, it may have written only the first of them.
+        """Write rows of one partition in place of any that are there, in their order: a few one by one, more in calls
+        of a hundred. If it is interrupted, only the first of them may be written.
         """
 
     def replace(self, table: str, row: Row) -> str | None:

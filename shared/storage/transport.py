@@ -65,8 +65,8 @@ class _Session(requests.Session):
 def transport(
     *, connection_timeout: float, read_timeout: float, proxies: Mapping[str, str], authorities: str
 ) -> RequestsTransport:
-    """The SDK's transport, with these seconds of patience, by these proxies (by scheme; `no` names the hosts that need
-    none), trusting what stands in the file `authorities` (empty: what certifi trusts). Clients may share it.
+    """The SDK's transport, with these timeouts in seconds, through these proxies (by scheme; `no` names the hosts that
+    need none), trusting the certificates in the file `authorities` (empty: those of certifi). Clients may share it.
     """
     session = _Session()
     session.trust_env = False

@@ -1,4 +1,4 @@
-"""Acts that are listened to: each is cleaned of secrets once it is over, then handed to every listener."""
+"""Acts with listeners: when an act ends, secrets are removed from its facts, and every listener gets it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from shared.telemetry.kinds import ActKind
 from shared.telemetry.port import Act, Fact
 
 Sink = Callable[[Act], None]
-"""Listens to acts that are over; an act comes before the one that it is within, which is about the same runs."""
+"""Gets acts that have ended; an act comes before the one that it is within, which concerns the same runs."""
 
 
 class Acts:

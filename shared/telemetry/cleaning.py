@@ -1,4 +1,4 @@
-"""Texts for logs and spans without what opens a door: what users and catalogs say may hold addresses with passwords."""
+"""Remove secrets from texts for logs and spans: texts of users and catalogs may hold addresses with passwords."""
 
 import re
 
@@ -23,8 +23,8 @@ def cleaned(text: str) -> str:
 
 
 def text_without_secrets(text: str) -> str:
-    """Any text, but for secrets in the addresses in it, in what is said as `password=…` or `token: …`, and in what an
-    `Authorization` header holds.
+    """The text without secrets in addresses, in pairs such as `password=…` or `token: …`, and in the values of
+    `Authorization` headers.
     """
     if not _SUSPICIOUS.search(text):
         return text

@@ -2,8 +2,8 @@
 
 The SDK's own settings (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_METRIC_EXPORT_INTERVAL …) hold for all of
 them. Microsoft's exporter is imported by the thread that exports, when it first has something to send: that takes
-longer than all that the receiver needs. (At the end of a process it is too late for that: one that ends before the
-first batch is sent, five seconds after its first span, sends nothing there.)
+longer than all that the receiver needs. A process that ends before its first batch is sent, five seconds after its
+first span, sends nothing there.
 """
 
 import sys
@@ -37,7 +37,7 @@ def listener(destination: str, connection_string: str) -> ActListener:
     """A listener whose spans and metrics go to `console`, `otlp` or `azure`; only the last needs the connection string.
     Raises Misconfigured.
 
-    At the end of the process all is sent that is still here: the SDK's providers see to that.
+    The SDK's providers send the rest at the end of the process.
     """
     if destination == "azure":
         return ActListener(azure(connection_string))
@@ -53,8 +53,8 @@ def console() -> Exports:
 
 
 def otlp() -> Exports:
-    """To a collector, by HTTP. Raises Misconfigured where the package for it is missing: what is deployed to Azure goes
-    without, for the protobuf that it needs may get in the way of the platform's own.
+    """To a collector, by HTTP. Raises Misconfigured where the package for it is missing: the deployed functions lack
+    it, since its protobuf may conflict with the platform's.
     """
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import (  # noqa: PLC0415 - not deployed
@@ -69,8 +69,8 @@ def otlp() -> Exports:
 
 
 def azure(connection_string: str) -> Exports:
-    """To Application Insights. Nothing is kept on the disk when it is away. Raises Misconfigured without a connection
-    string.
+    """To Application Insights. Nothing is written to disk while it is unreachable. Raises Misconfigured without a
+    connection string.
     """
     if not connection_string:
         raise Misconfigured("APPLICATIONINSIGHTS_CONNECTION_STRING is missing: THROUGHLINE_TELEMETRY=azure needs it")
@@ -83,7 +83,7 @@ def azure(connection_string: str) -> Exports:
         )
 
         how = {"connection_string": connection_string, "disable_offline_storage": True}
-        # Without this it asks the process's own provider, which there is none of.
+        # Without this it asks the global provider, and there is none.
         named = TracerProvider(resource=own_resource(), shutdown_on_exit=False)
         return AzureMonitorTraceExporter(**how, tracer_provider=named), AzureMonitorMetricExporter(**how)
 
@@ -113,7 +113,7 @@ class _LateSpans(SpanExporter):
 
 
 class _LateMetrics(MetricExporter):
-    """The same for metrics. How they are added up has to be known before."""
+    """The same for metrics, whose temporality has to be known before."""
 
     def __init__(self, make: Callable[[], MetricExporter]) -> None:
         super().__init__(preferred_temporality=dict(_DELTA))

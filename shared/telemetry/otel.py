@@ -46,19 +46,19 @@ _Record = Callable[[float, dict[str, str]], None]
 
 
 def trace_of(run_id: str) -> int:
-    """The id of a run's trace: 128 bits that are even enough for sampling by them, which those of a UUID are not."""
+    """The id of a run's trace: 128 evenly distributed bits, as sampling by them needs; those of a UUID are not."""
     return int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=16).digest()) or 1
 
 
 class _RunIds(RandomIdGenerator):
-    """Random ids, but for a trace that was asked for."""
+    """Random ids, except for a trace whose id is given."""
 
     def __init__(self) -> None:
         super().__init__()
         self.wanted: ContextVar[int] = ContextVar("wanted", default=0)
 
     def generate_trace_id(self) -> int:
-        """The trace's id: the one that was asked for, or a random one."""
+        """The given id of a trace, or a random one."""
         return self.wanted.get() or super().generate_trace_id()
 
 
@@ -84,7 +84,7 @@ class ActListener:
         self._records = _records(self._meters.get_meter(_NAME))
 
     def __call__(self, act: Act) -> None:
-        """Take note of an act that is over."""
+        """Export an act that has ended."""
         for metric in act.kind.metrics:
             self._measure(metric, act)
         if act.kind.span:
@@ -99,12 +99,12 @@ class ActListener:
             span.end(act.began + round(act.seconds * 1e9))
 
     def flush(self) -> None:
-        """Send what is still here."""
+        """Send all that is buffered."""
         self._traces.force_flush()
         self._meters.force_flush()
 
     def shutdown(self) -> None:
-        """Send what is still here, and end."""
+        """Send all that is buffered, and end."""
         self._traces.shutdown()
         self._meters.shutdown()
 
@@ -114,7 +114,7 @@ class ActListener:
             self._records[metric.name](number, {label: str(act.facts.get(label, "")) for label in metric.labels})
 
     def _span(self, act: Act) -> Span:
-        """The span of an act; that of one that is not over yet is begun when something within it is over."""
+        """The span of an act. If the act is still open, its span starts when the first act within it ends."""
         if isinstance(act.kept, Span):
             return act.kept
         joins = bool(act.kind.joins and act.runs)
@@ -143,14 +143,14 @@ class ActListener:
 
 
 def own_resource() -> Resource:
-    """What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say; our own name without them."""
+    """The resource of OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES; our own name without them."""
     resource = Resource.create()
     unnamed = str(resource.attributes.get(SERVICE_NAME, "")).startswith("unknown_service")
     return resource.merge(Resource({SERVICE_NAME: _NAME})) if unnamed else resource
 
 
 def _records(meter: Meter) -> dict[str, _Record]:
-    """What takes the numbers of each metric."""
+    """The function that records the values of each metric."""
     metrics = {metric.name: metric for kind in KINDS for metric in kind.metrics}
     return {name: _record(meter, metric) for name, metric in metrics.items()}
 

@@ -16,8 +16,8 @@ Fact = str | int | float | bool
 
 @dataclass(slots=True, kw_only=True)
 class Act:
-    """One thing that is being done: its kind, the runs that it is about, when it `began` (nanoseconds of the clock),
-    and its facts. `within` is the act that it is a part of; `kept` is room for those who listen.
+    """A piece of work in progress: its kind, the runs that it concerns, when it `began` (nanoseconds of the clock),
+    and its facts. `within` is the act that it is a part of; `kept` is for the listeners' own use.
     """
 
     kind: ActKind
@@ -29,7 +29,7 @@ class Act:
     kept: object = None
 
     def note(self, **facts: Fact) -> None:
-        """Note facts; what is noted again counts as it was noted last."""
+        """Note facts; the last value of a fact counts."""
         self.facts.update(facts)
 
     def concern(self, *runs: str) -> None:
@@ -43,13 +43,13 @@ MOST_RUNS = 16
 
 
 class Telemetry(Protocol):
-    """Who listens to what is done. Nothing is ever raised by listening."""
+    """Receives acts. Its methods raise nothing of their own."""
 
     def act(self, kind: ActKind, *runs: str) -> AbstractContextManager[Act]:
         """An act that lasts as long as its block; an exception is noted by its class name."""
 
     def report(self, kind: ActKind, *runs: str, began: int = 0, **facts: Fact) -> None:
-        """An act that is over: it `began` then (nanoseconds of the clock), or now."""
+        """An act that has ended: it `began` then (nanoseconds of the clock), or now."""
 
 
 class _Silent:

@@ -9,7 +9,7 @@ import pytest
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import HeldProcess
 from shared.errors import CatalogUnavailable
-from shared.maintenance.backfill import fill, last_fill
+from shared.maintenance.backfill import backfill, last_backfill
 from tests.support.backfill import another
 from tests.support.cli import Parts
 from tests.support.events import write
@@ -53,8 +53,8 @@ def test_what_was_stopped_is_resumed(parts: Parts) -> None:
     parts.worker = replace(parts.worker, catalog=another())
     told: list[object] = []
     how = replace(parts.worker.publishing, stopped=lambda: len(told) > 1)
-    fill(context_of(parts.storage, parts.worker.catalog, how), progress=told.append)
-    assert last_fill(parts.storage) is not None
+    backfill(context_of(parts.storage, parts.worker.catalog, how), progress=told.append)
+    assert last_backfill(parts.storage) is not None
     done = parts.run("backfill", "--resume")
     assert done.exit_code == 0
     assert json.loads(parts.run("backfill", "--plan", "--json").output)["missing"] == 0

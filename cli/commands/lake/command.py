@@ -19,7 +19,7 @@ from cli.ui.options import AsJson, Key, Plan, Wide, moment
 from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from cli.ui.teaching import TeachingApp
-from shared.maintenance.import_processes import backfill
+from shared.maintenance.import_processes import import_processes
 from shared.publishing.writing.catalog_write import Published
 from spark_pipeline.engine_choice import EngineName
 
@@ -250,7 +250,7 @@ def publish(
             def advance(done: Published) -> None:
                 update(completed=done.written + done.unchanged + done.refused + done.postponed)
 
-            done = backfill(parts, processes, note_done=advance)
+            done = import_processes(parts, processes, note_done=advance)
     out.print(
         f"{done.written:,} written, {done.unchanged:,} unchanged, {done.refused:,} refused, "
         f"{done.postponed:,} postponed"

@@ -9,7 +9,8 @@ from cli.ui.console import bar, counted, fail, note, out, print_json
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Plan, Resume
 from shared.bootstrap import Worker
-from shared.maintenance.backfill import Filled, ToFill, fill, last_fill, to_fill
+from shared.maintenance.backfill import Backfilled, BackfillPlan, last_backfill, plan_backfill
+from shared.maintenance.backfill import backfill as backfill_catalog
 from shared.maintenance.backfill import missing as maintenance_missing
 
 _AGAIN = "What was written is on record: `throughline backfill --resume` goes on"
@@ -33,7 +34,7 @@ def backfill(
         if plan:
             _show_plan(parts, as_json=as_json)
             return
-        after = last_fill(parts.storage) if resume else ""
+        after = last_backfill(parts.storage) if resume else ""
         if after is None:
             fail("no backfill was stopped: there is nothing to resume", code=2)
         if parts.publishing.shadow:
@@ -44,7 +45,7 @@ def backfill(
 
 
 def _show_plan(parts: Worker, *, as_json: bool) -> None:
-    todo = to_fill(parts.storage, parts.publishing)
+    todo = plan_backfill(parts.storage, parts.publishing)
     missing = 0
     with bar("looking", todo.written) as update:
         for looked, gone in maintenance_missing(parts):
@@ -57,27 +58,27 @@ def _show_plan(parts: Worker, *, as_json: bool) -> None:
     out.print(f"{counted(todo.written, 'process')} written before, of which the catalog lacks {missing:,}")
 
 
-def _fill(parts: Worker, after: str) -> Filled:
-    todo = to_fill(parts.storage, parts.publishing)
+def _fill(parts: Worker, after: str) -> Backfilled:
+    todo = plan_backfill(parts.storage, parts.publishing)
     with stopping() as stop, bar("publishing the queue", todo.waiting) as update:
 
-        def advance(now: Filled) -> None:
+        def advance(now: Backfilled) -> None:
             what, completed, total = _stage(now, todo)
             update(description=now.waited[:60] or what, completed=completed, total=total)
 
         how = replace(parts.publishing, stopped=stop.is_set)
-        return fill(replace(parts, publishing=how), after=after, progress=advance)
+        return backfill_catalog(replace(parts, publishing=how), after=after, progress=advance)
 
 
-def _stage(now: Filled, todo: ToFill) -> tuple[str, int, int]:
+def _stage(now: Backfilled, todo: BackfillPlan) -> tuple[str, int, int]:
     """The present stage, how much of it is done, and of how much."""
     if now.looked:
         return "looking for missing processes", now.looked, max(todo.written, now.looked)
     return "publishing the queue", now.done.progress, max(todo.waiting, now.done.progress)
 
 
-def _report(parts: Worker, filled: Filled, *, as_json: bool) -> None:
-    stopped = last_fill(parts.storage) is not None
+def _report(parts: Worker, filled: Backfilled, *, as_json: bool) -> None:
+    stopped = last_backfill(parts.storage) is not None
     done = filled.done
     if as_json:
         print_json({**asdict(filled), "stopped": stopped})

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from shared.events.archive_index import ARCHIVED, Archived
+from shared.events.archive_index import Archived
 from shared.events.dead_letters import DeadLetter, dead_letters
+from shared.events.run_rows import RunRows
 from shared.events.stored_runs import Arrived, arrivals, noted, packed_event, readable_event
 from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
 from shared.maintenance.verify.repairs import (
@@ -21,19 +22,19 @@ from shared.maintenance.verify.repairs import (
     process_event_again,
     process_letter_again,
 )
-from shared.records.application.entries import context_of, holds_entries
+from shared.records.application.entries import context_of
 from shared.records.application.record import read_application
 from shared.records.digest_set import combined_digest, short
 from shared.records.run_state import RunState, readable_run_state
 from shared.reporting.run_outcomes import counted
 from shared.storage.port import Row
-from shared.storage_layout import PROCESS_REF, RUNS, STATE, StoredEvent, stored_from_row
+from shared.storage_layout import RUNS, StoredEvent
 from shared.translation.run.merging import merge_run
 from shared.translation.run.translate import translate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRows:
+class CheckedRun:
     """A run by its rows: events that are `stored` and `missing` ones; `state`: None where there is none, or none that
     can be read (`unreadable`).
     """
@@ -84,7 +85,7 @@ def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
 
 
 @check("row without blob", RepairVerb.DELETE)
-def rows_without_blob(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency]:
+def rows_without_blob(context: VerifyContext, run: CheckedRun) -> Iterator[Inconsistency]:
     """An event's row, and its blob is gone or never came."""
     for event in run.missing:
         if not context.is_recent(event.time) and packed_event(context.storage, event) is None:
@@ -95,7 +96,7 @@ def rows_without_blob(context: VerifyContext, run: RunRows) -> Iterator[Inconsis
 
 
 @check("unprocessed run", RepairVerb.PROCESS)
-def unprocessed_runs(context: VerifyContext, run: RunRows) -> Iterator[Inconsistency]:
+def unprocessed_runs(context: VerifyContext, run: CheckedRun) -> Iterator[Inconsistency]:
     """A run that is over and was not processed with all that is stored of it, or whose state is gone or unreadable."""
     description = _why_unprocessed(run)
     if description and (run.unreadable or is_over(context, run.stored)):
@@ -103,7 +104,7 @@ def unprocessed_runs(context: VerifyContext, run: RunRows) -> Iterator[Inconsist
         yield Inconsistency(subject=f"run {run.run_id}", description=description, repair=repair)
 
 
-def _why_unprocessed(run: RunRows) -> str:
+def _why_unprocessed(run: CheckedRun) -> str:
     if run.unreadable:
         return "has a state, but a blob of it is gone"
     if not run.stored or (run.state and run.state.closed):
@@ -130,7 +131,7 @@ def _letters(context: VerifyContext) -> Iterator[DeadLetter]:
     return counted(context.progress, "dead letters", dead_letters(context.storage))
 
 
-def _runs(context: VerifyContext) -> Iterator[RunRows]:
+def _runs(context: VerifyContext) -> Iterator[CheckedRun]:
     """Every run that has rows, after the blobs were listed: a row comes before its blob."""
     survey = context.survey
     for each in counted(context.progress, "stored events", arrivals(context.storage)):
@@ -144,30 +145,21 @@ def _runs(context: VerifyContext) -> Iterator[RunRows]:
         survey.entries.meet(entry)
 
 
-def _run(context: VerifyContext, run_id: str, rows: Iterator[Row], entries: "array[int]") -> RunRows:
+def _run(context: VerifyContext, run_id: str, own: Iterator[Row], entries: "array[int]") -> CheckedRun:
     survey, storage = context.survey, context.storage
-    state_row: Row | None = None
-    places: list[StoredEvent] = []
-    archived: list[Row] = []
-    for row in rows:
-        if row.key == STATE:
-            state_row = row
-        elif row.key.startswith(ARCHIVED):
-            archived.append(row)
-        elif holds_entries(row):
-            entries.append(combined_digest(run_id, row.key))
-        elif row.key.startswith(PROCESS_REF):
-            survey.references.add(combined_digest(run_id, row.key.removeprefix(PROCESS_REF)))
-        elif place := stored_from_row(run_id, row.key):
-            places.append(place)
-    state = readable_run_state(state_row, storage)
+    rows = RunRows.of(run_id, own)
+    entries.extend(combined_digest(run_id, row.key) for row in rows.entries)
+    for process in rows.processes:
+        survey.references.add(combined_digest(run_id, process))
+    state = readable_run_state(rows.state, storage)
     if state and state.settled:
         survey.add_state(state)
-    stored = tuple(place for place in places if survey.events.meet(short(place.digest)))
-    missing = tuple(sorted(set(places) - set(stored), key=lambda place: place.blob))
+    stored = tuple(place for place in rows.events if survey.events.meet(short(place.digest)))
+    missing = tuple(sorted(rows.events.keys() - set(stored), key=lambda place: place.blob))
     if state is None:  # else it does not matter what is archived
-        stored += tuple(event for row in archived for event in Archived.of(row, storage).events)
-    return RunRows(run_id=run_id, stored=stored, missing=missing, state=state, unreadable=bool(state_row and not state))
+        stored += tuple(event for row in rows.archived for event in Archived.of(row, storage).events)
+    unreadable = rows.state is not None and state is None
+    return CheckedRun(run_id=run_id, stored=stored, missing=missing, state=state, unreadable=unreadable)
 
 
 def _events_without_row(context: VerifyContext) -> Iterator[Arrived]:

@@ -10,7 +10,7 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog, HeldAsset, HeldProcess
 from shared.errors import CatalogUnavailable
-from shared.maintenance.backfill import Filled, fill, last_fill, missing, to_fill
+from shared.maintenance.backfill import Backfilled, backfill, last_backfill, missing, plan_backfill
 from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
@@ -33,18 +33,21 @@ def small(clock: Clock) -> PublishOptions:
 
 
 def test_what_waits_is_written_and_what_is_told_adds_up() -> None:
-    storage, catalog, told = MemoryStorage(), MemoryCatalog(), list[Filled]()
+    storage, catalog, told = MemoryStorage(), MemoryCatalog(), list[Backfilled]()
     waiting(storage)
     clock = Clock()
-    assert (to_fill(storage, small(clock)).waiting, to_fill(storage, small(clock)).written) == (PROCESSES, 0)
-    done = fill(context_of(storage, catalog, small(clock)), progress=told.append)
+    assert (plan_backfill(storage, small(clock)).waiting, plan_backfill(storage, small(clock)).written) == (
+        PROCESSES,
+        0,
+    )
+    done = backfill(context_of(storage, catalog, small(clock)), progress=told.append)
     assert (done.done.written, done.looked, done.missing) == (PROCESSES, PROCESSES, 0)
     assert len(catalog.processes) == PROCESSES
     assert [each.done.written for each in told] == sorted(each.done.written for each in told)
     assert {10, 20, PROCESSES} <= {each.done.written for each in told}, "told after each call"
-    assert last_fill(storage) is None
+    assert last_backfill(storage) is None
     writes = catalog.writes
-    assert fill(context_of(storage, catalog, small(clock))).done.progress == 0
+    assert backfill(context_of(storage, catalog, small(clock))).done.progress == 0
     assert catalog.writes == writes
 
 
@@ -54,7 +57,7 @@ def test_a_catalog_that_was_lost_is_filled_with_all_that_it_held() -> None:
     publish(storage, lost, how(clock))
     catalog = another()
     assert sum(len(gone) for _, gone in missing(context_of(storage, catalog, small(clock)))) == PROCESSES
-    done = fill(context_of(storage, catalog, small(clock)))
+    done = backfill(context_of(storage, catalog, small(clock)))
     assert (done.looked, done.missing, done.done.written) == (PROCESSES, PROCESSES, PROCESSES)
     assert catalog.processes == lost.processes
     assert set(catalog.assets) == set(lost.assets)
@@ -68,27 +71,27 @@ def test_only_what_is_gone_is_written_again() -> None:
     before = dict(catalog.processes)
     for name in list(before)[::7]:
         del catalog.processes[name]
-    done = fill(context_of(storage, catalog, small(clock)))
+    done = backfill(context_of(storage, catalog, small(clock)))
     assert done.missing == done.done.written == len(list(before)[::7])
     assert catalog.processes == before
 
 
 @pytest.mark.parametrize("stop_after", range(1, 12))
 def test_stopped_anywhere_it_goes_on_there(stop_after: int) -> None:
-    storage, clock, told = MemoryStorage(), Clock(), list[Filled]()
+    storage, clock, told = MemoryStorage(), Clock(), list[Backfilled]()
     waiting(storage)
     publish(storage, MemoryCatalog(), how(clock))
     waiting(storage, 12, "new")
     catalog = another()
     stopping = replace(small(clock), stopped=lambda: len(told) >= stop_after)
-    first = fill(context_of(storage, catalog, stopping), progress=told.append)
-    after = last_fill(storage)
+    first = backfill(context_of(storage, catalog, stopping), progress=told.append)
+    after = last_backfill(storage)
     assert (after is None) == (len(told) < stop_after)
     publish(storage, catalog, small(clock))
-    second = fill(context_of(storage, catalog, small(clock)), after=after or "")
+    second = backfill(context_of(storage, catalog, small(clock)), after=after or "")
     assert len(catalog.processes) == PROCESSES + 12
     assert first.looked + second.looked <= PROCESSES + 12 + 10, "what was looked for is not looked for again"
-    assert last_fill(storage) is None
+    assert last_backfill(storage) is None
 
 
 class Quota(MemoryCatalog):
@@ -120,14 +123,14 @@ class Quota(MemoryCatalog):
 
 
 def test_a_catalog_that_asks_to_wait_is_waited_for() -> None:
-    storage, clock, told = MemoryStorage(), Clock(), list[Filled]()
+    storage, clock, told = MemoryStorage(), Clock(), list[Backfilled]()
     waiting(storage)
     catalog = Quota(clock, 2)
 
     def wait(seconds: float) -> None:
         clock.at += timedelta(seconds=seconds)
 
-    done = fill(context_of(storage, catalog, small(clock)), progress=told.append, wait=wait)
+    done = backfill(context_of(storage, catalog, small(clock)), progress=told.append, wait=wait)
     assert (done.done.written, done.looked) == (PROCESSES, PROCESSES)
     assert catalog.early == 0, "not called before its time"
     assert "429" in {each.waited for each in told}
@@ -145,12 +148,12 @@ def test_a_catalog_that_does_not_come_back_ends_it_and_nothing_is_lost() -> None
         clock.at += timedelta(seconds=seconds)
 
     with pytest.raises(CatalogUnavailable, match="no answer"):
-        fill(context_of(storage, Away(), small(clock)), wait=wait)
-    assert last_fill(storage) == ""
+        backfill(context_of(storage, Away(), small(clock)), wait=wait)
+    assert last_backfill(storage) == ""
     assert len(queue_entries(storage)[0]) == PROCESSES
     clock.at += timedelta(hours=7)
     catalog: Catalog = MemoryCatalog()
-    assert fill(context_of(storage, catalog, small(clock))).done.written == PROCESSES
+    assert backfill(context_of(storage, catalog, small(clock))).done.written == PROCESSES
 
 
 def test_what_is_refused_holds_up_nothing() -> None:
@@ -162,7 +165,7 @@ def test_what_is_refused_holds_up_nothing() -> None:
 
     storage, clock = MemoryStorage(), Clock()
     waiting(storage)
-    done = fill(context_of(storage, Picky(), small(clock)))
+    done = backfill(context_of(storage, Picky(), small(clock)))
     assert (done.done.written, done.done.refused) == (PROCESSES - 1, 1)
 
 
@@ -178,5 +181,5 @@ def test_another_publisher_is_waited_for() -> None:
         if len(waits) == 3:
             lease.release()
 
-    assert fill(context_of(storage, catalog, small(clock)), wait=wait).done.written == PROCESSES
+    assert backfill(context_of(storage, catalog, small(clock)), wait=wait).done.written == PROCESSES
     assert len(waits) == 3

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
-from shared.maintenance.import_processes import backfill
+from shared.maintenance.import_processes import import_processes
 from shared.openlineage.decoding import decode
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
@@ -25,11 +25,13 @@ def test_what_is_there_is_not_sent_again() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     how = PublishOptions(batch=3)
     told: list[int] = []
-    first = backfill(context_of(storage, catalog, how), PROCESSES, note_done=lambda done: told.append(done.written))
+    first = import_processes(
+        context_of(storage, catalog, how), PROCESSES, note_done=lambda done: told.append(done.written)
+    )
     assert (first.written, first.unchanged) == (len(PROCESSES), 0)
     assert told == sorted(told)
     assert told[-1] == len(PROCESSES)
-    again = backfill(context_of(storage, catalog, how), PROCESSES)
+    again = import_processes(context_of(storage, catalog, how), PROCESSES)
     assert (again.written, again.unchanged) == (0, len(PROCESSES))
     for process in PROCESSES:
         assert process_in(catalog, process.qualified_name)
@@ -37,15 +39,15 @@ def test_what_is_there_is_not_sent_again() -> None:
 
 def test_in_shadow_mode_nothing_is_written() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    assert backfill(context_of(storage, catalog, PublishOptions(shadow=True)), PROCESSES).written == 0
+    assert import_processes(context_of(storage, catalog, PublishOptions(shadow=True)), PROCESSES).written == 0
     assert catalog.writes == 0
-    assert backfill(context_of(storage, catalog), PROCESSES).written == len(PROCESSES)
+    assert import_processes(context_of(storage, catalog), PROCESSES).written == len(PROCESSES)
 
 
 def test_one_that_was_stopped_is_taken_up() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    backfill(context_of(storage, catalog), PROCESSES[:2])
-    rest = backfill(context_of(storage, catalog), PROCESSES)
+    import_processes(context_of(storage, catalog), PROCESSES[:2])
+    rest = import_processes(context_of(storage, catalog), PROCESSES)
     assert (rest.written, rest.unchanged) == (len(PROCESSES) - 2, 2)
 
 
@@ -59,7 +61,7 @@ def test_it_waits_for_the_publisher() -> None:
         waited.append(seconds)
         lease.release()
 
-    done: Published = backfill(context_of(storage, catalog), PROCESSES[:1], wait=wait)
+    done: Published = import_processes(context_of(storage, catalog), PROCESSES[:1], wait=wait)
     assert done.written == 1
     assert len(waited) == 1
 
@@ -73,7 +75,7 @@ def test_it_lands_on_what_a_scan_has_found_and_the_publisher_has_nothing_to_add(
     scanned = ("azure_datalake_gen2_resource_set", f"{root}/a/{{SparkPartitions}}")
     catalog.create_assets([AssetEntity(type=scanned[0], qualified_name=scanned[1], attributes=(("name", "a"),))])
     processes = translate_history([decode(body) for body in bodies]).processes
-    assert backfill(context_of(storage, catalog), processes).written == 1
+    assert import_processes(context_of(storage, catalog), processes).written == 1
     (held,) = catalog.processes.values()
     assert held.inputs == (scanned,)
     settled(storage, *bodies)
@@ -87,9 +89,9 @@ def test_one_that_is_refused_is_found_in_few_calls() -> None:
         body for name in (*map(str, range(31)), "bad") for body in write(name, name, "10:00", "/in", sink=f"/{name}")
     ]
     processes = translate_history([decode(body) for body in bodies]).processes
-    done = backfill(context_of(storage, catalog), processes)
+    done = import_processes(context_of(storage, catalog), processes)
     assert (done.written, done.refused) == (31, 1)
     assert "ATLAS-400-00-01A" in done.error
     assert catalog.placings + len(catalog.sizes) <= 20
     catalog.ends = ()
-    assert backfill(context_of(storage, catalog), processes).written == 1
+    assert import_processes(context_of(storage, catalog), processes).written == 1

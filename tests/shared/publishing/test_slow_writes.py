@@ -11,7 +11,7 @@ from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset
 from shared.errors import CatalogUnavailable
-from shared.maintenance.import_processes import backfill
+from shared.maintenance.import_processes import import_processes
 from shared.openlineage.decoding import decode
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
@@ -80,7 +80,7 @@ def test_nobody_writes_what_a_slow_write_may_still_overwrite() -> None:
 def test_nobody_writes_what_a_slow_backfill_may_still_overwrite() -> None:
     storage, publishing, slow, _ = slow_world()
     processes = translate_history([decode(body) for body in write("a", "app1", "10:00", "/a")]).processes
-    assert backfill(context_of(storage, slow, publishing), processes).written == 1
+    assert import_processes(context_of(storage, slow, publishing), processes).written == 1
     assert [other.written for other in slow.others] == [0] * CALLS
     assert any(other.postponed for other in slow.others)
 
@@ -115,11 +115,11 @@ def test_a_backfill_that_is_cut_off_is_taken_up_soon() -> None:
     processes = translate_history([decode(body) for body in write("a", "app1", "10:00", "/a")]).processes
     catalog = Cut()
     with pytest.raises(CatalogUnavailable):
-        backfill(context_of(storage, catalog, publishing), processes)
+        import_processes(context_of(storage, catalog, publishing), processes)
     catalog.away = False
-    assert backfill(context_of(storage, catalog, publishing), processes).postponed == 1
+    assert import_processes(context_of(storage, catalog, publishing), processes).postponed == 1
     clock.at += BOUND
-    assert backfill(context_of(storage, catalog, publishing), processes).written == 1
+    assert import_processes(context_of(storage, catalog, publishing), processes).written == 1
 
 
 def test_what_takes_long_to_find_leaves_the_write_its_time() -> None:
@@ -130,7 +130,7 @@ def test_what_takes_long_to_find_leaves_the_write_its_time() -> None:
 
     storage, publishing, _, clock = slow_world()
     processes = translate_history([decode(body) for body in write("a", "app1", "10:00", "/a")]).processes
-    assert backfill(context_of(storage, Seeking(), publishing), processes).written == 1
+    assert import_processes(context_of(storage, Seeking(), publishing), processes).written == 1
     settled(storage, *write("b", "app1", "10:02", "/b"))
     assert publish(storage, Seeking(), publishing).written == 1
 
@@ -150,9 +150,9 @@ def test_nothing_is_written_for_which_placing_has_left_no_time() -> None:
     assert publish(storage, catalog, publishing).written == 1, "what was placed is there by now"
     processes = translate_history([decode(body) for body in write("b", "app2", "10:00", "/b", sink="/x")]).processes
     with pytest.raises(CatalogUnavailable, match="too long"):
-        backfill(context_of(storage, catalog, publishing), processes)
+        import_processes(context_of(storage, catalog, publishing), processes)
     clock.at += BOUND
-    assert backfill(context_of(storage, catalog, publishing), processes).written == 1
+    assert import_processes(context_of(storage, catalog, publishing), processes).written == 1
 
 
 def test_a_write_holds_as_many_processes_as_keep_it_bounded() -> None:
