@@ -20,6 +20,7 @@ from shared.publishing.planning.planner import Plan
 from shared.publishing.planning.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.publishing.publisher_lease import turn
 from shared.publishing.writing.catalog_write import Begun, Published, begin
+from shared.records.asset_matches import AssetMatch
 from shared.records.ledger import ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import LedgerState
@@ -85,7 +86,8 @@ def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> 
     written: dict[str, str] = {}
     storage, until = context.storage, context.publishing.now()
     try:
-        found, plans = resolve_plans(context, wanted)
+        found = dict[AssetKey, AssetMatch]()
+        plans = resolve_plans(context, wanted, found)
         context.publishing.heartbeat()
         until = write_until(context, [plan.entity for plan in plans if plan.entity])
         begun = [each for plan in plans if (each := begin(storage, plan, until))]

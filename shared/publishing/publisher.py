@@ -16,7 +16,7 @@ from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.publishing.planning.process_telemetry import report_process
 from shared.publishing.publisher_lease import PUBLISHER
 from shared.publishing.shadow import rehearse
-from shared.publishing.writing.batch_write import BatchWriter
+from shared.publishing.writing.batch_write import write_batch
 from shared.publishing.writing.bisection import batch_size, shrink_to_fit
 from shared.publishing.writing.catalog_write import CatalogWriter, Published
 from shared.publishing.writing.failures import Failures
@@ -217,7 +217,7 @@ class _Drain:
                 self._removals.append(plan.queue_entry)
         while len(self._planned) >= self._options.batch or (self._planned and step.flush):
             plans = shrink_to_fit(self._planned[: self._options.batch], self._fits)
-            self._failed.refuse(BatchWriter(writer=self._writer).write(plans))
+            self._failed.refuse(write_batch(self._writer, plans))
             del self._planned[: len(plans)]
 
     def _fits(self, plans: Sequence[Plan]) -> bool:

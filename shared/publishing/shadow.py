@@ -18,6 +18,7 @@ from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Plan, Reading, plan_for
 from shared.records.asset_lifecycle import is_asset_entry
+from shared.records.asset_matches import AssetMatch
 from shared.records.cells import PackedCell
 from shared.records.publish_queue import QueueEntry, dequeue, enqueue, put_queued
 from shared.records.states import LedgerState as Written
@@ -79,8 +80,8 @@ def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
             dequeue(storage, entry, plan.revisit)
         else:
             plans.append(plan)
-    found, plans = resolve_plans(context, plans)
-    for plan in plans:
+    found = dict[AssetKey, AssetMatch]()
+    for plan in resolve_plans(context, plans, found):
         keys = {asset.key for asset in plan.assets}
         creates = {key for key in keys if not found[key].guid}
         if plan.entity:

@@ -30,11 +30,14 @@ from shared.storage.port import Storage
 _LOG = logging.getLogger("throughline.placeholders")
 
 
-def resolve_plans(context: PublishContext, plans: Sequence[Plan]) -> tuple[dict[AssetKey, AssetMatch], list[Plan]]:
-    """Resolve the assets of these plans: the matches, and the plans with resolved names and facts of the last run."""
-    found = resolve(context, dict.fromkeys(asset for plan in plans for asset in plan.assets))
+def resolve_plans(context: PublishContext, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Plan]:
+    """Resolve the assets of these plans that were not `found` yet (and add them there). Returns the plans with resolved
+    names and facts of the last run.
+    """
+    assets = dict.fromkeys(asset for plan in plans for asset in plan.assets if asset.key not in found)
+    found |= resolve(context, assets)
     named = [with_resolved_names(plan, found, context.publishing) for plan in plans]
-    return found, [
+    return [
         replace(plan, entity=replace(plan.entity, facts=last_run(context, plan))) if plan.entity else plan
         for plan in named
     ]

@@ -6,11 +6,11 @@ A 404 on something that was referred to makes remembered asset matches be checke
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.placeholders.creation import resolve_plans
+from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
 from shared.publishing.writing.bisection import Bisection
 from shared.publishing.writing.catalog_write import CatalogWriter, Refusal
@@ -19,69 +19,59 @@ from shared.records.asset_matches import AssetMatch, expire_matches
 _NOT_FOUND = 404
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchWriter:
-    """Writes batches by a `writer` of single calls."""
+def write_batch(writer: CatalogWriter, plans: Sequence[Plan]) -> list[Refusal]:
+    """Write these plans. Return those that the catalog refused in a call of their own.
 
-    writer: CatalogWriter
-
-    def write(self, plans: Sequence[Plan]) -> list[Refusal]:
-        """Write these plans. Return those that the catalog refused in a call of their own.
-
-        Raises CatalogRefused without access, and CatalogUnavailable.
-        """
-        refusals: list[Refusal] = []
-        bisection = Bisection(plans)
-        while call := bisection.next_call():
-            try:
-                found, named = resolve_plans(self.writer.context, call)
-            except CatalogRefused as error:
-                if error.no_access:
-                    raise
-                if len(call) == 1:
-                    refusals.append(Refusal(plan=call[0], error=error, isolated=True))
-                bisection.answered(call)
-            else:
-                refusals += self._write_resolved(named, found)
-                bisection.answered(())
-        return refusals
-
-    def _write_resolved(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
-        refused = self._call(plans, found)
-        if any(_is_missing(each.error) for each in refused) and self._expire_stale(found):
-            found, plans = resolve_plans(self.writer.context, [each.plan for each in refused])
-            refused = self._call(plans, found)
+    Raises CatalogRefused without access, and CatalogUnavailable.
+    """
+    found = dict[AssetKey, AssetMatch]()
+    errors: dict[str, CatalogRefused | CatalogUnavailable] = {}
+    isolated: list[Refusal] = []
+    bisection = Bisection(plans)
+    while call := bisection.next_call():
+        refused = _write_in_one_call(writer, call, found)
         if refused and len(plans) == 1 and not plans[0].queue_entry.isolated:
             _raise_if_unavailable([refused[0].error])
-        errors: dict[str, CatalogRefused | CatalogUnavailable] = {}
-        isolated: list[Refusal] = []
-        bisection = Bisection(plans)
-        call = bisection.next_call()
-        while call:
-            errors |= {each.plan.queue_entry.process: each.error for each in refused}
-            isolated += [each for each in refused if each.isolated]
-            bisection.answered(
-                [each.plan for each in refused if not each.isolated],
-                final=[each.plan for each in refused if each.isolated],
-            )
-            _raise_if_unavailable([errors[plan.queue_entry.process] for plan in bisection.choked])
-            call = bisection.next_call()
-            refused = self._call(call, found) if call else []
-        return isolated
+        errors |= {each.plan.queue_entry.process: each.error for each in refused}
+        isolated += [each for each in refused if each.isolated]
+        bisection.answered(
+            [each.plan for each in refused if not each.isolated],
+            final=[each.plan for each in refused if each.isolated],
+        )
+        _raise_if_unavailable([errors[plan.queue_entry.process] for plan in bisection.choked])
+    return isolated
 
-    def _call(self, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]) -> list[Refusal]:
-        self.writer.context.publishing.heartbeat()
-        return self.writer.write(plans, found)
 
-    def _expire_stale(self, found: Mapping[AssetKey, AssetMatch]) -> bool:
-        """Expire remembered matches that the catalog lacks or has under another guid: deleted, or another catalog.
-        Whether there were any.
-        """
-        known = [each for each in found.values() if each.guid]
-        held = self.writer.context.catalog.look_up([each.key for each in known])
-        stale = [each for each in known if each.key not in held or held[each.key].guid != each.guid]
-        expire_matches(self.writer.context.storage, stale)
-        return bool(stale)
+def _write_in_one_call(
+    writer: CatalogWriter, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch]
+) -> list[Refusal]:
+    """Resolve the assets of these plans that were not `found` yet (and add them there), and write the plans. Return
+    those that were refused.
+    """
+    context = writer.context
+    context.publishing.heartbeat()
+    try:
+        named = resolve_plans(context, plans, found)
+    except CatalogRefused as error:
+        if error.no_access:
+            raise
+        return [Refusal(plan=each, error=error, isolated=len(plans) == 1) for each in plans]
+    refused = writer.write(named, found)
+    if any(_is_missing(each.error) for each in refused) and _expire_stale(context, found):
+        found.clear()
+        refused = writer.write(resolve_plans(context, [each.plan for each in refused], found), found)
+    return refused
+
+
+def _expire_stale(context: PublishContext, found: Mapping[AssetKey, AssetMatch]) -> bool:
+    """Expire remembered matches that the catalog lacks or has under another guid: deleted, or another catalog.
+    Whether there were any.
+    """
+    known = [each for each in found.values() if each.guid]
+    held = context.catalog.look_up([each.key for each in known])
+    stale = [each for each in known if each.key not in held or held[each.key].guid != each.guid]
+    expire_matches(context.storage, stale)
+    return bool(stale)
 
 
 def _raise_if_unavailable(errors: Sequence[Exception]) -> None:
