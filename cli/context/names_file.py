@@ -12,7 +12,7 @@ from shared.naming.user_rules import parse_names
 from shared.settings.kinds import file
 
 TextFile = Annotated[
-    Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of names", metavar="FILE")
+    Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of naming rules", metavar="FILE")
 ]
 
 

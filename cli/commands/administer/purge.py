@@ -25,11 +25,11 @@ def purge(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Take all that Throughline created out of the catalog: its processes and its placeholders, and nothing else.
+    """Remove from the catalog everything that Throughline created, its processes and placeholders, and nothing else.
 
-    Assets that a scan found stay, and so do placeholders that other lineage uses or that people have described. All
-    events stay: `throughline replay` creates everything again. Running functions keep publishing. To keep the catalog
-    empty: stop them, purge, set THROUGHLINE_SHADOW=true for them, start them.
+    Assets that a scan found stay, and so do placeholders that other lineage uses or that people have described. Events
+    stay too: `throughline replay` creates everything again. Running functions keep publishing: to keep the catalog
+    empty, stop them, purge, and set THROUGHLINE_SHADOW=true before they start.
 
         throughline purge --plan
         throughline purge --yes
@@ -39,8 +39,8 @@ def purge(
     parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:
         fail(
-            "shadow mode, of this shell or of the functions, keeps everything in the catalog: set "
-            "THROUGHLINE_SHADOW=false on both sides first",
+            "shadow mode is on, so nothing can be removed from the catalog: set THROUGHLINE_SHADOW=false in this shell "
+            "and for the functions first",
             code=2,
         )
     with reported(NOTHING_HALF_DONE):

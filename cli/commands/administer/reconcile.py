@@ -22,8 +22,8 @@ def reconcile(
 ) -> None:
     """Look up all placeholders in the catalog again, and move their lineage to assets that a scan has found since.
 
-    A placeholder is removed once nothing refers to it. The sweeper does the same, a batch at a time, for those that
-    were not looked up recently; this looks up all of them now. Repeating it changes nothing.
+    A placeholder is removed once nothing refers to it. The sweeper does the same in batches, for placeholders that were
+    not looked up recently; this command looks up all of them now. Repeating it changes nothing.
 
         throughline reconcile --plan
         throughline reconcile

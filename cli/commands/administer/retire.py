@@ -26,7 +26,8 @@ def retire(
     context: typer.Context,
     *,
     days: Annotated[
-        int, typer.Option("--unseen-days", min=1, max=36500, metavar="N", help="Not written by a run for N days")
+        int,
+        typer.Option("--unseen-days", min=1, max=36500, metavar="N", help="Not written by a run for N days"),
     ] = 90,
     plan: Plan = False,
     yes: Yes = False,
@@ -34,10 +35,10 @@ def retire(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Take processes that no run has written for a long time out of the catalog; a new run brings one back.
+    """Remove processes that no run has written for a long time from the catalog; a new run creates them again.
 
     It also removes placeholders that nothing uses any more, but no asset that a scan found. A replay of old runs does
-    not bring a process back.
+    not create a process again.
 
         throughline retire --plan
         throughline retire --unseen-days 365 --yes

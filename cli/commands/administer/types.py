@@ -25,7 +25,7 @@ app = TeachingApp(help="Compare the catalog's types with those that lineage need
 def plan(context: typer.Context, *, as_json: AsJson = False, home: Home = HOME) -> None:
     """Show what the catalog lacks of the types that lineage needs, and change nothing.
 
-    Exit code 0 if it lacks nothing, 3 if types are to be created or updated, 1 if a type of others differs.
+    Exit code 0 if it lacks nothing, 3 if types are to be created or updated, 1 if another type differs.
     """
     with reported(NOTHING_HALF_DONE):
         parts = parts_of(context, home)
@@ -43,7 +43,7 @@ def plan(context: typer.Context, *, as_json: AsJson = False, home: Home = HOME) 
 def apply(context: typer.Context, *, home: Home = HOME) -> None:
     """Create what the catalog lacks: new types, and new attributes of types that Throughline created.
 
-    Types of others are left alone. Processes that the catalog refused are published again within a minute, without
+    Other types are never changed. Processes that the catalog refused are published again within a minute, without
     waiting for their backoff. Repeating it changes nothing.
     """
     parts = parts_of(context, home)
@@ -57,7 +57,7 @@ def apply(context: typer.Context, *, home: Home = HOME) -> None:
         took, lacks = counted(len(done.changes), "change"), counted(len(done.left), "type")
         fail(f"the catalog accepted {took}, but still lacks {lacks}: `throughline types plan` shows which")
     if done.left:
-        note("left", "types of others differ from what lineage needs: the catalog drops what they cannot hold")
+        note("left", "types that Throughline did not create differ: the catalog drops what they cannot hold")
         raise typer.Exit(1)
 
 

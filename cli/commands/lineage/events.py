@@ -28,10 +28,11 @@ def events(
     before: Before = "",
     run: Annotated[str, typer.Option(metavar="ID", help="Only events of this run")] = "",
     ignored: Annotated[
-        bool, typer.Option("--ignored", help="The events that the receiver ignored, and why; reads each of them")
+        bool,
+        typer.Option("--ignored", help="List events that the receiver ignored, and why; reads each event"),
     ] = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save them as JSON lines, gzipped if the name ends in .gz")
+        Path | None, typer.Option(metavar="FILE", help="Save the events as JSON lines, gzipped if the name ends in .gz")
     ] = None,
     most: Most = 50,
     wide: Wide = False,
@@ -40,8 +41,8 @@ def events(
 ) -> None:
     """List stored events by job, time or run, in the order of their times; --save writes them to a file.
 
-    A saved file holds all events that were found, as they were received, by hour and run: `throughline translate` reads
-    it.
+    The saved file holds all events that were found, as they were received, sorted by hour and run. `throughline
+    translate` reads it.
 
         throughline events --job 'nightly*' --from 2026-11-21
         throughline events --job 'nightly*' --save nightly.jsonl

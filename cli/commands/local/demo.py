@@ -55,16 +55,16 @@ def demo(
     catalog: Annotated[
         Literal["local", "atlas"], typer.Option(help="Write to the local catalog, or to a real Apache Atlas")
     ] = "local",
-    stay: Annotated[bool, typer.Option(help="With a real Atlas: keep it running until Ctrl-C")] = True,
+    stay: Annotated[bool, typer.Option(help="With --catalog atlas: keep it running until Ctrl-C")] = True,
 ) -> None:
     """Run the example jobs on real Spark with the real listener, and show their lineage.
 
-    Starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until every
-    event is accounted for, and compares the lineage with examples/*.truth.json. Data is kept between runs: a second
-    one adds nothing to the catalog. Spark 4.1 is installed in build/spark4 when it is first asked for.
+    The demo starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until all
+    events are processed, and compares the lineage with examples/*.truth.json. Data is kept: a second demo adds nothing
+    to the catalog. The first `--spark 4` installs Spark 4.1 in build/spark4.
 
-    A real Apache Atlas is empty at each start: with it the demo starts empty too, in the world's folder `atlas`, and
-    ends with the addresses of Atlas' own web page.
+    With --catalog atlas, catalog and world start empty each time, in the world's folder `atlas`; the demo ends with the
+    addresses of Atlas' own web page.
 
         throughline demo
         throughline demo --free-ports

@@ -27,14 +27,14 @@ _MAX_REASONS = 10
 def send(
     files: EventFiles,
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: that of the local world")] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: the local world's")] = "",
     key: Key = "",
-    at_once: Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Requests at the same time")] = 4,
+    at_once: Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Concurrent requests")] = 4,
     home: Home = HOME,
 ) -> None:
-    """Post events to a receiver, one request for each. Sending the same again changes nothing.
+    """Post events to a receiver, one request for each event. Events that it has already change nothing.
 
-    Retries with a backoff while the receiver is busy. Exit code 1 when an event was refused.
+    Requests are retried with a backoff while the receiver is busy. Exit code 1 if an event was refused.
 
         throughline send events.jsonl
         throughline send backlog/*.jsonl.gz --url https://NAME.azurewebsites.net --key ...

@@ -39,7 +39,7 @@ from shared.storage.port import Storage
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 
-WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, if that is installed")]
+WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, which must be installed")]
 FreePorts = Annotated[bool, typer.Option("--free-ports", help="Use free ports instead of the usual ones")]
 
 
@@ -95,7 +95,7 @@ def _check_layout(storage: Storage, home: Path) -> None:
 def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile = None, home: Home = HOME) -> None:
     """Run the local world until Ctrl-C, and print how a Spark session reports to it.
 
-    Data is kept between runs, in build/world or the folder of --home; delete that folder to start empty.
+    Data is kept in build/world, or in the folder of --home: delete that folder to start empty.
 
         throughline up
         throughline up --free-ports
