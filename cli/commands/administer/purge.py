@@ -10,7 +10,7 @@ from cli.records.processes import key_document
 from cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
-from cli.ui.removal import NOTHING_HALF_DONE, confirm
+from cli.ui.removal import NOTHING_HALF_DONE, confirm, refuse_json_without_plan
 from shared.bootstrap import Worker
 from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge
 from shared.maintenance.purge import purge as maintenance_purge
@@ -34,8 +34,7 @@ def purge(
         throughline purge --plan
         throughline purge --yes
     """
-    if as_json and not plan:
-        fail("--json prints a plan: add --plan, or leave out --json", code=2)
+    refuse_json_without_plan(as_json=as_json, plan=plan)
     parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:
         fail(

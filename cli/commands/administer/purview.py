@@ -7,7 +7,7 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import fail, note, out, plain
-from cli.ui.options import Plan
+from cli.ui.options import PENDING, Plan
 from cli.ui.removal import NOTHING_HALF_DONE
 from cli.ui.suggestion import suggestion
 from cli.ui.teaching import TeachingApp
@@ -19,7 +19,6 @@ from shared.catalog.connection.policies import ROLES, has_role, with_role
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused
 
-PENDING = 3
 _FORBIDDEN = 403
 
 app = TeachingApp(help="Set up a Purview account: grant roles, create managed attributes.")

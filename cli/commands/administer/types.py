@@ -7,7 +7,7 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, plain, print_json
-from cli.ui.options import AsJson
+from cli.ui.options import PENDING, AsJson
 from cli.ui.removal import NOTHING_HALF_DONE
 from cli.ui.teaching import TeachingApp
 from shared.atlas.types import TypeAction, TypeChange, type_changes
@@ -15,9 +15,6 @@ from shared.bootstrap import Worker
 from shared.catalog.applying import apply_types
 from shared.catalog.port import Types
 from shared.records.publish_queue import retry_refused
-
-PENDING = 3
-"""The exit code of a plan with changes to make: 0 is for none, 1 for types that differ, 2 for wrong use."""
 
 app = TeachingApp(help="Compare the catalog's types with those that lineage needs, and create what it lacks.")
 

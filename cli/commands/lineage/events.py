@@ -10,7 +10,7 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
-from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_run
+from cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_run
 from cli.ui.console import counted, left_out, note, out, print_json, tracked
 from cli.ui.options import AsJson, Most, Wide, moment
 from cli.ui.tables import print_table
@@ -26,7 +26,7 @@ def events(
     job: JobGlob = "",
     since: Since = "",
     before: Before = "",
-    run: Annotated[str, typer.Option(metavar="ID", help="Only events of this run")] = "",
+    run: RunId = "",
     ignored: Annotated[
         bool,
         typer.Option("--ignored", help="List events that the receiver ignored, and why; reads each event"),

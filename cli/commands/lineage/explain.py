@@ -15,8 +15,6 @@ from shared.naming.matching import candidates, underivable_names
 from shared.naming.rules.identity import RunEnvironment
 from shared.naming.stores.services.kafka import split_names
 
-_WRONG_USE = 2
-
 
 def explain_command(
     context: typer.Context,
@@ -75,7 +73,7 @@ def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, 
     for each in given or ():
         first, separator, second = each.rpartition("=") if option == "--symlink" else each.partition("=")
         if not separator or not first or not second:
-            fail(f"{option} {each}: write it as {form}", code=_WRONG_USE)
+            fail(f"{option} {each}: write it as {form}", code=2)
         pairs.append((first, second))
     return tuple(pairs)
 

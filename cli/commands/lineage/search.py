@@ -11,7 +11,7 @@ import typer
 from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, note, print_json
-from cli.ui.options import AsJson, Most, Wide
+from cli.ui.options import AsJson, FromLake, Most, Wide
 from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from shared.lineage.document import LineageDocument
@@ -80,7 +80,7 @@ def search(
     untraced: Annotated[
         bool, typer.Option("--untraced", help="Only columns without a known source, and data sets with such columns")
     ] = False,
-    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Search the lake instead of the record")] = "",
+    lake: FromLake = "",
     most: Most = _MOST,
     wide: Wide = False,
     as_json: AsJson = False,

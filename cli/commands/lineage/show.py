@@ -8,7 +8,7 @@ from rich.tree import Tree
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import fail, plain, print_json, print_tree
-from cli.ui.options import AsJson
+from cli.ui.options import AsJson, AssetText
 from cli.ui.suggestion import suggestion
 from shared.atlas.entities import LAST_RUN
 from shared.bootstrap import Worker
@@ -20,7 +20,7 @@ from shared.query.tree import Branch, tree
 
 def show(
     context: typer.Context,
-    asset: Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")],
+    asset: AssetText,
     *,
     columns: Annotated[bool, typer.Option("--columns", help="Show column lineage too")] = False,
     depth: Annotated[int, typer.Option(min=1, max=20, metavar="N", help="Follow lineage over at most N steps")] = 3,

@@ -89,10 +89,10 @@ def _document(found: Status, by: Sequence[By], limit: int) -> dict[str, Any]:
 
 def _largest(groups: Sequence[EventGroup], limit: int) -> Sequence[EventGroup]:
     """The `limit` groups (0: all) with the most events, in their order."""
-    if not limit or limit >= len(groups):
+    if not limit:
         return groups
-    places = heapq.nsmallest(limit, range(len(groups)), key=lambda place: -groups[place].received)
-    return [groups[place] for place in sorted(places)]
+    largest = set(heapq.nlargest(limit, groups, key=lambda group: group.received))
+    return [group for group in groups if group in largest]
 
 
 def _show_groups(found: Status, by: Sequence[By], limit: int, *, wide: bool) -> None:

@@ -15,7 +15,7 @@ import typer
 from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, out, plain
-from cli.ui.options import moment
+from cli.ui.options import AssetText, FromLake, moment
 from cli.ui.suggestion import suggestion
 from cli.ui.writing import writing
 from cli.viewer.page import page
@@ -72,7 +72,7 @@ def _iso(time: datetime | None) -> str:
 
 def view(
     context: typer.Context,
-    asset: Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")] = "",
+    asset: AssetText = "",
     *,
     column: Annotated[str, typer.Option(metavar="NAME", help="Follow only this column")] = "",
     depth: Annotated[
@@ -83,9 +83,7 @@ def view(
     compare: Annotated[
         str, typer.Option(metavar="TIME", help="Mark the changes between this time and --as-of (or now); needs --lake")
     ] = "",
-    lake: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Read the lake, which has history, instead of the record")
-    ] = "",
+    lake: FromLake = "",
     html: Annotated[_File, typer.Option(metavar="FILE", help="Write the page to a file that works offline")] = None,
     svg: Annotated[_File, typer.Option(metavar="FILE", help="Write a picture")] = None,
     mermaid: Annotated[_File, typer.Option(metavar="FILE", help="Write a Mermaid diagram")] = None,

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 import typer
-from rich.live import Live
 
 from cli.commands.lineage import show, status
 from cli.commands.local.up import FreePorts, WithFunc, started_world, typed
@@ -182,10 +181,10 @@ def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
 def _settled(parts: Worker, world: World) -> Status:
     """The counts, once nothing is in progress or the time is over."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    with Live(console=err, transient=True) as live:
+    with err.status("looking at the events") as shown:
         while True:
             found = reporting_status(parts.storage)
-            live.update(f"events: {found.received} received, {found.in_progress} in progress")
+            shown.update(f"events: {found.received} received, {found.in_progress} in progress")
             calls = world.functions.calls()
             idle = not (found.in_progress or found.dirty or calls["in_flight"] or calls["queued"])
             if idle or time.monotonic() > deadline:

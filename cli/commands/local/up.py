@@ -35,7 +35,6 @@ from shared.errors import Misconfigured
 from shared.records.format_version import check_layout
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
-from shared.storage.port import Storage
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 
@@ -76,20 +75,15 @@ def started_world(
                 parts.enter_context(world)
                 # the functions would report a wrong setting in their log only, and record theirs a minute later
                 same = assemble(load(catalog=True, over=world.environment))
-                _check_layout(same.storage, home)
+                try:
+                    check_layout(same.storage)
+                except Misconfigured as problem:
+                    raise Misconfigured(f"{problem}: delete {home}, or name another folder by --home") from problem
                 record_settings(same.storage, same.to_record)
             yield world
     except _PROBLEMS as problem:
         busy = isinstance(problem.__cause__, OSError | PortError)
         fail(f"{problem}. --free-ports takes other ports (make … ARGS=--free-ports)" if busy else str(problem), code=2)
-
-
-def _check_layout(storage: Storage, home: Path) -> None:
-    """Raise Misconfigured where the world's data is of another version."""
-    try:
-        check_layout(storage)
-    except Misconfigured as problem:
-        raise Misconfigured(f"{problem}: delete {home}, or name another folder by --home") from problem
 
 
 def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile = None, home: Home = HOME) -> None:

@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from itertools import takewhile
-from typing import Annotated
 
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import replayed_line
 from cli.records.published import publish_and_report
-from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_run
+from cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_run
 from cli.ui.console import bar, counted, fail, note, out, tracked
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import Plan, Resume, moment
@@ -33,7 +32,7 @@ def replay(
     since: Since = "",
     before: Before = "",
     job: JobGlob = "",
-    run: Annotated[str, typer.Option(metavar="ID", help="Only this run")] = "",
+    run: RunId = "",
     plan: Plan = False,
     resume: Resume = False,
     home: Home = HOME,

@@ -81,12 +81,11 @@ def _report(damages: list[FoundInconsistency], published: Published, *, plan: bo
     if as_json:
         print_json(_document(damages, published))
         return
-    count = Counter(each.kind.name for each in damages)
     for kind in KINDS:
         own = [each for each in damages if each.kind is kind]
         if not own:
             continue
-        out.print(f"[bold]{kind.name}[/] ({count[kind.name]:,}): {plain(kind.meaning)}")
+        out.print(f"[bold]{kind.name}[/] ({len(own):,}): {plain(kind.meaning)}")
         if plan:
             out.print(f"  [cyan]--fix:[/] {plain(kind.verb)}")
         for each in own[:_MAX_SHOWN]:
