@@ -51,7 +51,7 @@ def in_words(change: TypeChange) -> str:
 def mend(change: TypeChange) -> str:
     """The command or the change that mends it."""
     if change.action is TypeAction.DIFFERS:
-        return "name another type in the rule: types of others are never changed"
+        return "name another type in the rule: Throughline changes only types that it created"
     return "`throughline types apply` creates it; or correct the type in the rule"
 
 
