@@ -53,7 +53,7 @@ def in_words(change: TypeChange) -> str:
 def mend(change: TypeChange, names: Path | None) -> str:
     """The command or the change that mends it; `names`: the file of names that is tried."""
     if change.action is TypeAction.DIFFERS:
-        return "name another type in the rule: types of others are never changed"
+        return "name another type in the rule: Throughline changes only types that it created"
     tried = f" --names {shlex.quote(str(names))}" if names else ""
     return f"`throughline types apply{tried}` creates it; or correct the type in the rule"
 

@@ -79,8 +79,8 @@ def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
         return settings_on_record(storage)
     except StorageUnavailable as error:
         if writes:
-            fail(f"{error}. So the functions' settings, which this command needs, are not known. Nothing was done")
-        note("settings", f"{error}. So this shell's settings are used instead of the functions'")
+            fail(f"{error}. This command needs the functions' settings, so nothing was done: run it again")
+        note("settings", f"{error}. This shell's settings are used instead of the functions'")
         return None
 
 

@@ -10,7 +10,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 
 TextFile = Annotated[
-    Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of names", metavar="FILE")
+    Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of naming rules", metavar="FILE")
 ]
 
 

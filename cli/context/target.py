@@ -22,7 +22,7 @@ Home = Annotated[
     Path,
     typer.Option(
         metavar="FOLDER",
-        help="The local world's folder, used if the environment names no Throughline",
+        help="The local world's folder; used if the environment names no Throughline",
         show_default="build/world",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Wait for something in Azure: bounded, telling what is waited for, ended at once by what no waiting mends."""
+"""Wait for something in Azure: for a limited time, with the reason shown, and not at all where waiting cannot help."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class PollLimits:
 def wait_until(look: Callable[[], str], step: DeployStep, patience: PollLimits, *, failed: str) -> None:
     """Call `look` until it returns nothing; what it returns is the reason to wait, shown as the step's detail.
 
-    An error of `az` counts as not yet: a host that starts refuses its keys. Those that waiting does not mend (no
+    An error of `az` counts as not yet: a host that starts refuses its keys. Errors for which waiting does not help (no
     right, not signed in) are raised as they are. Raises DeployError(`failed` and the last reason) when time is over.
     """
     end = time.monotonic() + patience.seconds

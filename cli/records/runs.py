@@ -16,6 +16,7 @@ from shared.storage.port import Storage
 
 Since = Annotated[str, typer.Option("--from", metavar="TIME", help="Events from this time on, such as 2026-11-21")]
 Before = Annotated[str, typer.Option("--to", metavar="TIME", help="Events before this time, such as 2026-11-21T13:00Z")]
+RunId = Annotated[str, typer.Option("--run", metavar="ID", help="Only this run")]
 JobGlob = Annotated[
     str, typer.Option("--job", metavar="GLOB", help="Only runs of jobs whose name matches, such as 'nightly*'")
 ]

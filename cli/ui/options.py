@@ -7,15 +7,20 @@ import typer
 
 from cli.ui.console import fail
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON")]
-Wide = Annotated[bool, typer.Option("--wide", help="All columns, one line a row, however wide the terminal")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON")]
+Wide = Annotated[bool, typer.Option("--wide", help="Print all columns, each row on one line")]
+FromLake = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="Read this lake instead of the record")]
+AssetText = Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")]
 Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where the last run of this command was stopped")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue where this command was stopped last")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation")]
-Most = Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 for all")]
+Most = Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 lists all")]
 Key = Annotated[
     str, typer.Option(envvar="THROUGHLINE_KEY", metavar="KEY", help="The receiver's function key, if it needs one")
 ]
+
+PENDING = 3
+"""The exit code of a plan with changes to make."""
 
 
 def moment(text: str, option: str) -> datetime | None:

@@ -1,10 +1,16 @@
-"""Asking before something is removed from the catalog, and the sentence after a failure."""
+"""What commands that move or remove things in the catalog have in common."""
 
 import typer
 
-from cli.ui.console import err
+from cli.ui.console import err, fail
 
 NOTHING_HALF_DONE = "Nothing is half done: run the command again, and it goes on with what is left"
+
+
+def refuse_json_without_plan(*, as_json: bool, plan: bool) -> None:
+    """End the command: only its plan has a JSON form."""
+    if as_json and not plan:
+        fail("--json prints a plan: add --plan, or leave out --json", code=2)
 
 
 def confirm(question: str, *, yes: bool) -> None:

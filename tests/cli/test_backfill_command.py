@@ -69,7 +69,7 @@ def test_without_access_or_storage_it_ends_in_a_sentence(parts: Parts) -> None:
     parts.worker = replace(parts.worker, catalog=Away())
     said = parts.run("backfill", "--plan")
     assert said.exit_code == 1
-    assert "--resume` goes on" in said.output
+    assert "--resume` continues" in said.output
 
 
 def test_shadow_mode_keeps_the_catalog_as_it_is(parts: Parts) -> None:

@@ -188,7 +188,7 @@ def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
         (["deadletter", "replay", "0000", "--all"], "name the dead letters"),
         (["replay", "--from", "yesterday"], "--from must be a time"),
         (["replay", "--to", "2026-13-01"], "--to must be a time"),
-        (["replay", "--resume", "--job", "x"], "--resume goes on"),
+        (["replay", "--resume", "--job", "x"], "--resume continues"),
         (["replay", "--resume"], "nothing to resume"),
     ],
     ids=" ".join,

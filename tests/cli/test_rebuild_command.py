@@ -98,7 +98,7 @@ def test_storage_that_goes_away_in_the_middle_says_how_to_go_on(run: Callable[..
     storage.step_in = away
     result = run()
     assert result.exit_code == 1
-    assert "Storage answered 503. Once storage answers, `throughline rebuild --resume` goes on" in result.output
+    assert "Storage answered 503. Once storage answers, `throughline rebuild --resume` continues" in result.output
     storage.step_in = lambda *_: None
     assert run("--resume").exit_code == 0
     assert status(storage.real).published == 4

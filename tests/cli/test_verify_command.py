@@ -100,7 +100,7 @@ def test_a_catalog_that_is_away_is_one_sentence_and_what_was_mended_stays(run: R
     result = run_with(replace(parts, catalog=Away()), "verify", "--fix")
     assert result.exit_code == 1
     assert "1 damaged, 1 repaired" in result.output
-    assert "no answer. What was repaired stays so" in result.output
+    assert "no answer. What was repaired stays repaired" in result.output
     assert json.loads(run("verify", "--json").stdout)["by_kind"] == {"changed process": 1, "unused placeholder": 1}
 
 
@@ -136,7 +136,7 @@ def test_ctrl_c_stops_after_what_is_at_hand_and_the_next_one_goes_on(parts: Work
     stopped = run_with(replace(parts, storage=storage), "verify", "--fix")
     assert stopped.exit_code == 130, stopped.output
     assert "1 damaged, 1 repaired" in stopped.output
-    assert "run the command again to go on" in stopped.output
+    assert "run the command again to continue" in stopped.output
     rest = run_with(parts, "verify", "--fix")
     assert (rest.exit_code, "2 damaged, 2 repaired" in rest.output) == (0, True)
 

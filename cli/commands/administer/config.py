@@ -53,18 +53,20 @@ def config(
 ) -> None:
     """Print what to set on Synapse, Databricks, Fabric or this machine, so that jobs report to a receiver.
 
-    The output has Spark properties, steps, and properties that must not be set. It contains no key: if the platform can
-    look a key up, a property names it; otherwise a step adds it from Key Vault.
+    The output has Spark properties, steps, and properties that must not be set. It contains no key: a property refers
+    to the key where the platform can look it up; otherwise a step adds it from Key Vault.
 
-    OpenLineage's listener comes first, then the listener of Spark's plans, whose jar is written beside the properties;
-    --no-plan leaves that one out.
+    The properties name two listeners: OpenLineage's, and the one of Spark's plans. --output also writes the jar of the
+    second; --no-plan leaves it out.
 
         throughline config databricks-uc --url https://NAME.azurewebsites.net --namespace my-workspace
         throughline config synapse --url https://NAME.azurewebsites.net --vault my-vault --output build/synapse
         throughline config local
     """
     if platform not in PLATFORMS:
-        fail(f"no platform {platform!r}: there are {', '.join(PLATFORMS)}.{suggestion(platform, PLATFORMS)}", code=2)
+        fail(
+            f"no platform {platform!r}: choose one of {', '.join(PLATFORMS)}.{suggestion(platform, PLATFORMS)}", code=2
+        )
     wanted = Installation(
         url=url or _here(platform, home),
         namespace=namespace,

@@ -10,7 +10,7 @@ from cli.records.processes import key_document
 from cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
-from cli.ui.removal import NOTHING_HALF_DONE, confirm
+from cli.ui.removal import NOTHING_HALF_DONE, confirm, refuse_json_without_plan
 from shared.bootstrap import Worker
 from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge
 from shared.maintenance.purge import purge as maintenance_purge
@@ -25,22 +25,21 @@ def purge(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Take all that Throughline created out of the catalog: its processes and its placeholders, and nothing else.
+    """Remove from the catalog everything that Throughline created, its processes and placeholders, and nothing else.
 
-    Assets that a scan found stay, and so do placeholders that other lineage uses or that people have described. All
-    events stay: `throughline replay` creates everything again. Running functions keep publishing. To keep the catalog
-    empty: stop them, purge, set THROUGHLINE_SHADOW=true for them, start them.
+    Assets that a scan found stay, and so do placeholders that other lineage uses or that people have described. Events
+    stay too: `throughline replay` creates everything again. Running functions keep publishing: to keep the catalog
+    empty, stop them, purge, and set THROUGHLINE_SHADOW=true before they start.
 
         throughline purge --plan
         throughline purge --yes
     """
-    if as_json and not plan:
-        fail("--json prints a plan: add --plan, or leave out --json", code=2)
+    refuse_json_without_plan(as_json=as_json, plan=plan)
     parts = parts_of(context, home, writes=not plan)
     if parts.publishing.shadow and not plan:
         fail(
-            "shadow mode, of this shell or of the functions, keeps everything in the catalog: set "
-            "THROUGHLINE_SHADOW=false on both sides first",
+            "shadow mode is on, so nothing can be removed from the catalog: set THROUGHLINE_SHADOW=false in this shell "
+            "and for the functions first",
             code=2,
         )
     with reported(NOTHING_HALF_DONE):

@@ -7,7 +7,7 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import fail, note, out, plain
-from cli.ui.options import Plan
+from cli.ui.options import PENDING, Plan
 from cli.ui.removal import NOTHING_HALF_DONE
 from cli.ui.suggestion import suggestion
 from cli.ui.teaching import TeachingApp
@@ -19,7 +19,6 @@ from shared.catalog.connection.policies import ROLES, has_role, with_role
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused
 
-PENDING = 3
 _FORBIDDEN = 403
 
 app = TeachingApp(help="Set up a Purview account: grant roles, create managed attributes.")
@@ -33,7 +32,7 @@ def grant(
     ],
     principal: Annotated[str, typer.Option(metavar="ID", help="The identity's object id")],
     account: Annotated[
-        str, typer.Option(metavar="NAME", help="The Purview account; default: that of THROUGHLINE_CATALOG_ENDPOINT")
+        str, typer.Option(metavar="NAME", help="The Purview account; default: the one in THROUGHLINE_CATALOG_ENDPOINT")
     ] = "",
     cloud: Annotated[
         str, typer.Option(metavar="CLOUD", help=f"The account's cloud: {', '.join(each.name for each in CLOUDS)}")
@@ -41,7 +40,9 @@ def grant(
     scope: Annotated[
         str,
         typer.Option(
-            metavar="SCOPE", envvar="THROUGHLINE_CATALOG_SCOPE", help="The token's scope, for a host in no known cloud"
+            metavar="SCOPE",
+            envvar="THROUGHLINE_CATALOG_SCOPE",
+            help="The token's scope, for a host in another cloud",
         ),
     ] = "",
     role: Annotated[str, typer.Option(metavar="ROLE", help=f"One of {', '.join(ROLES)}")] = "data-curator",
@@ -60,7 +61,7 @@ def grant(
         throughline purview grant --collection NAME --principal ID --clicks
     """
     if role not in ROLES:
-        fail(f"{role} is not a role; the roles are {', '.join(ROLES)}", code=2)
+        fail(f"no role {role!r}: choose one of {', '.join(ROLES)}.{suggestion(role, ROLES)}", code=2)
     if clicks:
         _print_clicks(collection, collection, principal, role)
         return
@@ -74,7 +75,7 @@ def grant(
         except CatalogRefused as refusal:
             if refusal.status != _FORBIDDEN:
                 raise
-            note("no right", f"you are no administrator of {found.shown}; these are the steps for one:")
+            note("no right", f"you are no administrator of {found.shown}. These are the steps for an administrator:")
             _print_clicks(found.shown, found.name, principal, role)
             raise typer.Exit(1) from None
         if has_role(policy, role, principal):
@@ -95,11 +96,11 @@ def attributes(
     plan: Plan = False,
     home: Home = HOME,
 ) -> None:
-    """Create the group of managed attributes that shows the origin of a process in the portal.
+    """Create the group of managed attributes that show the origin of a process in the portal.
 
-    Platform, workspace, job and a link are then managed attributes of each process, from its next change on; the
-    functions look for the group when they start. Repeating it changes nothing. Exit code with --plan: 0 where there is
-    nothing to do, 3 where the group is missing.
+    Each process then has platform, workspace, job and a link as managed attributes, from its next change on. Restart
+    the functions: they look for the group when they start. Repeating it changes nothing. Exit code with --plan: 0 if
+    the group exists, 3 if it is missing.
     """
     parts = parts_of(context, home)
     if parts.account is None or parts.types is None:
@@ -128,7 +129,7 @@ def endpoint_of(account: str, cloud: str) -> str:
         return f"{host if '://' in host else f'https://{host}'}{ACCOUNT_PATH}"
     found = next((each for each in CLOUDS if each.name == cloud), None)
     if found is None:
-        fail(f"no cloud {cloud!r}: there are {', '.join(each.name for each in CLOUDS)}", code=2)
+        fail(f"no cloud {cloud!r}: choose one of {', '.join(each.name for each in CLOUDS)}", code=2)
     return found.endpoint(account)
 
 

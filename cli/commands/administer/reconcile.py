@@ -7,10 +7,10 @@ import typer
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.processes import key_document
 from cli.records.published import publish_and_report
-from cli.ui.console import bar, counted, fail, note, out, plain, print_json
+from cli.ui.console import bar, counted, note, out, plain, print_json
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan
-from cli.ui.removal import NOTHING_HALF_DONE
+from cli.ui.removal import NOTHING_HALF_DONE, refuse_json_without_plan
 from shared.bootstrap import Worker
 from shared.catalog.batches import batches
 from shared.publishing.reconciliation import Reconciled, move, placed_assets, refreshed_matches, remove_left
@@ -22,14 +22,13 @@ def reconcile(
 ) -> None:
     """Look up all placeholders in the catalog again, and move their lineage to assets that a scan has found since.
 
-    A placeholder is removed once nothing refers to it. The sweeper does the same, a batch at a time, for those that
-    were not looked up recently; this looks up all of them now. Repeating it changes nothing.
+    A placeholder is removed once nothing refers to it. The sweeper does the same in batches, for placeholders that were
+    not looked up recently; this command looks up all of them now. Repeating it changes nothing.
 
         throughline reconcile --plan
         throughline reconcile
     """
-    if as_json and not plan:
-        fail("--json prints a plan: add --plan, or leave out --json", code=2)
+    refuse_json_without_plan(as_json=as_json, plan=plan)
     parts = parts_of(context, home, writes=not plan)
     with reported(NOTHING_HALF_DONE):
         placed = placed_assets(parts)

@@ -10,10 +10,10 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
 from cli.records.processes import key_document
 from cli.records.published import publish_and_report
-from cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked
+from cli.ui.console import bar, counted, listed, note, out, plain, print_json, tracked
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson, Most, Plan, Yes
-from cli.ui.removal import NOTHING_HALF_DONE, confirm
+from cli.ui.removal import NOTHING_HALF_DONE, confirm, refuse_json_without_plan
 from shared.bootstrap import Worker
 from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey
@@ -26,7 +26,8 @@ def retire(
     context: typer.Context,
     *,
     days: Annotated[
-        int, typer.Option("--unseen-days", min=1, max=36500, metavar="N", help="Not written by a run for N days")
+        int,
+        typer.Option("--unseen-days", min=1, max=36500, metavar="N", help="Not written by a run for N days"),
     ] = 90,
     plan: Plan = False,
     yes: Yes = False,
@@ -34,16 +35,15 @@ def retire(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Take processes that no run has written for a long time out of the catalog; a new run brings one back.
+    """Remove processes that no run has written for a long time from the catalog; a new run creates them again.
 
     It also removes placeholders that nothing uses any more, but no asset that a scan found. A replay of old runs does
-    not bring a process back.
+    not create a process again.
 
         throughline retire --plan
         throughline retire --unseen-days 365 --yes
     """
-    if as_json and not plan:
-        fail("--json prints a plan: add --plan, or leave out --json", code=2)
+    refuse_json_without_plan(as_json=as_json, plan=plan)
     parts = parts_of(context, home, writes=not plan)
     with reported(NOTHING_HALF_DONE):
         leaving, unused = _look(parts, timedelta(days=days))

@@ -9,7 +9,7 @@ import typer
 from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, plain, print_json
-from cli.ui.options import AsJson
+from cli.ui.options import PENDING, AsJson
 from cli.ui.removal import NOTHING_HALF_DONE
 from cli.ui.teaching import TeachingApp
 from shared.atlas.types import TypeAction, TypeChange, type_changes
@@ -19,9 +19,6 @@ from shared.catalog.port import Types
 from shared.naming.names import Names
 from shared.records.publish_queue import retry_refused
 
-PENDING = 3
-"""The exit code of a plan with changes to make: 0 is for none, 1 for types that differ, 2 for wrong use."""
-
 app = TeachingApp(help="Compare the catalog's types with those that lineage needs, and create what it lacks.")
 
 
@@ -30,7 +27,7 @@ def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = Fa
 
     The rules of the functions' file of names count, or those of --names, to try a file before the functions use it.
 
-    Exit code 0 if it lacks nothing, 3 if types are to be created or updated, 1 if a type of others differs.
+    Exit code 0 if it lacks nothing, 3 if types are to be created or updated, 1 if another type differs.
     """
     with reported(NOTHING_HALF_DONE):
         parts = parts_of(context, home)
@@ -48,7 +45,7 @@ def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = Fa
 def apply(context: typer.Context, *, names: TextFile = None, home: Home = HOME) -> None:
     """Create what the catalog lacks: new types, and new attributes of types that Throughline created.
 
-    Types of others are left alone. Processes that the catalog refused are published again within a minute, without
+    Other types are never changed. Processes that the catalog refused are published again within a minute, without
     waiting for their backoff. Repeating it changes nothing. --names as in `throughline types plan`.
     """
     parts = parts_of(context, home)
@@ -62,7 +59,7 @@ def apply(context: typer.Context, *, names: TextFile = None, home: Home = HOME) 
         took, lacks = counted(len(done.changes), "change"), counted(len(done.left), "type")
         fail(f"the catalog accepted {took}, but still lacks {lacks}: `throughline types plan` shows which")
     if done.left:
-        note("left", "types of others differ from what lineage needs: the catalog drops what they cannot hold")
+        note("left", "types that Throughline did not create differ: the catalog drops what they cannot hold")
         raise typer.Exit(1)
 
 

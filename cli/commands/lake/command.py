@@ -33,13 +33,13 @@ app = TeachingApp(help="Lineage as Delta tables, made of the archive: coverage, 
 
 def run(
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE", help="Folders or URLs: the archive, events, JSON lines")
+        list[str], typer.Argument(metavar="SOURCE", help="Folders or URLs of the archive, of events, or of JSON lines")
     ],
     *,
     root: Root = str(ROOT),
     tags: Annotated[str, typer.Option(metavar="FILE", help="A CSV file of qualified_name, column, tag")] = "",
     as_of: Annotated[
-        str, typer.Option(metavar="TIME", help="The time that counts as now; `never`: no run times out")
+        str, typer.Option(metavar="TIME", help="The time to take as now, for timeouts; `never`: no run times out")
     ] = "now",
     names: TextFile = None,
     cores: Cores = 2,
@@ -50,10 +50,10 @@ def run(
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Update all tables from the sources; what was read before is not read again.
+    """Update all tables from the sources; files that were read before are not read again.
 
-    After an interruption the next run completes it. If nothing is new, nothing is written. The functions' settings
-    are used if the environment names a Throughline, or one runs on this machine; otherwise the defaults.
+    After an interruption the next run completes the update. If nothing is new, nothing is written. The functions'
+    settings are used if the environment names a Throughline, or one runs on this machine; otherwise the defaults.
 
         throughline lake run build/estate --lake build/lake
         throughline lake run archive/ events/ --tags personal.csv
@@ -100,7 +100,7 @@ def impact(
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
-    """List all columns that depend on one: what breaks when it is removed.
+    """List all columns that depend on a column: what breaks when it is removed.
 
     throughline lake impact /data/sales/orders amount
     """
@@ -135,7 +135,7 @@ def _one_asset(wanted: str, known: Sequence[str]) -> str:
     if len(fits) > 1:
         names = "\n".join(f"  {each}" for each in fits)
         fail(
-            f"{len(fits)} data sets with lineage have such a name: name one by its whole qualified name:\n{names}",
+            f"{len(fits)} data sets with lineage have a name that ends in {wanted!r}: give one whole name of\n{names}",
             code=2,
         )
     if not fits:
@@ -188,7 +188,7 @@ def _refuse_unknown_asset(lake: "Lake", asset: str) -> None:
 def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", as_json: AsJson = False) -> None:
     """Compact the small files that runs have left, so that later runs read fewer. Needs Spark.
 
-    Once a day or a week is enough, while no run works on the lake. Replaced files are kept for a week, for readers.
+    Run it once a day or a week, while no `lake run` is active. Replaced files are kept for a week, for readers.
 
         throughline lake compact --lake build/lake
     """
@@ -220,9 +220,9 @@ def publish(
     plan: Plan = False,
     home: Home = HOME,
 ) -> None:
-    """Write the current lineage to the catalog: for one that is new or was lost.
+    """Write the current lineage to the catalog: for a new catalog, or one that lost its content.
 
-    Unchanged processes are not sent; after an interruption run it again. The functions may run meanwhile.
+    Unchanged processes are not sent. After an interruption, run it again. The functions may keep running.
 
         throughline lake publish --plan
         throughline lake publish

@@ -30,9 +30,9 @@ def coverage(
     *,
     level: Annotated[str, typer.Option(metavar="LEVEL", help="asset, store, owner, job or all")] = "store",
     completeness: Annotated[
-        bool, typer.Option("--completeness", help="Show the last measured score of the documentation")
+        bool, typer.Option("--completeness", help="Show the last measured score of documentation")
     ] = False,
-    catalog: Annotated[bool, typer.Option("--catalog", help="Measure it first: read the catalog in bulk")] = False,
+    catalog: Annotated[bool, typer.Option("--catalog", help="Measure the score first, from the catalog")] = False,
     rules: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="With --catalog: a TOML file of weights (docs/reference/lake.md)"),
@@ -56,7 +56,7 @@ def coverage(
     if level not in _LEVELS:
         fail(f"--level {level} does not exist: choose one of {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
     if rules and not catalog:
-        fail("--rules is for a measurement: add --catalog", code=2)
+        fail("--rules needs --catalog, which measures", code=2)
     if catalog:
         score_rules = parsed_file(rules, parse_score_rules) if rules else DEFAULT_RULES
         _measure(context, root, engine, score_rules, home=home, wide=wide, as_json=as_json)

@@ -23,8 +23,8 @@ ROOT = Path("build/lake")
 _SCRATCH = Path("build/lake-scratch")
 Root = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="The folder or URL of the tables")]
 Cores = Annotated[int, typer.Option(min=1, metavar="N", help="Cores that Spark may use")]
-EngineOption = Annotated[EngineName, typer.Option("--engine", help="auto: Sail for little local data, else Spark")]
-Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of Spark's own process, such as 2g")]
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="auto: Sail for small local data, else Spark")]
+Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of the Spark process, such as 2g")]
 
 
 @contextlib.contextmanager

@@ -64,7 +64,7 @@ def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName
             searched=tuple((name, describe_rank(key, fits)) for name, fits in search_matches if name not in keys),
         )
     except (CatalogUnavailable, CatalogRefused) as error:
-        fail(f"the names were not looked up: {error}")
+        fail(f"{error}. Nothing was looked up: without --look no catalog is needed")
 
 
 def looked_document(steps: Steps, answer: CatalogMatch | None) -> dict[str, Any]:

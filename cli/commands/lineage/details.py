@@ -17,16 +17,16 @@ from shared.reporting.column_sources import edge_sources
 
 def details(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="A part of a process's or a data set's name; without it all")] = "",
+    text: Annotated[str, typer.Argument(help="Part of the name of a process or data set; default: all")] = "",
     *,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Show all that is on record of processes, including what the catalog cannot hold.
+    """Show everything on record about processes, including what the catalog cannot hold.
 
-    The output shows how each column is made, whether the listener or Spark's plan reported it, and which columns are
-    masked or have no source; then the conditions of joins and filters, inputs that only a SQL statement names, and data
-    sets that were dropped, renamed or emptied.
+    For each column: how it is made, whether the listener or Spark's plan reported it, whether it is masked or has no
+    source. For each process: conditions of joins and filters, and inputs that only a SQL statement names. At the end:
+    data sets that were dropped, renamed or emptied.
 
         throughline details customer_master
         throughline details --json | jq '.processes[].sourceless'

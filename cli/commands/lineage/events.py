@@ -10,7 +10,7 @@ import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import visible
-from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_runs
+from cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs
 from cli.ui.console import counted, left_out, note, out, print_json, tracked
 from cli.ui.options import AsJson, Most, Wide
 from cli.ui.tables import print_table
@@ -25,12 +25,13 @@ def events(
     job: JobGlob = "",
     since: Since = "",
     before: Before = "",
-    run: Annotated[str, typer.Option(metavar="ID", help="Only events of this run")] = "",
+    run: RunId = "",
     ignored: Annotated[
-        bool, typer.Option("--ignored", help="The events that the receiver ignored, and why; reads each of them")
+        bool,
+        typer.Option("--ignored", help="List events that the receiver ignored, and why; reads each event"),
     ] = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save them as JSON lines, gzipped if the name ends in .gz")
+        Path | None, typer.Option(metavar="FILE", help="Save the events as JSON lines, gzipped if the name ends in .gz")
     ] = None,
     most: Most = 50,
     wide: Wide = False,
@@ -39,8 +40,8 @@ def events(
 ) -> None:
     """List stored events by job, time or run, in the order of their times; --save writes them to a file.
 
-    A saved file holds all events that were found, as they were received, by hour and run: `throughline translate` reads
-    it.
+    The saved file holds all events that were found, as they were received, sorted by hour and run. `throughline
+    translate` reads it.
 
         throughline events --job 'nightly*' --from 2026-11-21
         throughline events --job 'nightly*' --save nightly.jsonl

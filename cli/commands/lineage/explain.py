@@ -15,18 +15,18 @@ from shared.naming.matching import candidates, underivable_names
 from shared.naming.rules.identity import RunEnvironment
 from shared.naming.stores.services.kafka import split_names
 
-_WRONG_USE = 2
-
 
 def explain_command(
     context: typer.Context,
-    namespace: Annotated[str, typer.Argument(help="As in the event, e.g. abfss://raw@acct.dfs.core.windows.net")],
-    name: Annotated[str, typer.Argument(help="As in the event, e.g. orders/day=1")],
+    namespace: Annotated[str, typer.Argument(help="In the event, such as abfss://raw@acct.dfs.core.windows.net")],
+    name: Annotated[str, typer.Argument(help="In the event, such as orders/day=1")],
     *,
     workspace: Annotated[str, typer.Option(help="The Databricks workspace's host", metavar="HOST")] = "",
-    mount: Annotated[list[str] | None, typer.Option(help="A mount of the run", metavar="POINT=SOURCE")] = None,
+    mount: Annotated[
+        list[str] | None, typer.Option(help="A mount of Databricks; may be repeated", metavar="POINT=SOURCE")
+    ] = None,
     symlink: Annotated[
-        list[str] | None, typer.Option(help="A symlink of the data set", metavar="NAMESPACE=NAME")
+        list[str] | None, typer.Option(help="A symlink of the data set; may be repeated", metavar="NAMESPACE=NAME")
     ] = None,
     names: TextFile = None,
     look: Annotated[bool, typer.Option("--look", help="Look the names up in the catalog")] = False,
@@ -35,9 +35,9 @@ def explain_command(
 ) -> None:
     """Show which rule gives a data set its type and qualified name, and why.
 
-    The output then lists the names under which a scan may have found the data set, in the order of their look-up. Only
-    --look calls a server: it asks the catalog which of these names it has, and shows which one wins. Exit code 1 if
-    this is no data set of a user (a log, a checkpoint), 2 for arguments that cannot be read.
+    The output also lists the names under which a scan may have found the data set, in the order of their look-up. Only
+    --look calls the catalog: it shows which of these names exist there, and which one wins. Exit code 1 if this is no
+    data set of a user (a log, a checkpoint).
 
         throughline explain file /data/orders/day=1
         throughline explain 'sqlserver://srv.database.windows.net:1433;database=db' dbo.orders
@@ -73,7 +73,7 @@ def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, 
     for each in given or ():
         first, separator, second = each.rpartition("=") if option == "--symlink" else each.partition("=")
         if not separator or not first or not second:
-            fail(f"{option} {each}: write it as {form}", code=_WRONG_USE)
+            fail(f"{option} {each}: write it as {form}", code=2)
         pairs.append((first, second))
     return tuple(pairs)
 

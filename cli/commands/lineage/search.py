@@ -11,7 +11,7 @@ import typer
 from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, note, print_json
-from cli.ui.options import AsJson, Most, Wide
+from cli.ui.options import AsJson, FromLake, Most, Wide
 from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from shared.lineage.document import LineageDocument
@@ -73,14 +73,14 @@ def search(
     context: typer.Context,
     text: Annotated[str, typer.Argument(help="Parts of names; `table.column` for columns of tables")],
     *,
-    tag: Annotated[str, typer.Option(metavar="TAG", help="Only what has this tag")] = "",
+    tag: Annotated[str, typer.Option(metavar="TAG", help="Only data sets and columns with this tag")] = "",
     owner: Annotated[str, typer.Option(metavar="NAME", help="Only data sets with this text in an owner's name")] = "",
     store: Annotated[str, typer.Option(metavar="NAME", help="Only stores with this text in their name")] = "",
     orphan: Annotated[bool, typer.Option("--orphan", help="Only data sets without lineage")] = False,
     untraced: Annotated[
         bool, typer.Option("--untraced", help="Only columns without a known source, and data sets with such columns")
     ] = False,
-    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Search the lake instead of the record")] = "",
+    lake: FromLake = "",
     most: Most = _MOST,
     wide: Wide = False,
     as_json: AsJson = False,
@@ -117,7 +117,7 @@ def search(
         fail(f"nothing matches {text!r}{filtered}.{suggestion(text, names)}")
     print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown)), wide=wide)
     if len(shown) < len(every):
-        note("more", f"{len(every) - len(shown)} results are not shown; --most 0 lists all")
+        note("more", f"{len(every) - len(shown)} results are not shown: --most 0 lists all")
 
 
 def _rows(facts: _Facts, found: Iterable[Found]) -> Iterable[list[str]]:

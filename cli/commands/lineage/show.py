@@ -9,7 +9,7 @@ from rich.tree import Tree
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import fail, plain, print_json, print_tree
-from cli.ui.options import AsJson
+from cli.ui.options import AsJson, AssetText
 from cli.ui.suggestion import suggestion
 from shared.atlas.entities import LAST_RUN
 from shared.bootstrap import Worker
@@ -21,14 +21,14 @@ from shared.query.tree import Branch, tree
 
 def show(
     context: typer.Context,
-    asset: Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")],
+    asset: AssetText,
     *,
-    columns: Annotated[bool, typer.Option("--columns", help="Show the pairs of columns")] = False,
-    depth: Annotated[int, typer.Option(min=1, max=20, metavar="N", help="How many data sets away")] = 3,
+    columns: Annotated[bool, typer.Option("--columns", help="Show column lineage too")] = False,
+    depth: Annotated[int, typer.Option(min=1, max=20, metavar="N", help="Follow lineage over at most N steps")] = 3,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
-    """Show what a data set is made of and what is made of it, as the catalog has it.
+    """Show the lineage of a data set in the catalog as a tree: its sources, and what is made of it.
 
     throughline show delta/customer_master
     throughline show delta/customer_master --columns --depth 1

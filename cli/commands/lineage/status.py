@@ -32,7 +32,7 @@ def status(
     context: typer.Context,
     *,
     by: Annotated[str, typer.Option(metavar="day|job|day,job", help="Count by day, by job, or by both")] = "",
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="With --by: the N groups with most events")] = 0,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="With --by: only the N groups with most events")] = 0,
     wide: Wide = False,
     as_json: AsJson = False,
     home: Home = HOME,
@@ -49,7 +49,7 @@ def status(
     """
     wanted = _wanted(by)
     if limit and not wanted:
-        fail("--limit goes with --by day, job or day,job", code=2)
+        fail("--limit needs --by day, --by job or --by day,job", code=2)
     storage = parts_of(context, home).storage
     with reported(), reading_bars() as seen:
         found = read_status(storage, by=wanted, seen=seen)
@@ -71,7 +71,7 @@ def _wanted(text: str) -> tuple[By, ...]:
     try:
         return tuple(dict.fromkeys(By(each.strip()) for each in text.split(",") if text))
     except ValueError:
-        return fail(f"--by takes {', '.join(By)} or several of them with commas between, not {text!r}", code=2)
+        return fail(f"--by must be day, job or day,job, not {text!r}", code=2)
 
 
 def _document(found: Status, by: Sequence[By], limit: int) -> dict[str, Any]:
@@ -89,10 +89,10 @@ def _document(found: Status, by: Sequence[By], limit: int) -> dict[str, Any]:
 
 def _largest(groups: Sequence[EventGroup], limit: int) -> Sequence[EventGroup]:
     """The `limit` groups (0: all) with the most events, in their order."""
-    if not limit or limit >= len(groups):
+    if not limit:
         return groups
-    places = heapq.nsmallest(limit, range(len(groups)), key=lambda place: -groups[place].received)
-    return [groups[place] for place in sorted(places)]
+    largest = set(heapq.nlargest(limit, groups, key=lambda group: group.received))
+    return [group for group in groups if group in largest]
 
 
 def _show_groups(found: Status, by: Sequence[By], limit: int, *, wide: bool) -> None:

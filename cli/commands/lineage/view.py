@@ -15,7 +15,7 @@ import typer
 from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, out, plain
-from cli.ui.options import moment
+from cli.ui.options import AssetText, FromLake, moment
 from cli.ui.suggestion import suggestion
 from cli.ui.writing import writing
 from cli.viewer.page import page
@@ -72,31 +72,29 @@ def _iso(time: datetime | None) -> str:
 
 def view(
     context: typer.Context,
-    asset: Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")] = "",
+    asset: AssetText = "",
     *,
-    column: Annotated[str, typer.Option(metavar="NAME", help="Follow this column only, to all its ends")] = "",
+    column: Annotated[str, typer.Option(metavar="NAME", help="Follow only this column")] = "",
     depth: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Steps to show; 0: all. Default: 1, with --column all")
+        int | None, typer.Option(min=0, metavar="N", help="Show N steps; 0: all. Default: 1, or all with --column")
     ] = None,
     conditions: Annotated[bool, typer.Option("--conditions", help="Show filters, joins and groups too")] = False,
-    as_of: Annotated[str, typer.Option(metavar="TIME", help="Lineage as it was at this time; needs --lake")] = "",
+    as_of: Annotated[str, typer.Option(metavar="TIME", help="Show lineage as it was at this time; needs --lake")] = "",
     compare: Annotated[
         str, typer.Option(metavar="TIME", help="Mark the changes between this time and --as-of (or now); needs --lake")
     ] = "",
-    lake: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Read the lake, which has history, instead of the record")
-    ] = "",
-    html: Annotated[_File, typer.Option(metavar="FILE", help="Write the page, which works offline")] = None,
+    lake: FromLake = "",
+    html: Annotated[_File, typer.Option(metavar="FILE", help="Write the page to a file that works offline")] = None,
     svg: Annotated[_File, typer.Option(metavar="FILE", help="Write a picture")] = None,
     mermaid: Annotated[_File, typer.Option(metavar="FILE", help="Write a Mermaid diagram")] = None,
     dot: Annotated[_File, typer.Option(metavar="FILE", help="Write a Graphviz diagram")] = None,
-    csv: Annotated[_File, typer.Option(metavar="FILE", help="Write a row for each edge")] = None,
-    sql: Annotated[bool, typer.Option("--sql", help="Add the SQL of last runs, without literals")] = False,
+    csv: Annotated[_File, typer.Option(metavar="FILE", help="Write a table with a row for each edge")] = None,
+    sql: Annotated[bool, typer.Option("--sql", help="Include the SQL of the last runs, without literals")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Serve on this port; 0: any free port")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser")] = True,
     home: Home = HOME,
 ) -> None:
-    """Show lineage as a page: search, follow a column, see what changes, what is masked and what is not known.
+    """Show lineage as a web page: search, follow a column, see changes, masked columns and unknown sources.
 
     The page is served on this machine only, until Ctrl-C. --html writes it into one file that needs no server. --svg,
     --mermaid, --dot and --csv write the same lineage without a browser. FILE may be - for standard output.

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 import typer
-from rich.live import Live
 
 from cli.commands.lineage import show, status
 from cli.commands.local.up import FreePorts, WithFunc, started_world, typed
@@ -55,16 +54,16 @@ def demo(
     catalog: Annotated[
         Literal["local", "atlas"], typer.Option(help="Write to the local catalog, or to a real Apache Atlas")
     ] = "local",
-    stay: Annotated[bool, typer.Option(help="With a real Atlas: keep it running until Ctrl-C")] = True,
+    stay: Annotated[bool, typer.Option(help="With --catalog atlas: keep it running until Ctrl-C")] = True,
 ) -> None:
     """Run the example jobs on real Spark with the real listener, and show their lineage.
 
-    Starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until every
-    event is accounted for, and compares the lineage with examples/*.truth.json. Data is kept between runs: a second
-    one adds nothing to the catalog. Spark 4.1 is installed in build/spark4 when it is first asked for.
+    The demo starts the local world, runs examples/customer_master.py and examples/customer_merge.py, waits until all
+    events are processed, and compares the lineage with examples/*.truth.json. Data is kept: a second demo adds nothing
+    to the catalog. The first `--spark 4` installs Spark 4.1 in build/spark4.
 
-    A real Apache Atlas is empty at each start: with it the demo starts empty too, in the world's folder `atlas`, and
-    ends with the addresses of Atlas' own web page.
+    With --catalog atlas, catalog and world start empty each time, in the world's folder `atlas`; the demo ends with the
+    addresses of Atlas' own web page.
 
         throughline demo
         throughline demo --free-ports
@@ -182,10 +181,10 @@ def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
 def _settled(parts: Worker, world: World) -> Status:
     """The counts, once nothing is in progress or the time is over."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    with Live(console=err, transient=True) as live:
+    with err.status("looking at the events") as shown:
         while True:
             found = reporting_status(parts.storage)
-            live.update(f"events: {found.received} received, {found.in_progress} in progress")
+            shown.update(f"events: {found.received} received, {found.in_progress} in progress")
             calls = world.functions.calls()
             idle = not (found.in_progress or found.publish_queue or calls["in_flight"] or calls["queued"])
             if idle or time.monotonic() > deadline:

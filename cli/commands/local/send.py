@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
@@ -27,14 +28,14 @@ _MAX_REASONS = 10
 def send(
     files: EventFiles,
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: that of the local world")] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: the local world's")] = "",
     key: Key = "",
-    at_once: Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Requests at the same time")] = 4,
+    at_once: Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Concurrent requests")] = 4,
     home: Home = HOME,
 ) -> None:
-    """Post events to a receiver, one request for each. Sending the same again changes nothing.
+    """Post events to a receiver, one request for each event. Events that it has already change nothing.
 
-    Retries with a backoff while the receiver is busy. Exit code 1 when an event was refused.
+    Requests are retried with a backoff while the receiver is busy. Exit code 1 if an event was refused.
 
         throughline send events.jsonl
         throughline send backlog/*.jsonl.gz --url https://NAME.azurewebsites.net --key ...
@@ -85,12 +86,11 @@ def _chunks(events: Iterator[EventFound], at_once: int) -> Iterator[list[EventFo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """The receiver's answer to an event: kept, ignored or refused; `status` is 0 where there was none."""
+    """The receiver's answer to an event: kept, ignored or refused, and why; `status` is 0 where there was none."""
 
     kind: str
     status: int
     reason: str = ""
-    place: str = ""
 
 
 def _count(sender: "_Sender | None", answer: _Answer, answers: Counter[str], reasons: Counter[str]) -> None:
@@ -103,8 +103,8 @@ def _count(sender: "_Sender | None", answer: _Answer, answers: Counter[str], rea
     if sender and answer.status in {401, 403, 404}:
         fail(f"{sender.url} is not a receiver, or --key is not its key: it answers {answer.status}", code=2)
     answers[answer.kind] += 1
-    if answer.kind == "refused":
-        reasons[f"{answer.place}: {answer.reason}" if answer.status == 400 else answer.reason] += 1  # noqa: PLR2004
+    if answer.reason:
+        reasons[answer.reason] += 1
 
 
 class _Sender:
@@ -120,7 +120,7 @@ class _Sender:
 
     def post(self, found: EventFound) -> _Answer:
         """Post one event, and retry with a backoff while the receiver is busy."""
-        answer = _Answer(kind="refused", status=0, reason="it was not sent", place=found.place)
+        answer = _Answer(kind="refused", status=0, reason="it was not sent")
         for attempt in range(_MAX_ATTEMPTS):
             if self.stop.wait(min(0.1 * 2**attempt, 5) if attempt else 0):
                 break
@@ -140,11 +140,12 @@ class _Sender:
             )
             body = response.json() if response.status_code in {200, 201} else {}
         except requests.JSONDecodeError:
-            return _Answer(kind="refused", status=404, reason="the answer is no JSON", place=found.place)
+            return _Answer(kind="refused", status=404, reason="the answer is no JSON")
         except requests.RequestException as error:
-            return _Answer(kind="refused", status=0, reason=f"no answer ({type(error).__name__})", place=found.place)
+            return _Answer(kind="refused", status=0, reason=f"no answer ({type(error).__name__})")
         if response.status_code in {200, 201}:
             kind = "ignored" if body.get("status") == "ignored" else "kept"
             return _Answer(kind=kind, status=response.status_code)
-        reason = f"{response.status_code}: {response.text[:300]}"
-        return _Answer(kind="refused", status=response.status_code, reason=reason, place=found.place)
+        of_event = f"{found.place}: " if response.status_code == HTTPStatus.BAD_REQUEST else ""
+        reason = f"{of_event}{response.status_code}: {response.text[:300]}"
+        return _Answer(kind="refused", status=response.status_code, reason=reason)

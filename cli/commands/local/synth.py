@@ -23,14 +23,15 @@ def synth(
         typer.Option("--datasets", min=0, metavar="N", help="Instead of --events: write N data sets, each once"),
     ] = 0,
     folder: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="The folder to write: new or empty")],
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed: the same one gives the same bytes")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same bytes")] = 1,
     templates: Annotated[Path, typer.Option(metavar="FOLDER", help="The captured events to vary")] = TEMPLATES,
     as_json: AsJson = False,
 ) -> None:
     """Write a made-up history in the layout of the archive: for tests, and to measure the lake.
 
-    Jobs that run every day, chains and stars of tables, streams, changing schemas, failures, events that come twice
-    or too late, and one broken line in a hundred. With --datasets, a wide estate at one time, for the lineage page.
+    The history has jobs that run every day, chains and stars of tables, streams, changing schemas, failures, late and
+    repeated events, and one broken line in a hundred. With --datasets it has many data sets at one time, for the
+    lineage page.
 
         throughline synth --events 100000 --out build/estate
         throughline lake run build/estate --lake build/lake

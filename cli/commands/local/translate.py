@@ -26,8 +26,8 @@ EventFiles = Annotated[
 def translate(files: EventFiles, *, names: TextFile = None, as_json: AsJson = False) -> None:
     """Show the lineage that events give, without any server.
 
-    The processes are those that the catalog would hold after all the events, in whatever order they come. No time
-    passes: a run without an end is waiting. Exit code 1 when a line could not be used; the others still are.
+    The processes are those that the catalog would hold after all the events, in any order. No timeout applies: a run
+    without an end is waiting. Exit code 1 if a line could not be used; the other lines are used.
 
         throughline translate events.jsonl
         throughline translate day1.jsonl.gz day2.jsonl.gz --json | jq '.processes[].qualified_name'

@@ -35,11 +35,10 @@ from shared.errors import Misconfigured
 from shared.records.format_version import check_layout
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
-from shared.storage.port import Storage
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 
-WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, if that is installed")]
+WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, which must be installed")]
 FreePorts = Annotated[bool, typer.Option("--free-ports", help="Use free ports instead of the usual ones")]
 
 
@@ -76,7 +75,10 @@ def started_world(
                 parts.enter_context(world)
                 # the functions would report a wrong setting in their log only, and record theirs a minute later
                 same = assemble(load(catalog=True, over=world.environment))
-                _check_layout(same.storage, home)
+                try:
+                    check_layout(same.storage)
+                except Misconfigured as problem:
+                    raise Misconfigured(f"{problem}: delete {home}, or name another folder by --home") from problem
                 record_settings(same.storage, same.to_record)
             yield world
     except _PROBLEMS as problem:
@@ -84,18 +86,10 @@ def started_world(
         fail(f"{problem}. --free-ports takes other ports (make … ARGS=--free-ports)" if busy else str(problem), code=2)
 
 
-def _check_layout(storage: Storage, home: Path) -> None:
-    """Raise Misconfigured where the world's data is of another version."""
-    try:
-        check_layout(storage)
-    except Misconfigured as problem:
-        raise Misconfigured(f"{problem}: delete {home}, or name another folder by --home") from problem
-
-
 def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile = None, home: Home = HOME) -> None:
     """Run the local world until Ctrl-C, and print how a Spark session reports to it.
 
-    Data is kept between runs, in build/world or the folder of --home; delete that folder to start empty.
+    Data is kept in build/world, or in the folder of --home: delete that folder to start empty.
 
         throughline up
         throughline up --free-ports

@@ -13,17 +13,17 @@ from shared.maintenance.backfill import Backfilled, BackfillPlan, last_backfill,
 from shared.maintenance.backfill import backfill as backfill_catalog
 from shared.maintenance.backfill import missing as maintenance_missing
 
-_AGAIN = "What was written is on record: `throughline backfill --resume` goes on"
+_AGAIN = "What was written is on record: `throughline backfill --resume` continues"
 
 
 def backfill(
     context: typer.Context, *, plan: Plan = False, resume: Resume = False, as_json: AsJson = False, home: Home = HOME
 ) -> None:
-    """Write to the catalog all lineage on record that it lacks: for a catalog that is new, or that was lost.
+    """Write to the catalog all lineage on record that it lacks: for a new catalog, or one that lost its content.
 
     It first publishes the publish queue, which shadow mode or a rebuild leaves full. Then it writes processes that were
     written before and are missing now. It makes at most THROUGHLINE_MAX_CATALOG_RATE calls a second. The functions may
-    run meanwhile. Ctrl-C stops after the current call; --resume goes on. Repeating it writes nothing.
+    keep running. Ctrl-C stops after the current call; --resume continues. A second backfill writes nothing.
 
         throughline backfill --plan
         throughline backfill
@@ -36,7 +36,7 @@ def backfill(
             return
         after = last_backfill(parts.storage) if resume else ""
         if after is None:
-            fail("no backfill was stopped: there is nothing to resume", code=2)
+            fail("no backfill was stopped, so there is nothing to resume: leave out --resume", code=2)
         if parts.publishing.shadow:
             note("shadow mode", "the catalog stays as it is: run this again when shadow mode is off")
             return

@@ -27,7 +27,7 @@ _MIN_DIGITS = 4
 _MAX_CANDIDATES = 5
 _HEXADECIMAL = frozenset("0123456789abcdef")
 
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Only those with this text in their reason or error")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Only dead letters with this text in their reason or error")]
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids from `list`, or the first digits of each")]
 
 
@@ -35,7 +35,7 @@ def list_letters(
     context: typer.Context,
     *,
     reason: Reason = "",
-    discarded: Annotated[bool, typer.Option("--discarded", help="List the discarded ones instead")] = False,
+    discarded: Annotated[bool, typer.Option("--discarded", help="List discarded dead letters instead")] = False,
     most: Most = 50,
     as_json: AsJson = False,
     home: Home = HOME,
@@ -74,7 +74,7 @@ def show(
     *,
     home: Home = HOME,
 ) -> None:
-    """Show a dead letter: its error, and the event's text as far as it can be read.
+    """Show a dead letter: its error, and the readable part of its event.
 
     Control characters are shown as escapes.
     """
@@ -100,14 +100,14 @@ def replay(
     context: typer.Context,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids from `list`")] = None,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="All that were not discarded")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All dead letters that are not discarded")] = False,
     reason: Reason = "",
     home: Home = HOME,
 ) -> None:
     """Process the runs of dead letters again, then publish.
 
-    A dead letter is removed once its event was used; one that fails again stays, with its new error. All dead letters
-    of a run are replayed together. Exit code 1 when one is left, or the catalog does not answer.
+    A dead letter whose event can be used now is removed; one that fails again stays, with its new error. All dead
+    letters of a run are replayed together. Exit code 1 if one is left, or the catalog does not answer.
 
         throughline deadletter replay 3f2a
         throughline deadletter replay --reason 'unusable run'
@@ -141,13 +141,13 @@ def discard(
 ) -> None:
     """Discard dead letters: their events count as skipped (discarded), and their blobs stay.
 
-    `throughline deadletter replay ID` restores one if its event can be used then.
+    `throughline deadletter replay ID` restores one whose event can be used.
 
         throughline deadletter discard 3f2a 77c0
         throughline deadletter discard 3f2a 77c0 --yes
     """
     storage = parts_of(context, home).storage
-    with reported("What was discarded stays so: run the command again for the others"):
+    with reported("What was discarded stays discarded: run the command again for the others"):
         letters = {letter.digest: letter for letter in (_found(storage, each) for each in ids)}
         for letter in letters.values():
             out.print(in_lines(letter))

@@ -32,25 +32,28 @@ def doctor(
     *,
     group: Annotated[str, typer.Option(metavar="GROUP", help="Check the deployment in this resource group")] = "",
     subscription: Annotated[
-        str, typer.Option(metavar="NAME", help="The group's subscription; default: that of `az`")
+        str, typer.Option(metavar="NAME", help="The group's subscription; default: the one that `az` uses")
     ] = "",
     deployment: Annotated[str, typer.Option(metavar="NAME", help="The deployment's name")] = "throughline",
-    catalog: Annotated[bool, typer.Option("--catalog", help="Check catalog access, with a trial write")] = False,
+    catalog: Annotated[bool, typer.Option("--catalog", help="Check access to the catalog with a trial write")] = False,
     listener: Annotated[bool, typer.Option("--listener", help="Post two events and follow them")] = False,
-    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: that of the deployment")] = "",
+    url: Annotated[
+        str,
+        typer.Option(metavar="URL", help="--listener: the receiver; default: the deployment's"),
+    ] = "",
     key: Key = "",
-    patience: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds to wait for the catalog")] = 120,
+    patience: Annotated[float, typer.Option(metavar="SECONDS", help="--listener: seconds to wait for lineage")] = 120,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
     """Check each part of a Throughline, and name the command that repairs what is wrong.
 
-    Without options: this machine, storage, the catalog and the counts of the Throughline that the environment names,
-    else of the local world. With --group also a deployment in Azure, by `az`: sign-in, outputs, apps, roles, settings,
-    secrets, host, Event Grid, log and alerts. That only reads, and no key is shown.
+    Without options it checks this machine, and storage, catalog and counts of the Throughline that the environment
+    names, else of the local world. --group also checks a deployment in Azure, by `az`: sign-in, outputs, apps, roles,
+    settings, secrets, host, Event Grid, log and alerts. It only reads, and shows no key.
 
     --catalog writes a data set called `throughlinedoctor` and removes it. --listener posts two events as a listener
-    does; one process and two data sets of that name stay in the catalog, the same ones each time.
+    does; their process and its two data sets stay in the catalog, the same ones each time.
 
     Exit code: 0 all is good, 1 something is bad, 2 wrong arguments, 3 nothing is bad, but a part could not be checked.
 

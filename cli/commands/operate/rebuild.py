@@ -18,15 +18,15 @@ from shared.processing.sweeper import sweep
 _AT_ONCE = 8
 """Concurrent calls to storage: a connection pool of the SDK holds ten."""
 
-_AGAIN = "`throughline rebuild --resume` goes on; until then nothing is published"
+_AGAIN = "`throughline rebuild --resume` continues; until then nothing is published"
 
 
 def rebuild(context: typer.Context, *, plan: Plan = False, resume: Resume = False, home: Home = HOME) -> None:
     """Rebuild the tables of runs, contributions, the publish queue and assets from the stored events; then publish.
 
-    For tables that were lost or damaged. Unchanged results are not written to the catalog, so doing it twice changes
-    nothing. Nothing is published until all is rebuilt. Ctrl-C stops; --resume goes on. Where retention has deleted
-    events, the rows that were made of them stay as they are.
+    For tables that were lost or damaged. Nothing is published until all is rebuilt, and then only what has changed: a
+    second rebuild changes nothing. Rows whose events retention has deleted stay as they are. Ctrl-C stops; --resume
+    continues.
 
         throughline rebuild --plan
         throughline rebuild
@@ -36,7 +36,7 @@ def rebuild(context: typer.Context, *, plan: Plan = False, resume: Resume = Fals
     with reported(f"Once storage answers, {_AGAIN}"):
         begin = last_rebuild(parts.storage)
         if resume and begin is None:
-            fail("no rebuild was stopped: there is nothing to resume", code=2)
+            fail("no rebuild was stopped, so there is nothing to resume: leave out --resume", code=2)
         todo = plan_rebuild(parts.storage)
         if plan:
             out.print(f"{counted(todo.rows, 'row')} would be deleted and rebuilt, from {_sources(todo)}")

@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from itertools import takewhile
-from typing import Annotated
 
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import replayed_line
 from cli.records.published import publish_and_report
-from cli.records.runs import Before, JobGlob, Since, known_run, refuse_unknown_job, wanted_runs
+from cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs
 from cli.ui.console import bar, counted, fail, note, out, tracked
 from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import Plan, Resume
@@ -33,28 +32,29 @@ def replay(
     since: Since = "",
     before: Before = "",
     job: JobGlob = "",
-    run: Annotated[str, typer.Option(metavar="ID", help="Only this run")] = "",
+    run: RunId = "",
     plan: Plan = False,
     resume: Resume = False,
     home: Home = HOME,
 ) -> None:
     """Process stored runs again from their events, with the present code and the functions' settings; then publish.
 
-    Their dead letters are replayed too. Unchanged results are not written to the catalog, so doing it twice changes
-    nothing. Ctrl-C stops after the current run. Times are those of the events, in UTC unless they name a zone.
+    Dead letters of these runs are replayed too. Only what has changed is published, so a second replay changes nothing.
+    Ctrl-C stops after the current run; --resume continues. Times are those of the events, in UTC unless they name a
+    zone.
 
         throughline replay --from 2026-11-01 --to 2026-12-01 --plan
         throughline replay --from 2026-11-01 --job 'nightly*'
         throughline replay --resume
     """
     if resume and (since or before or job or run):
-        fail("--resume goes on with the options of the stopped replay: leave the others out", code=2)
+        fail("--resume continues with the options of the stopped replay: leave out all others", code=2)
     wanted = wanted_runs(since=since, before=before, job=job, run=run)
     parts = parts_of(context, home, writes=not plan)
-    with reported("Nothing is lost: once storage answers, `throughline replay --resume` goes on"):
+    with reported("Nothing is lost: once storage answers, `throughline replay --resume` continues"):
         begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted)
         if begin is None:
-            fail("no replay was stopped: there is nothing to resume", code=2)
+            fail("no replay was stopped, so there is nothing to resume: leave out --resume", code=2)
         if run:
             known_run(parts.storage, run)
         if plan:
@@ -109,7 +109,7 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
     here = last_position(parts.storage) if stop.is_set() else None
     if here:
-        end_stopped(f"{_place(here)}. Processed runs are published as usual; `throughline replay --resume` goes on")
+        end_stopped(f"{_place(here)}. Processed runs are published as usual; `throughline replay --resume` continues")
     if changes[ReplayOutcome.BUSY]:
         note("busy", "other workers were processing some runs: replay those again if their result is not enough")
     return publish_and_report(parts) and not changes[ReplayOutcome.BUSY] and not set(letters) - {LetterOutcome.USED}

@@ -15,9 +15,10 @@ _COLOURS = {ShadowAction.WRITE: "green", ShadowAction.REMOVE: "red", ShadowActio
 
 
 def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, home: Home = HOME) -> None:
-    """List what would be written to the catalog if THROUGHLINE_SHADOW were off.
+    """List the catalog writes that shadow mode holds back.
 
-    Shadow mode runs everything except catalog writes. Set it to false, and the list is published within a minute.
+    Shadow mode (THROUGHLINE_SHADOW=true) runs everything except catalog writes. After it is set to false, the functions
+    publish the list within a minute.
     `throughline details` shows the processes themselves.
 
         throughline shadow

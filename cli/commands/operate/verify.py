@@ -30,9 +30,8 @@ def verify(
 ) -> None:
     """Find damage: compare stored events with tables, tables with one another and with the catalog.
 
-    Without --fix nothing is written. Work that began less than ten minutes ago is passed over, and the functions may
-    run meanwhile. Ctrl-C stops after the current step; what was repaired is not found again. Exit code 1 when damage
-    is left.
+    Only --fix writes. Work that began in the last ten minutes is not checked, so the functions may keep running.
+    Ctrl-C stops after the current step: run the command again to continue. Exit code 1 if damage is left.
 
         throughline verify
         throughline verify --plan
@@ -48,12 +47,12 @@ def verify(
         stopped = _verify(parts, damages, published, fix=fix)
     except (StorageUnavailable, CatalogUnavailable, CatalogRefused) as error:
         _report(damages, published, plan=plan, as_json=as_json)
-        fail(f"{error}. What was repaired stays so: run the command again once it answers")
+        fail(f"{error}. What was repaired stays repaired: run the command again once it answers")
     _report(damages, published, plan=plan, as_json=as_json)
     if published.error:
         note("catalog", f"{published.error}. Nothing is lost: the functions publish once the catalog answers")
     if stopped:
-        end_stopped("what was repaired is not found again: run the command again to go on")
+        end_stopped("what was repaired stays repaired: run the command again to continue")
     if published.error or published.refused or any(not each.repaired for each in damages):
         raise typer.Exit(1)
 
@@ -82,12 +81,11 @@ def _report(damages: list[FoundInconsistency], published: Published, *, plan: bo
     if as_json:
         print_json(_document(damages, published))
         return
-    count = Counter(each.kind.name for each in damages)
     for kind in KINDS:
         own = [each for each in damages if each.kind is kind]
         if not own:
             continue
-        out.print(f"[bold]{kind.name}[/] ({count[kind.name]:,}): {plain(kind.meaning)}")
+        out.print(f"[bold]{kind.name}[/] ({len(own):,}): {plain(kind.meaning)}")
         if plan:
             out.print(f"  [cyan]--fix:[/] {plain(kind.verb)}")
         for each in own[:_MAX_SHOWN]:
