@@ -65,23 +65,22 @@ def differences(record: Mapping[str, str], environment: Mapping[str, str]) -> tu
     """Where this environment sets a recorded setting to something else; shadow mode apart, which holds where either
     side has it. What is not set, or can't be read, is no difference.
     """
-    return tuple(
-        Difference(name=name, functions=_shown(name, theirs), here=_shown(name, ours))
-        for name, setting in RECORDED.items()
-        if name in record and name != SHADOW and (given := environment.get(name))
-        for ours, theirs in _unequal(setting, given, record)
-    )
-
-
-def _unequal(setting: Setting, given: str, record: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The texts of both sides, here first, if their values differ."""
-    try:
-        ours = setting.parse(given)
-    except (ValueError, OverflowError):
-        return ()  # `load` names it
-    if setting.name == NAMES:
-        return () if ours.text == record[NAMES] else ((ours.text, record[NAMES]),)
-    return () if ours == recorded_value(setting, record) else ((given, record[setting.name]),)
+    found = []
+    for name, setting in RECORDED.items():
+        here = environment.get(name)
+        if not here or name == SHADOW or name not in record:
+            continue
+        try:
+            ours = setting.parse(here)
+        except (ValueError, OverflowError):
+            continue  # `load` names it
+        if name == NAMES:
+            here, differs = ours.text, ours.text != record[name]
+        else:
+            differs = ours != recorded_value(setting, record)
+        if differs:
+            found.append(Difference(name=name, functions=_shown(name, record[name]), here=_shown(name, here)))
+    return tuple(found)
 
 
 def _shown(name: str, text: str) -> str:

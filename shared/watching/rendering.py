@@ -6,6 +6,7 @@ the trigger "When a Teams webhook request is received" takes it; 28 KB in all.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from typing import Any
 
 import msgspec
@@ -84,7 +85,7 @@ def _mrkdwn(texts: Iterable[str]) -> str:
     shown: list[str] = []
     left = _MAX_SECTION
     for text in texts:
-        escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        escaped = escape(text, quote=False)
         if len(escaped) >= left:
             shown.append("…")
             break
