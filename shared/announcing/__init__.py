@@ -1,5 +1,5 @@
-"""Announcing: decide each message about a change of lineage once, keep it, and deliver it to its channels.
+"""Announcing: decide each message about a change of lineage once, store it, and deliver it to its channels.
 
-What changed and what a message says is decided by `shared/watching/`, which is pure. Imports what reads the record, and
-the ports of storage and telemetry.
+`shared/watching/`, which is pure, finds changes and writes messages. This room imports the rooms that read the record,
+and the ports of storage and telemetry.
 """

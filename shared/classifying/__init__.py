@@ -1,4 +1,4 @@
-"""Classifications and glossary terms in the catalog: which are to be attached and taken away; the rows of ours.
+"""Classifications and glossary terms in the catalog: which to attach and remove, and the rows of what we attached.
 
 Imports governance, the lineage document, columns of entities, and the ports of catalog and storage.
 """

@@ -1,1 +1,1 @@
-"""What can be set: a table, the values that it gives, and the only reader of the environment."""
+"""The settings: their table, their values, and the only reader of the environment."""

@@ -16,21 +16,23 @@ MAX_ANNOTATIONS = 50
 
 
 class Annotations(StrEnum):
-    """For which pipeline the lines are."""
+    """The pipeline that reads the lines."""
 
     GITHUB = "github"
     AZURE = "azure"
 
 
 def annotated(report: Report, form: Annotations) -> tuple[str, ...]:
-    """The lines for demands that do not hold, those that fail first, then for rules without an effect."""
+    """The lines for demands that do not hold, failures first, then for rules without an effect. At most
+    MAX_ANNOTATIONS.
+    """
     line = _FORMS[form]
     found = sorted(_found(report), key=lambda each: each[0] != "error")
     return tuple(line(report.place, *each) for each in found[:MAX_ANNOTATIONS])
 
 
 def _found(report: Report) -> Iterator[tuple[str, int, str, str]]:
-    """Level, line, title and text of each."""
+    """The level, line, title and text of each annotation."""
     for each in report.results:
         if each.verdict is not Verdict.HOLDS:
             level = "error" if each.fails else "warning"
