@@ -1,5 +1,5 @@
 """Announcing: decide each message about a change of lineage once, store it, and deliver it to its channels.
 
-`shared/watching/`, which is pure, finds changes and writes messages. This room imports the rooms that read the record,
-and the ports of storage and telemetry.
+`shared/watching/`, which is pure, compares lineage and writes the texts. Imports rooms that read the record, and the
+ports of storage and telemetry.
 """

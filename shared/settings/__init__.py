@@ -1,1 +1,1 @@
-"""The settings: their table, their values, and the only reader of the environment."""
+"""Settings: their table, their values, and the only reader of the environment."""

@@ -1,5 +1,5 @@
-"""Watching: the changes between two states of lineage, what they affect, and the messages about them. Pure.
+"""Watching: changes between two snapshots of lineage, the objects downstream, and the texts of messages. Pure; no I/O.
 
-A state is a snapshot: a document of lineage without its times, with broken gates and overdue jobs. The room imports
-only `shared.lineage` and `shared.rules_file`. `shared/announcing/` stores states and messages, and delivers.
+A snapshot is a document of lineage without its times, with broken gates and overdue jobs. Imports only `shared.lineage`
+and `shared.rules_file`. `shared/announcing/` stores snapshots and messages, and delivers them.
 """
