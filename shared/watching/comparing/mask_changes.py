@@ -10,12 +10,8 @@ from shared.watching.comparing.schema_changes import Renames
 from shared.watching.comparing.view import ColumnKey, View
 
 
-def _is_value(edge: Edge) -> bool:
-    return edge.kind is not Kind.CONDITION
-
-
 def _is_plain(edge: Edge) -> bool:
-    return edge.kind is not Kind.CONDITION and edge.kind is not Kind.MASK and not edge.masked
+    return edge.is_value and edge.kind is not Kind.MASK and not edge.masked
 
 
 def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change]:
@@ -27,7 +23,7 @@ def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change
     """
     exposed_by: dict[ColumnKey, set[ColumnKey]] = {}
     for column in _masked_and_before(before):
-        reached = set(before.downstream((column,), _is_value).columns)
+        reached = set(before.downstream((column,), attrgetter("is_value")).columns)
         plain_before = set(before.downstream((column,), _is_plain).columns)
         hidden = {renamed.get(each, each) for each in reached - plain_before}
         now_called = renamed.get(column, column)
@@ -50,7 +46,7 @@ def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change
 
 def _masked_and_before(view: View) -> list[ColumnKey]:
     """The columns that a mask reads, then the columns that their values come from, nearest first."""
-    masked = {view.key(each.input) for each in view.document.edges if _is_value(each) and not _is_plain(each)}
+    masked = {view.key(each.input) for each in view.document.edges if each.is_value and not _is_plain(each)}
     return list(
         reach(sorted(masked), lambda column: ((None, origin) for origin in sorted(view.origins.get(column, ()))))
     )

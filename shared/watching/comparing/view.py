@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from shared.lineage.document import Dataset, Edge, Kind, LineageDocument, Process
+from shared.lineage.document import Dataset, Edge, LineageDocument, Process
 from shared.lineage.shortest_ways import reach
 
 DatasetKey = tuple[str, str]
@@ -84,7 +84,7 @@ class View:
         """By column: the columns whose values reach it in one step."""
         found: dict[ColumnKey, set[ColumnKey]] = {}
         for each in self.document.edges:
-            if each.kind is not Kind.CONDITION:
+            if each.is_value:
                 found.setdefault(self.key(each.output), set()).add(self.key(each.input))
         return found
 
@@ -133,7 +133,7 @@ class View:
                 if edge.output not in seen:
                     seen.add(edge.output)
                     columns.setdefault(self.key(edge.output))
-                    if edge.kind is not Kind.CONDITION and self.document.columns[edge.output].name:
+                    if edge.is_value and self.document.columns[edge.output].name:
                         queue.append(edge.output)
         return Downstream(columns=tuple(columns), processes=tuple(processes))
 
