@@ -1,4 +1,4 @@
-"""Policies as a gate in a notebook or a training job: it goes on only where they hold."""
+"""Policies as a gate in a notebook or a training job: continue only if they hold."""
 
 from datetime import UTC, datetime
 from os import PathLike, fspath
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class PolicyError(ThroughlineError):
-    """A policy is broken, or not known to hold where it must. The text is that of `throughline check`: each demand, and
-    the shortest way to what breaks it.
+    """A policy is broken, or not known to hold although it must. The text is that of `throughline check`: each demand,
+    and the shortest path to what breaks it.
     """
 
 
@@ -73,7 +73,9 @@ def require(
 
 
 def _reading(document: LineageDocument, rules: Rules, client: Client | None) -> CatalogReading:
-    """The catalog's classifications that the rules ask for. A lake is checked without a Throughline to connect to."""
+    """The classifications of the catalog that the rules ask for. A lake can be checked without a Throughline to connect
+    to.
+    """
     if not rules.asks_catalog:
         return CatalogReading(tags={})
     try:

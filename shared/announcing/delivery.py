@@ -1,4 +1,4 @@
-"""Deliver what is listed for each channel. A channel that fails keeps its messages, and holds up no other."""
+"""Deliver the messages on each channel's list. A channel that fails keeps its messages and delays no other."""
 
 import logging
 from collections import Counter
@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One round of delivery: the open channels by name, the rules, the time, and whether there is time for more."""
+    """One round of delivery. `senders`: the open channels by name. `may_continue`: whether there is time for more."""
 
     storage: Storage
     senders: Mapping[str, Sender]
@@ -52,10 +52,10 @@ class Round:
     may_continue: Callable[[], bool] = lambda: True
 
     def deliver(self, parallel: ParallelMap) -> Counter[Outcome]:
-        """Offer each channel its messages; those that wait for other machines in parallel. Returns how often each
-        outcome was. Raises StorageUnavailable.
+        """Offer each channel its messages, in parallel where channels wait for other machines. Returns the number of
+        each outcome. Raises StorageUnavailable.
 
-        Lines are written by the calling thread, since the functions host drops those of other threads.
+        The calling thread writes the log, because the functions host drops lines of other threads.
         """
         here = sorted(name for name, sender in self.senders.items() if not sender.waits)
         elsewhere = sorted(self.senders.keys() - set(here))
@@ -67,7 +67,7 @@ class Round:
         return total
 
     def _deliver_to(self, channel: str) -> tuple[Counter[Outcome], list[str]]:
-        """The outcomes of one channel, and what to log."""
+        """The outcomes of one channel, and the lines for the log."""
         outcomes: Counter[Outcome] = Counter()
         problems: list[str] = []
         row = self.storage.read(WATCH, _CHANNEL, channel)
@@ -110,7 +110,7 @@ class Round:
         return Outcome.SENT
 
     def _pause(self, channel: str, row: Row | None, answer: NotNow) -> str:
-        """Leave a channel alone for a while, the longer the more often it failed. Returns what to log."""
+        """Pause a channel, longer after each failure. Returns the line for the log."""
         failures = int(str(row.values["failures"])) + 1 if row else 1
         pause = min(_FIRST_PAUSE * 2 ** min(failures - 1, 20), _LONGEST_PAUSE)
         until = self.now + max(pause, min(timedelta(seconds=answer.after), _MAX_WAIT))

@@ -1,4 +1,4 @@
-"""Policies as gates of the watch: which demands are broken."""
+"""Policies as gates of the watch: the demands that are broken."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ def _utc_now() -> datetime:
 
 
 def not_read(_document: LineageDocument, _rules: Rules) -> CatalogReading:
-    """Nothing of the catalog."""
+    """Read nothing of the catalog."""
     return NOT_READ
 
 
@@ -32,11 +32,11 @@ def gates_of(
     quality: Mapping[str, tuple[Assertion, ...]] | None = None,
     now: Callable[[], datetime] = _utc_now,
 ) -> Gates:
-    """Judge lineage by the policies of a rules file. What is not known breaks nothing: `throughline check` names it.
-    `quality`: the last results of quality tests by qualified name; None: they were not read.
+    """A function that judges lineage by the policies of a rules file. Results that are not known break no gate;
+    `throughline check` names them. `quality`: the last results of quality tests by qualified name; None: not read.
 
-    A catalog that does not answer is an error (CatalogUnavailable), and the look is put off: a gate would seem to be
-    mended, and be announced again with the next look.
+    If the catalog does not answer, the function raises CatalogUnavailable and the look is postponed. Otherwise a gate
+    would seem to hold, and would be announced again at the next look.
     """
 
     def judged(document: LineageDocument) -> Sequence[BrokenGate]:
@@ -47,7 +47,7 @@ def gates_of(
 
 
 def _broken(document: LineageDocument, rules: Rules, result: Result) -> BrokenGate:
-    """With the finding of the shortest way."""
+    """The gate, with the finding that has the shortest path."""
     first = result.findings[0]
     way = f": {', '.join(map(str, first.way))}" if first.way else ""
     more = f", and {result.found - 1:,} more" if result.found > 1 else ""

@@ -43,7 +43,7 @@ class FileChannel:
     path: Path
 
     def send(self, message: Message) -> Answer:
-        """As the port says. A message that is among the last lines already is not written again."""
+        """As the port says. A message that is already among the last lines is not written again."""
         line = encoded(message) + b"\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

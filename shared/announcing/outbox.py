@@ -1,8 +1,9 @@
-"""The outbox: messages that were decided, and which channels have not taken them yet.
+"""The outbox: decided messages, and the channels that have not taken them yet.
 
-The row of a message stays for ever, so that no message is decided twice. It names the channels that are still to take
-it; a row for each of these lists it. The list is written after the message and cleared after it. A worker that repeats
-a decision lists the message again as long as a channel is open, so an interruption at any call loses nothing.
+The row of a message stays for ever, so that no message is decided twice. It names the channels that have not taken the
+message. Each of these has a row that lists the message. The list is written after the message and cleared after it. A
+worker that repeats a decision lists the message again while a channel is open, so an interruption at any call loses
+nothing.
 """
 
 import gzip
@@ -32,7 +33,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """A message on record: the channels that it is still to go to, and those that refused it, each with the reason."""
+    """A message on record: the channels that have not taken it, and those that refused it, each with the reason."""
 
     message: Message
     open: tuple[str, ...]
@@ -40,7 +41,7 @@ class Decided:
 
 
 def decide(storage: Storage, message: Message, channels: Sequence[str]) -> bool:
-    """Put a message on record and list it for its channels, unless that was done. Whether it is new."""
+    """Put a message on record and list it for its channels, unless it is there already. Returns whether it is new."""
     row = _row(storage, message, tuple(channels))
     new = storage.insert(WATCH, row) is not None
     found = row if new else storage.read(WATCH, _DECIDED, message.id)
@@ -65,7 +66,9 @@ def decided(storage: Storage, message: str) -> Decided | None:
 
 
 def close(storage: Storage, entry: Entry, *, refused: str = "") -> None:
-    """Record that a channel has taken a message, or why it never will; then take it off the channel's list."""
+    """Record that a channel has taken a message, or the reason why it never will. Then remove it from the channel's
+    list.
+    """
 
     def change(row: Row | None) -> Row | None:
         if row is None or entry.channel not in (names := _names(row, "open")):

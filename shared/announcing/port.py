@@ -1,4 +1,4 @@
-"""What a channel is to the outbox: something that takes a message, or says why not."""
+"""The port of channels: takes a message, or answers why not."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,7 +13,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotNow:
-    """The channel did not take it, and may later; `after`: seconds that it asked for."""
+    """The channel did not take it and may take it later. `after`: the seconds that it asked to wait."""
 
     why: str
     after: float = 0.0
@@ -21,7 +21,7 @@ class NotNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Never:
-    """The channel refuses this message, whenever it is sent."""
+    """The channel refuses this message, now and later."""
 
     why: str
 
@@ -35,7 +35,7 @@ class Sender(Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for another machine, so that others should not wait for it."""
+        """Whether sending waits for another machine, so that channels should be called in parallel."""
 
     def send(self, message: Message) -> Answer:
-        """Hand over a message. Raises nothing of its own: what goes wrong is an answer."""
+        """Hand over a message. Failures are answers, not exceptions."""

@@ -1,4 +1,4 @@
-"""The state of lineage on record, as a snapshot."""
+"""The recorded state of lineage as a snapshot."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,16 +22,17 @@ Gates = Callable[[LineageDocument], Sequence[BrokenGate]]
 
 
 def no_gates(_document: LineageDocument) -> Sequence[BrokenGate]:
-    """No policy."""
+    """No policies: no gate is broken."""
     return ()
 
 
 def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = no_gates) -> Snapshot:
-    """The snapshot of all recorded processes, on the assets that the catalog was found to have, judged by `gates`.
+    """The snapshot of all recorded processes, with the assets that the catalog has for their data sets, judged by
+    `gates`.
 
     Reads ledger, contributions and asset matches by one scan each. The columns of a data set are all that its writers
-    report, or, without any, all that its readers report: one that reports fewer is no change. Raises StorageUnavailable
-    and ContentLost.
+    report or, without writers, all that its readers report; so one that reports fewer is no change. Raises
+    StorageUnavailable and ContentLost.
     """
     matches = {each.own: each for each in all_matches(storage)}
     recorded = tuple(recorded_processes(storage, options))
@@ -46,8 +47,8 @@ def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = 
 
 
 def with_merged_schemas(known: Sequence[KnownProcess]) -> Iterator[KnownProcess]:
-    """The same processes; those of today have the same schema for a data set, and the same owner and description: all
-    columns that its writers report, or, without any, all that its readers report.
+    """The same processes. Current ones have one schema, owner and description for a data set: all columns that its
+    writers report or, without writers, all that its readers report.
     """
     users = defaultdict(list)
     for each in known:

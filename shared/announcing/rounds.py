@@ -1,6 +1,6 @@
-"""A round of the watch: look at lineage when that is due, decide the messages, deliver what is open.
+"""A round of the watch: look at lineage if it is due, decide messages, deliver open ones.
 
-One worker at a time works, under a lease; that it does is no condition of being right (`standing.py`, `outbox.py`).
+A lease lets one worker work at a time. Correctness does not depend on it (`standing.py`, `outbox.py`).
 """
 
 import logging
@@ -35,9 +35,12 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    """How to watch. `rules`: which message goes where; `senders`: the open channels by name; `every`: how long after
-    one look at lineage the next is due; `source`: whose state is compared, `record` or `lake`; `gates`: the policies;
-    `now`: the clock; `seconds`: a monotonic clock; `parallel`: channels at a time.
+    """How to watch.
+
+    - `rules`: route messages. `senders`: the open channels by name.
+    - `every`: the time between two looks at lineage.
+    - `source`: the compared state, `record` or `lake`. `gates`: the policies.
+    - `now`: the clock. `seconds`: a monotonic clock. `parallel`: channels at a time.
     """
 
     rules: WatchRules
@@ -52,8 +55,8 @@ class WatchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What a round did: whether it looked at lineage; messages decided, sent, refused, kept for a failed channel, kept
-    for quiet hours.
+    """The result of a round: whether it looked at lineage, and the numbers of messages decided, sent, refused, kept for
+    quiet hours, and of failed channels.
     """
 
     looked: bool = False
@@ -72,10 +75,10 @@ class Watched:
 def watch(
     storage: Storage, options: WatchOptions, look: Callable[[], Snapshot], *, at_once: bool = False
 ) -> Watched | None:
-    """One round; None where another worker is at it. `look` gives the state of lineage; `at_once`: look
-    now, due or not.
+    """Do one round; None if another worker does one. `look` gives the state of lineage. `at_once`: look now, due or
+    not.
 
-    Raises StorageUnavailable; the next round goes on.
+    Raises StorageUnavailable; the next round continues.
     """
     session = start_session(storage, _LEASE, options.seconds)
     if session is None:
@@ -87,8 +90,8 @@ def watch(
 
 
 def watch_due(storage: Storage, options: WatchOptions | None, publishing: PublishOptions) -> dict[str, Fact]:
-    """A round over the record, for the sweeper: what it did, as facts of telemetry. Off without options. What fails is
-    logged, and tried again by the next sweep, which it must not fail.
+    """A round over the record for the sweeper: its facts for telemetry, none without options. Failures are logged and
+    do not fail the sweep; the next sweep tries again.
     """
     if options is None:
         return {}
@@ -101,7 +104,7 @@ def watch_due(storage: Storage, options: WatchOptions | None, publishing: Publis
 
 
 def pending_messages(storage: Storage, source: str, now: Snapshot, at: datetime) -> tuple[Message, ...]:
-    """The messages that a look at this state would decide. Writes nothing; empty where there is no state before."""
+    """The messages that a look at this state would decide. Writes nothing. Empty without an earlier state."""
     found = standing(storage, source)
     before = _snapshot(storage, found.announced)
     return messages(before, now, comparison="plan", now=at) if before else ()
@@ -145,7 +148,7 @@ def _watch(
 
 
 def _look(look: Callable[[], Snapshot]) -> bytes | None:
-    """The state of lineage; None where a gate asks a catalog that does not answer."""
+    """The packed state of lineage; None if a gate needs a catalog that does not answer."""
     try:
         return packed(look())
     except CatalogUnavailable as error:
@@ -156,8 +159,8 @@ def _look(look: Callable[[], Snapshot]) -> bytes | None:
 def _finish(
     storage: Storage, begun: Standing, options: WatchOptions, session: LeaseSession
 ) -> tuple[int, Standing | None]:
-    """Decide the messages of a comparison that was begun, and close it: how many were new, and the standing then (None
-    where another worker closed it).
+    """Decide the messages of a comparison that was begun, and close it. Returns the number of new messages, and the
+    standing after it (None if another worker closed it).
     """
     before, after = _snapshot(storage, begun.announced), _snapshot(storage, begun.pending)
     number = 0
@@ -169,7 +172,7 @@ def _finish(
 
 
 def _snapshot(storage: Storage, name: str) -> Snapshot | None:
-    """A state on record; None where there is none, where another worker removed it, or another version wrote it."""
+    """A stored state; None if there is none, another worker removed it, or another version wrote it."""
     data = storage.get(SNAPSHOTS, name) if name else None
     try:
         return unpacked(data) if data else None

@@ -1,8 +1,8 @@
-"""The state that was compared last, on record: a row of `control` that names two blobs of `watch`.
+"""The last compared state: a row of `control` that names two blobs of `watch`.
 
-A comparison is recorded before its messages are decided (`pending`), and closed after them. A worker that finds a
-comparison that is not closed repeats it, with the same two snapshots and so with the same ids of messages. The number
-of a comparison never comes again, since the row is never removed.
+A comparison is recorded before its messages are decided (`pending`), and closed after them. A worker that finds an open
+comparison repeats it, with the same two snapshots and so with the same ids of messages. The number of a comparison is
+never used again, because the row is never removed.
 """
 
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ _PARTITION = "watch"
 class Standing:
     """The last comparison of one source of lineage (`record` or `lake`).
 
-    `number`: of the comparisons that are closed; `announced`, `pending`: names of blobs, empty where there is none;
-    `looked`: when lineage was last looked at.
+    `number`: of closed comparisons. `announced`, `pending`: names of blobs, empty if there is none. `looked`: the time
+    of the last look at lineage.
     """
 
     source: str
@@ -31,7 +31,7 @@ class Standing:
     etag: str = ""
 
     def same(self, data: bytes) -> bool:
-        """Whether this is the state that was announced last."""
+        """Whether this is the last announced state."""
         return self.announced.endswith(f"-{digest_of(data)}.json.gz")
 
 
@@ -52,19 +52,19 @@ def standing(storage: Storage, source: str) -> Standing:
 
 
 def note_look(storage: Storage, found: Standing, now: datetime) -> Standing | None:
-    """Record that nothing has changed. None, and nothing written, where another worker was faster."""
+    """Record that nothing has changed. None, and nothing is written, if another worker was faster."""
     return _put(storage, replace(found, looked=now))
 
 
 def begin(storage: Storage, found: Standing, data: bytes, now: datetime) -> Standing | None:
-    """Record a comparison with this state (packed) as the later one. None where another worker was faster."""
+    """Record a comparison with this packed state as the later one. None if another worker was faster."""
     name = f"{found.source}/{found.number + 1:09}-{digest_of(data)}.json.gz"
     storage.put_new(SNAPSHOTS, name, data)
     return _put(storage, replace(found, pending=name, looked=now))
 
 
 def end(storage: Storage, found: Standing) -> Standing | None:
-    """Close a comparison, and remove the states before it. None where another worker did."""
+    """Close a comparison, and remove the states before it. None if another worker closed it."""
     closed = _put(storage, replace(found, number=found.number + 1, announced=found.pending, pending=""))
     if closed:
         _remove_earlier(storage, closed)
@@ -84,7 +84,7 @@ def _put(storage: Storage, found: Standing) -> Standing | None:
 
 
 def _remove_earlier(storage: Storage, kept: Standing) -> None:
-    """Remove states of earlier comparisons, also those that a worker left when it was overtaken."""
+    """Remove states of earlier comparisons, also those that a slower worker left."""
     first = f"{kept.source}/{kept.number:09}-"
     for blob in list(storage.blobs(SNAPSHOTS, f"{kept.source}/")):
         if blob.name < first:

@@ -28,7 +28,7 @@ _MAX_WHY = 200
 class Webhook:
     """A webhook.
 
-    - `url`: its address, which is kept out of any print: who has it can post.
+    - `url`: its address. It is a secret, so no print shows it.
     - `kind`: of the channel. It decides the form of the body.
     - `secret`: signs requests; empty: they are not signed.
     - `connect`, `answer`: seconds to wait for a connection, and for an answer.

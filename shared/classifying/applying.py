@@ -1,4 +1,4 @@
-"""Carry out a plan: definitions first, then what is to be attached, many in a call, then what is to be taken away."""
+"""Carry out a plan: create definitions, then attach in batches, then remove."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -20,8 +20,8 @@ Done = Callable[[int], None]
 
 
 def define(types: Types, definitions: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Create the classifications that the catalog lacks, of pairs of name and description: their names. Raises as the
-    port does.
+    """Create the classifications that the catalog lacks, of pairs of name and description. Returns their names. Raises
+    as the port does.
     """
     held = {str(each["name"]) for each in types.held() if each["category"] == _CATEGORY}
     lacking = {name: description for name, description in definitions if name not in held}
@@ -43,9 +43,9 @@ def define(types: Types, definitions: Iterable[tuple[str, str]]) -> tuple[str, .
 
 
 def apply(plan: Plan, catalog: Classifications, storage: Storage, done: Done = lambda _: None, *, terms: Terms) -> None:
-    """Attach and take away what the plan says. Killed anywhere, the next plan goes on from there; done again it makes
-    no call. A term that somebody else assigns meanwhile counts as ours: the catalog takes it twice without a word.
-    Raises as the ports do.
+    """Attach and remove what the plan says. After an interruption the next plan continues; a repeated plan makes no
+    call. A term that another user assigns at the same time counts as ours: the catalog accepts it twice without an
+    error. Raises as the ports do.
     """
     ports = {Kind.CLASSIFICATION: catalog, Kind.TERM: terms}
     for (kind, name), marks in groupby(plan.attach, key=lambda each: (each.kind, each.name)):
@@ -66,7 +66,7 @@ def _chunks(marks: Sequence[Mark]) -> Iterator[Sequence[Mark]]:
 
 
 def _attach(catalog: Classifications, name: str, guids: Mapping[Mark, str], storage: Storage) -> None:
-    """In one call; one by one where somebody else attached it to an entity meanwhile, which is not ours then."""
+    """Attach in one call; one by one if another user has attached it to an entity, which then is not ours."""
     try:
         catalog.attach(name, list(guids.values()))
     except CatalogRefused as error:

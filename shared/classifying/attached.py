@@ -1,6 +1,6 @@
-"""The rows of what Throughline attached, classifications and glossary terms: only that is ever taken away.
+"""Rows of the classifications and terms that Throughline attached. Nothing else is ever removed.
 
-A row is written before the catalog is called, so that a command that is killed leaves none that nobody knows of.
+A row is written before the catalog is called, so an interrupted command leaves nothing attached without a row.
 """
 
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ from shared.storage_layout import ATTACHED, ATTACHED_CLASSIFICATION, ATTACHED_TE
 
 
 class Kind(StrEnum):
-    """What is attached: also the partition of its rows, so that no version that knows no terms takes one for a
-    classification.
+    """The kind of an attached mark. It is also the partition of its rows, so that a version without terms does not take
+    one for a classification.
     """
 
     CLASSIFICATION = ATTACHED_CLASSIFICATION
@@ -41,7 +41,7 @@ class Mark:
 
 
 def attached(storage: Storage) -> frozenset[Mark]:
-    """All that was attached, or was about to be. Raises StorageUnavailable."""
+    """Everything that was attached, or was about to be. Raises StorageUnavailable."""
     return frozenset(
         Mark(
             kind=kind,
@@ -55,7 +55,7 @@ def attached(storage: Storage) -> frozenset[Mark]:
 
 
 def note_attached(storage: Storage, marks: Iterable[Mark]) -> None:
-    """Write rows of these. Raises StorageUnavailable."""
+    """Write the rows of these marks. Raises StorageUnavailable."""
     storage.upsert_all(
         ATTACHED,
         [
@@ -70,5 +70,5 @@ def note_attached(storage: Storage, marks: Iterable[Mark]) -> None:
 
 
 def forget_attached(storage: Storage, mark: Mark) -> None:
-    """Delete the row of one that is gone. Raises StorageUnavailable."""
+    """Delete the row of a mark that is removed. Raises StorageUnavailable."""
     storage.delete(ATTACHED, mark.kind, mark.row_key)

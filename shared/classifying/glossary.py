@@ -9,11 +9,10 @@ from shared.rules_file.nearest import nearest
 
 
 def lacking_terms(terms: Terms, rules: Rules) -> tuple[str, ...]:
-    """The terms of the rules that the catalog does not have (TERM@GLOSSARY), sorted. One call, none without terms.
+    """The terms of the rules that the catalog lacks (TERM@GLOSSARY), sorted. One call, none without terms.
 
-    Raises Misconfigured where a glossary does not exist: people keep glossaries, so none is created because of a
-    misspelled name. Only where the catalog has none at all, its first one is made with the first term. Raises as the
-    port does.
+    Raises Misconfigured if a glossary does not exist: people maintain glossaries, so a misspelled name must not create
+    one. Only a catalog without any glossary gets its first one with the first term. Raises as the port does.
     """
     if not rules.terms:
         return ()
@@ -25,7 +24,7 @@ def lacking_terms(terms: Terms, rules: Rules) -> tuple[str, ...]:
 
 
 def create_terms(terms: Terms, lacking: tuple[str, ...]) -> None:
-    """Create these terms, and the first glossary where there is none. Raises as the port does."""
+    """Create these terms, and the first glossary if there is none. Raises as the port does."""
     by_glossary: dict[str, list[str]] = {}
     for name in lacking:
         term, _, glossary = name.partition("@")

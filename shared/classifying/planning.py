@@ -1,4 +1,4 @@
-"""What is to be attached and taken away, of what the rules want and what the catalog has."""
+"""Plan what to attach and remove, from what the rules give and what the catalog has."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,10 +18,12 @@ CERTIFIED = "Certified"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What an apply does, each sorted. `attach` and `detach`: with the guids of the entities, none for what is gone.
-    `scanned`: left alone, since scans found the data set; `absent`: the catalog does not have the entity; `others`:
-    others attached it; `kept`: ours stays, since it is not known whether the value still arrives. `tags`: the
-    classifications of others that the rules ask about.
+    """The changes of an apply, sorted.
+
+    - `attach`, `detach`: with the guids of the entities; an empty guid: the entity is gone.
+    - `scanned`: not attached, because a scan found the data set. `absent`: the catalog lacks the entity.
+    - `others`: attached by others. `kept`: ours stays, because it is not known whether the value still arrives.
+    - `tags`: the classifications of others that the rules ask about.
     """
 
     propagations: Mapping[str, Propagation]
@@ -40,14 +42,14 @@ class Plan:
 
 
 def column_key(document: LineageDocument, column: int) -> AssetKey:
-    """What identifies a column in the catalog."""
+    """Type and qualified name of a column in the catalog."""
     here = document.columns[column]
     dataset = document.datasets[here.dataset]
     return column_rule(dataset.type).type, column_name(dataset.type, dataset.qualified_name, here.name)
 
 
 def dataset_key(document: LineageDocument, dataset: int) -> AssetKey:
-    """What identifies a data set in the catalog."""
+    """Type and qualified name of a data set in the catalog."""
     here = document.datasets[dataset]
     return here.type, here.qualified_name
 
@@ -76,7 +78,7 @@ def plan(
     today: date,
     onto_scanned: bool,
 ) -> Plan:
-    """Compare what the rules want with what the catalog has, classifications and terms; `ours` are rows of earlier
+    """Compare what the rules give with what the catalog has, classifications and terms. `ours`: the rows of earlier
     applies. Reads the catalog in bulk, and writes nothing. Raises as the ports do.
     """
     tags = catalog_tags(document, rules, catalog, ours)
@@ -120,7 +122,7 @@ def _mark(name: str, key: AssetKey, kind: Kind = Kind.CLASSIFICATION) -> Mark:
 
 
 def _wanted(document: LineageDocument, rules: Rules, propagations: Mapping[str, Propagation]) -> dict[Mark, AssetKey]:
-    """Each with the data set that it belongs to."""
+    """The marks that the rules give, each with its data set."""
     found = {
         _mark(name, column_key(document, number)): dataset_key(document, document.columns[number].dataset)
         for name, each in propagations.items()
@@ -137,7 +139,7 @@ def _wanted(document: LineageDocument, rules: Rules, propagations: Mapping[str, 
 
 
 def _termed(document: LineageDocument, term: Term) -> Iterator[tuple[AssetKey, AssetKey]]:
-    """What a rule gives a term to, each with the data set that it belongs to."""
+    """The entities to which a rule gives a term, each with its data set."""
     if term.of_datasets:
         for number in matching_datasets(document, term.where.datasets):
             yield dataset_key(document, number), dataset_key(document, number)
@@ -152,7 +154,7 @@ def _is_placed(held: Mapping[AssetKey, Classified], dataset: AssetKey) -> bool:
 
 
 def _attached_to(found: Classified | None, name: str) -> str:
-    """The guid of an entity that has the classification; empty where it is gone already."""
+    """The guid of an entity that has the classification; empty if it has it no longer."""
     return found.guid if found is not None and name in found.names else ""
 
 

@@ -1,4 +1,4 @@
-"""The classifications that others set in the catalog, as far as a rules file asks about them."""
+"""Read the classifications that others set in the catalog, if a rules file asks for them."""
 
 from shared.catalog.port import Classifications
 from shared.classifying.attached import attached
@@ -15,8 +15,8 @@ NO_CATALOG = CatalogReading(why="no catalog is configured")
 def reading_of(
     document: LineageDocument, rules: Rules, catalog: Classifications | None, storage: Storage
 ) -> CatalogReading:
-    """Read them in bulk, without those that we attached; no call where no rule asks. What the catalog refuses is not
-    read. Raises CatalogUnavailable and StorageUnavailable.
+    """Read them in bulk, without those that we attached. No call if no rule asks. A refusal of the catalog gives a
+    reading without tags. Raises CatalogUnavailable and StorageUnavailable.
     """
     if not rules.asks_catalog:
         return CatalogReading(tags={})
@@ -31,7 +31,7 @@ def reading_of(
 def reading_if_there(
     document: LineageDocument, rules: Rules, catalog: Classifications | None, storage: Storage
 ) -> CatalogReading:
-    """The same, for who goes on without: not read where catalog or storage do not answer."""
+    """The same for callers that continue without tags where catalog or storage do not answer."""
     try:
         return reading_of(document, rules, catalog, storage)
     except Retry as error:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogDocumentation:
-    """A data set in a catalog.
+    """The documentation of a data set in a catalog.
 
-    `described` and `owned`: it has a description, and an owner. `placed`: it is our own placeholder, whose note is no
-    description; a description that events declare stands behind the note.
-    `tagged`: it or one of its columns has a classification or a label. `columns` and `described_columns` are counts.
+    `described` and `owned`: it has a description, and an owner. `placed`: it is our own placeholder. The placeholder's
+    note is no description; a description that events declare follows the note. `tagged`: it or one of its columns has a
+    classification or a label. `columns` and `described_columns` are counts.
     """
 
     described: bool = False

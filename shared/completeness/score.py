@@ -20,7 +20,7 @@ class Part(StrEnum):
 
     @property
     def words(self) -> str:
-        """The part as people read it."""
+        """The part in words, for people."""
         return "descriptions of columns" if self is Part.COLUMN_DESCRIPTIONS else self.value
 
 
@@ -49,7 +49,7 @@ DEFAULT_RULES = ScoreRules()
 
 
 def parts_of(found: CatalogDocumentation) -> dict[Part, float]:
-    """How far each part is there, from 0 to 1. Without columns there are no descriptions of columns either."""
+    """How complete each part is, from 0 to 1. Without columns, their descriptions count 0 too."""
     return {
         Part.DESCRIPTION: float(found.described),
         Part.COLUMNS: float(found.columns > 0),
@@ -60,14 +60,14 @@ def parts_of(found: CatalogDocumentation) -> dict[Part, float]:
 
 
 def score(found: CatalogDocumentation, rules: ScoreRules = DEFAULT_RULES) -> float:
-    """The score of a data set, from 0 to 1; one that the catalog lacks has that of an empty `Documentation`."""
+    """The score of a data set, from 0 to 1. One that the catalog lacks has the score of an empty documentation."""
     total = sum(rules.weights.values())
     gained = sum(rules.weights.get(part, 0.0) * value for part, value in parts_of(found).items())
     return gained / total
 
 
 def lacking(found: CatalogDocumentation, rules: ScoreRules = DEFAULT_RULES) -> tuple[Part, ...]:
-    """The parts that a data set lacks, wholly or in part; the one that would raise its score most comes first."""
+    """The incomplete parts of a data set. The part that would raise the score most comes first."""
     gains = {part: rules.weights.get(part, 0.0) * (1 - value) for part, value in parts_of(found).items()}
     order = list(Part)
     return tuple(

@@ -1,4 +1,4 @@
-"""Why a column has a classification or not: the way on which it comes, or the mask that stops it."""
+"""Why a column has a classification or not: the path on which it arrives, or the mask that stops it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +15,11 @@ from shared.lineage.shortest_ways import reach
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Of one classification. `way`: the shortest one to the column, from the origin or from what is not known; of a
-    clean column, from an origin past the edge `stopped_at`, which masks it. `origin`: the rule of the first column.
+    """The state of one classification at a column.
+
+    - `way`: the shortest path from the origin, or from the column whose source is not known. For a clean column: from
+      an origin, past the edge `stopped_at` that masks it.
+    - `origin`: the rule of the path's first column.
     """
 
     classification: str
@@ -30,7 +33,7 @@ class Explanation:
 def explain(
     rules: Rules, propagations: Mapping[str, Propagation], column: int, *, today: date
 ) -> tuple[Explanation, ...]:
-    """Each classification of the rules at one column, by name."""
+    """Explain each classification of the rules at one column, sorted by name."""
     return tuple(_explained(rules, each, column, today) for _, each in sorted(propagations.items()))
 
 
@@ -68,6 +71,6 @@ def _explained(rules: Rules, found: Propagation, column: int, today: date) -> Ex
 
 
 def _masked_way(found: Propagation, column: int) -> tuple[Edge, ...]:
-    """The shortest way of values from an origin, masked or not; empty where there is none."""
+    """The shortest path of values from an origin, masked or not; empty if there is none."""
     graph = LineageGraph(found.document)
     return way_to(column, reach(found.origins, lambda each: ((edge, edge.output) for edge in graph.out_of(each))))

@@ -1,4 +1,4 @@
-"""Which edges no plain value passes: those that OpenLineage calls masked, and the masks that the rules declare."""
+"""Edges that carry no plain value: those that OpenLineage calls masked, and those that the rules mask."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ _WORD = re.compile(r"[\w$]+")
 
 
 def stopping(document: LineageDocument, masks: Iterable[Mask], today: date) -> Callable[[Edge], bool]:
-    """Whether an edge of value carries no plain value. Expired masks have no effect."""
+    """A function that tells whether an edge carries no plain value. Expired masks have no effect."""
     valid = [each for each in masks if each.approval.is_valid(today)]
     columns = masked_columns(document, valid, today)
     by_function = [(matching_columns(document, each.where), each.functions) for each in valid if each.functions]
@@ -31,15 +31,15 @@ def stopping(document: LineageDocument, masks: Iterable[Mask], today: date) -> C
 
 
 def masked_columns(document: LineageDocument, masks: Iterable[Mask], today: date) -> frozenset[int]:
-    """The columns that the rules declare as masked, whatever writes them."""
+    """The columns that the rules declare as masked, whichever process writes them."""
     valid = [each for each in masks if each.approval.is_valid(today) and not each.functions]
     return frozenset(number for each in valid for number in matching_columns(document, each.where))
 
 
 def hides(expression: str, functions: Iterable[str], column: str) -> bool:
-    """Whether a column is in an expression, and only ever as an argument of one of these functions.
+    """Whether an expression has the column, and only as an argument of these functions.
 
-    An expression that names the column outside such a call carries its plain value beside the masked one.
+    An expression with the column outside of such a call also carries its plain value.
     """
     spans = _spans(expression, functions)
     places = [found.start() for found in _WORD.finditer(expression) if found[0].lower() == column.lower()]
@@ -47,7 +47,7 @@ def hides(expression: str, functions: Iterable[str], column: str) -> bool:
 
 
 def _spans(expression: str, functions: Iterable[str]) -> list[tuple[int, int]]:
-    """From where to where the arguments of these functions reach."""
+    """The start and end of the arguments of each call of these functions."""
     named = matcher(functions)
     return [
         (call.end(), _closing(expression, call.end()))
@@ -57,7 +57,9 @@ def _spans(expression: str, functions: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _closing(expression: str, start: int) -> int:
-    """Where the bracket closes that opened before `start`; at once where it never does: nothing is hidden then."""
+    """The position of the bracket that closes the one before `start`; `start` itself if none does, so that nothing is
+    hidden.
+    """
     depth, quote = 1, ""
     for place in range(start, len(expression)):
         char = expression[place]

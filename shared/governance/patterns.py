@@ -1,4 +1,4 @@
-"""The data sets and columns that patterns name."""
+"""Select data sets and columns by patterns."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from shared.rules_file.patterns import matcher
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Columns by the patterns of their data set, name and type; without patterns all of them."""
+    """Selects columns by patterns of their data set, name and type. An empty selector selects all."""
 
     datasets: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -17,7 +17,9 @@ class Selector:
 
 
 def dataset_matcher(patterns: Iterable[str]) -> Callable[[Dataset], bool]:
-    """Whether a data set's name, qualified name, or the end of that after a slash has one of the patterns."""
+    """A function that tells whether a data set's name, qualified name, or end of a qualified name after a slash
+    matches.
+    """
     given = tuple(patterns)
     if not given:
         return lambda _: True
@@ -27,13 +29,13 @@ def dataset_matcher(patterns: Iterable[str]) -> Callable[[Dataset], bool]:
 
 
 def matching_datasets(document: LineageDocument, patterns: Iterable[str]) -> frozenset[int]:
-    """The numbers of the data sets that have one of the patterns."""
+    """The numbers of the data sets that match one of the patterns."""
     matches = dataset_matcher(patterns)
     return frozenset(number for number, each in enumerate(document.datasets) if matches(each))
 
 
 def matching_columns(document: LineageDocument, selector: Selector) -> frozenset[int]:
-    """The numbers of the columns that a selector names; all rows of a data set are no column."""
+    """The numbers of the columns that a selector selects. All rows of a data set are no column."""
     datasets = matching_datasets(document, selector.datasets)
     named, typed = matcher(selector.columns), matcher(selector.types)
     return frozenset(

@@ -1,7 +1,7 @@
-"""Where a classification goes: along values, and not past a mask.
+"""Propagate classifications: along values, up to a mask.
 
-A column is tagged if a plain value of an origin reaches it; not known if it is not tagged, and a plain value reaches it
-whose source is not known; else it is clean. An aggregation carries a plain value (`max(ssn)` is one), a condition
+A column is tagged if a plain value of an origin reaches it. It is not known if it is not tagged and a plain value of an
+unknown source reaches it. Else it is clean. An aggregation carries a plain value (`max(ssn)` is one); a condition
 (filter, join, group) carries none. A declassified column has no classification and passes none on.
 """
 
@@ -25,8 +25,8 @@ CatalogTags = Mapping[int, frozenset[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogReading:
-    """The classifications that others set in the catalog. `tags` is None where they were not read; `why`: the reason,
-    empty where nobody tried.
+    """The classifications that others set in the catalog. `tags`: None if they were not read. `why`: the reason, empty
+    if no attempt was made.
     """
 
     tags: CatalogTags | None = None
@@ -46,8 +46,8 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Propagation:
-    """Where one classification is. `tagged`, `unknown`: columns, and the edge by which a shortest way enters each (None
-    where it begins). `origins`: the rules of the columns where it begins.
+    """The columns of one classification. `tagged`, `unknown`: columns, each with the edge by which a shortest path
+    enters it (None where it begins). `origins`: the columns where the classification begins, with their rules.
     """
 
     classification: str
@@ -63,17 +63,19 @@ class Propagation:
         return State.UNKNOWN if column in self.unknown else State.CLEAN
 
     def way(self, column: int) -> tuple[Edge, ...]:
-        """A shortest way to a column from where its classification, or what is not known, begins."""
+        """A shortest path to a column, from an origin or from a column whose source is not known."""
         return way_to(column, self.tagged if column in self.tagged else self.unknown)
 
 
 def way_to(column: int, entered: Mapping[int, Edge | None]) -> tuple[Edge, ...]:
-    """The edges of the way to a column, by the edge that enters each column on it."""
+    """The edges of the path to a column, by the edge that enters each column."""
     return tuple(way_back(entered, column, attrgetter("input")))[::-1]
 
 
 def unknown_sources(document: LineageDocument) -> frozenset[int]:
-    """The columns whose source is not known, and all of data sets that a process writes from a table without place."""
+    """The columns whose source is not known, and all columns of data sets that are written from a table without a known
+    place.
+    """
     unresolved = unresolved_datasets(document)
     return unknown_columns(document) | {
         number for number, each in enumerate(document.columns) if each.name and each.dataset in unresolved
@@ -83,7 +85,7 @@ def unknown_sources(document: LineageDocument) -> frozenset[int]:
 def propagate(
     document: LineageDocument, rules: Rules, *, today: date, catalog: CatalogTags | None = None
 ) -> dict[str, Propagation]:
-    """Each classification of the rules, by name. `today`: what has expired by then has no effect."""
+    """Propagate each classification of the rules, by name. `today`: rules that have expired by then have no effect."""
     graph, stops = LineageGraph(document), stopping(document, rules.masks, today)
     plain = {
         column: [edge for edge in graph.out_of(column) if not stops(edge)] for column in range(len(document.columns))
@@ -91,7 +93,7 @@ def propagate(
     sourceless = unknown_sources(document) - masked_columns(document, rules.masks, today)
 
     def follow(starts: Iterable[int], ends: Collection[int]) -> dict[int, Edge | None]:
-        """The columns that plain values of these reach, without those in which they end."""
+        """The columns that plain values reach from the starts; columns in `ends` are not entered."""
         return reach(starts, lambda column: ((edge, edge.output) for edge in plain[column] if edge.output not in ends))
 
     found = {}
@@ -111,7 +113,7 @@ def propagate(
 def _origins(
     name: str, document: LineageDocument, rules: Rules, catalog: CatalogTags, *, without: set[int]
 ) -> dict[int, TagRule]:
-    """The columns in which a classification begins, sorted, each with the first rule that says so."""
+    """The columns where a classification begins, sorted, each with the first rule that says so."""
     found: dict[int, TagRule] = {}
     for rule in rules.tags:
         if rule.classification == name:
@@ -121,7 +123,7 @@ def _origins(
 
 
 def origins_of(document: LineageDocument, rule: TagRule, catalog: CatalogTags) -> frozenset[int]:
-    """The columns in which a rule says that its classification begins."""
+    """The columns where a classification begins by one rule."""
     found = matching_columns(document, rule.where)
     if rule.tag:
         fits = matcher([rule.tag])

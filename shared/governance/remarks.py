@@ -1,4 +1,4 @@
-"""Rules of a file that have no effect: they match nothing, most often by a misspelled name, or have expired."""
+"""Rules without an effect: they match nothing, most often by a misspelled name, or have expired."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -16,7 +16,7 @@ def remarks(
     document: LineageDocument, rules: Rules, *, today: date, catalog: CatalogTags | None = None
 ) -> tuple[Remark, ...]:
     """The rules without an effect on this day, in the file's order. `catalog`: the classifications that others set
-    there; None: they were not read, so rules that ask for them are not judged.
+    there; None: not read, so rules that ask for them are not judged.
     """
     found = [*_unmatched(document, rules, catalog), *_expired(rules, today)]
     return tuple(
@@ -51,7 +51,7 @@ def _expired(rules: Rules, today: date) -> Iterator[tuple[str, int, str]]:
 
 
 def _whole(document: LineageDocument, where: Selector) -> frozenset[int]:
-    """Data sets that are named without columns: they may have none."""
+    """Data sets that are named without columns: they match although they may have no columns."""
     return frozenset() if where.columns or where.types else matching_datasets(document, where.datasets)
 
 

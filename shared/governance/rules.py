@@ -11,14 +11,14 @@ DEFAULT_GLOSSARY = "Glossary"
 
 
 class OnUnknown(StrEnum):
-    """What becomes of a check where lineage is not known."""
+    """How a check treats lineage that is not known."""
 
     FAIL = "fail"
     WARN = "warn"
 
 
 class Demand(StrEnum):
-    """What a policy demands of the data sets that it names; also the key in the rules file."""
+    """A demand of a policy on the data sets that it names. The value is the key in the rules file."""
 
     NO_TAG = "no_tag"
     SOURCES_ONLY = "sources_only"
@@ -33,7 +33,7 @@ class Demand(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classification:
-    """A classification that the catalog gets a definition of."""
+    """A classification that is defined in the catalog."""
 
     name: str
     description: str = ""
@@ -42,8 +42,8 @@ class Classification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRule:
-    """Columns that have a classification by themselves: those of `where`. With `tag` those of them which have this tag
-    in events, or whose data set has it; with `classified_as` those that the catalog has classified so.
+    """Columns where a classification begins: those that `where` selects. `tag`: only columns with this tag in events,
+    or whose data set has it. `classified_as`: only columns with this classification in the catalog.
     """
 
     classification: str
@@ -55,7 +55,7 @@ class TagRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """Who takes an exception, why, and the last day on which it is valid."""
+    """The author of an exception, the reason, and the last day on which it is valid."""
 
     author: str
     reason: str
@@ -68,7 +68,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mask:
-    """Functions, or output columns, that no plain value passes. Each has its approval."""
+    """Functions, or output columns, that let no plain value pass."""
 
     where: Selector
     approval: Approval
@@ -78,7 +78,7 @@ class Mask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declassification:
-    """Columns that do not have a classification, whatever arrives in them."""
+    """Columns that do not have a classification, whatever values reach them."""
 
     classification: str
     where: Selector
@@ -88,7 +88,7 @@ class Declassification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """A glossary term of columns, or of whole data sets where neither columns nor types are named. `name`: TERM or
+    """A glossary term of columns, or of whole data sets if neither columns nor types are named. `name`: TERM or
     TERM@GLOSSARY.
     """
 
@@ -113,13 +113,13 @@ class Term:
 
     @property
     def of_datasets(self) -> bool:
-        """Whether it is about whole data sets."""
+        """Whether the term is for whole data sets."""
         return not (self.where.columns or self.where.types)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certified:
-    """Data sets that somebody vouches for."""
+    """Data sets that are certified as reliable inputs."""
 
     datasets: tuple[str, ...]
     line: int = 0
@@ -127,7 +127,7 @@ class Certified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One demand of a policy, with what it is about: names (tags, sources, functions), a span, a share, a time."""
+    """One demand of a policy with its value: names (tags, sources, functions), a span, a share, or a time."""
 
     demand: Demand
     names: tuple[str, ...] = ()
@@ -150,7 +150,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Demands on the data sets, or columns, of `where`."""
+    """Demands on the data sets or columns that `where` selects."""
 
     name: str
     where: Selector
@@ -174,14 +174,14 @@ class Rules:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The classifications that these rules speak of, defined or not, sorted."""
+        """The names of all classifications in the rules, sorted, whether the file defines them or not."""
         return tuple(
             sorted({*(each.name for each in self.classifications), *(each.classification for each in self.tags)})
         )
 
     @property
     def asks_catalog(self) -> bool:
-        """Whether a classification begins where the catalog has another one."""
+        """Whether a tag rule depends on classifications in the catalog."""
         return any(each.classified_as for each in self.tags)
 
     def declassified(self, classification: str, today: date) -> tuple[Declassification, ...]:
@@ -194,7 +194,7 @@ class Rules:
 
 
 def span(length: timedelta) -> str:
-    """A length of time as the file has it: `24h`, `90m`, `7d`."""
+    """A length of time as the file writes it: `24h`, `90m`, `7d`."""
     seconds = int(length.total_seconds())
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds % size == 0 and seconds:

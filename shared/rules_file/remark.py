@@ -1,4 +1,4 @@
-"""What is to be said of a rule that is no mistake."""
+"""A remark about a rule that is no mistake."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Parsers of settings: text to value. Each raises ValueError with a sentence about what is wrong."""
+"""Parsers of settings: text to value. Each raises ValueError with a sentence about the mistake."""
 
 import math
 import re
@@ -122,7 +122,7 @@ def patterns(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
-    """A file of rules: where it was read, and its text, not parsed yet."""
+    """A file of rules: its path and its text, not parsed yet."""
 
     place: str
     text: str
@@ -150,8 +150,8 @@ _ALLOWED = ("https://", "http://127.0.0.1:", "http://localhost:")
 
 
 def endpoint(text: str) -> str:
-    """Parse an endpoint's URL: it is returned without slashes at its end. Raises ValueError for http:// to another
-    machine, and for a user or password.
+    """Parse the URL of an endpoint; slashes at its end are removed. Raises ValueError for http:// to another machine,
+    and for a user or password.
     """
     if not text.startswith(_ALLOWED):
         raise ValueError("must start with https:// (http:// only for this machine)")

@@ -1,4 +1,4 @@
-"""The only reader of the environment. Everything missing or wrong is reported at once, with what to do."""
+"""The only reader of the environment. It reports everything missing or wrong at once, with the step that mends it."""
 
 import os
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ _PLACES = (STORAGE, DATA, "THROUGHLINE_CATALOG_")
 
 
 def named(environment: Mapping[str, str] | None = None, *, place: bool = False) -> bool:
-    """Whether the environment names a Throughline: any setting of it at all, or one that says where it is."""
+    """Whether the environment names a Throughline: by any setting, or with `place` by one that says where it is."""
     found = os.environ if environment is None else environment
     return any(setting.name in found for setting in SETTINGS if not place or setting.name.startswith(_PLACES))
 
 
 def differing(record: Mapping[str, str], environment: Mapping[str, str] | None = None) -> tuple[Difference, ...]:
-    """Where the environment sets something else than the functions put on record. Raises Misconfigured where the record
-    is of a version that this one can't work by.
+    """The settings of the environment that differ from the functions' record. Raises Misconfigured if another version
+    wrote the record and this one can't read it.
     """
     check_record(record)
     return differences(record, os.environ if environment is None else environment)
@@ -51,12 +51,15 @@ def load(
     over: Mapping[str, str] | None = None,
     record: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings from the environment, those in `over` instead of the environment's own.
+    """Load the settings from the environment.
 
-    `catalog`: whether the catalog is needed too; without it only what the receiver needs is looked at, and all else has
-    its default. `record`: what the functions put on record, for a command: it holds where the environment sets nothing,
-    also over `over` but for the catalog's address; and shadow mode on record is shadow mode here. Raises Misconfigured
-    with every problem in it.
+    - `catalog`: whether the catalog is needed too. Without it only the receiver's settings are read; all others have
+      their defaults.
+    - `over`: texts that replace the environment's.
+    - `record`: the functions' record, for a command. It is used where the environment has no text, and instead of
+      `over`, except for the catalog's address. Shadow mode on record is always shadow mode here.
+
+    Raises Misconfigured with all problems.
     """
     theirs = record or {}
     given = os.environ if environment is None else environment
@@ -121,10 +124,7 @@ def load(
 
 
 def _storage(values: Mapping[str, Any], network: Network, problems: list[str]) -> StorageSettings:
-    """Where events and rows are: the account of the data where that is given, else the functions' own.
-
-    Adds to `problems` what is missing.
-    """
+    """The account of the data if it is given, else the functions' own. Adds missing settings to `problems`."""
     own, data = ([f"{account}__{service}ServiceUri" for service in ("blob", "table")] for account in (STORAGE, DATA))
     apart = any(values.get(name) for name in data)
     names = data if apart else own
@@ -143,7 +143,9 @@ def _storage(values: Mapping[str, Any], network: Network, problems: list[str]) -
 
 
 def _network(environment: Mapping[str, str]) -> Network:
-    """As the usual variables say, which are no settings of ours: `HTTPS_PROXY`, `NO_PROXY`, `REQUESTS_CA_BUNDLE`."""
+    """The network by the usual variables, which are no settings of ours: `HTTPS_PROXY`, `NO_PROXY`,
+    `REQUESTS_CA_BUNDLE`.
+    """
     folded = {name.lower(): value for name, value in sorted(environment.items()) if value}
     return Network(
         proxies={kind: folded[f"{kind}_proxy"] for kind in ("http", "https", "all", "no") if f"{kind}_proxy" in folded},
@@ -156,7 +158,7 @@ def _patterns(values: Mapping[str, Any], kind: str) -> Patterns:
 
 
 def _parsed(found: Mapping[str, str], record: Mapping[str, str], *, catalog: bool) -> tuple[dict[str, Any], list[str]]:
-    """The values of all settings that have one, and what is wrong with the others."""
+    """The values of all settings, and the problems of those that have none."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for setting in SETTINGS:

@@ -1,7 +1,7 @@
-"""The settings that the functions put on record, so that commands publish by the same ones. Pure.
+"""The settings that the functions put on record, so that commands publish by the same settings. Pure.
 
-A record is a mapping from the name of a setting to its text, for each setting whose source is `Source.RECORD`. The file
-of names is there with its content: its path means nothing on another machine.
+A record maps the name of a setting to its text, for each setting whose source is `SettingSource.RECORD`. It holds the
+content of the file of names: the file's path means nothing on another machine.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A setting that this environment sets to something else than the functions have."""
+    """A setting whose value differs between this environment and the functions."""
 
     name: str
     functions: str
@@ -33,13 +33,13 @@ class Difference:
 
 
 def texts_to_record(environment: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
-    """What the functions put on record: the text of each setting, given or default; `values` are the parsed ones."""
+    """The texts that the functions put on record, given or default. `values` are the parsed ones."""
     found = {name: environment.get(name) or setting.default or "" for name, setting in RECORDED.items()}
     return {**found, NAMES: values[NAMES].text if values[NAMES] else ""}
 
 
 def recorded_value(setting: Setting, record: Mapping[str, str]) -> Any:
-    """The value of a setting by what is on record of it. Raises ValueError where this version can't read it."""
+    """The value of a setting on record. Raises ValueError if this version can't read it."""
     text = record[setting.name]
     if setting.name == NAMES:
         return TextFile(place=_THEIR_NAMES, text=text) if text else None
@@ -47,7 +47,7 @@ def recorded_value(setting: Setting, record: Mapping[str, str]) -> Any:
 
 
 def check_record(record: Mapping[str, str]) -> None:
-    """Raise Misconfigured where the record is another version's and this one can't work by it."""
+    """Raise Misconfigured if another version wrote the record and this one can't work by it."""
     unreadable = sorted(record.keys() - RECORDED.keys())
     for name in sorted(record.keys() & RECORDED.keys()):
         try:
@@ -62,26 +62,25 @@ def check_record(record: Mapping[str, str]) -> None:
 
 
 def differences(record: Mapping[str, str], environment: Mapping[str, str]) -> tuple[Difference, ...]:
-    """Where this environment sets a recorded setting to something else; shadow mode apart, which holds where either
-    side has it. What is not set, or can't be read, is no difference.
+    """The recorded settings to which this environment gives another value, without shadow mode, which holds if either
+    side has it. A setting that is not set, or can't be read, is no difference.
     """
-    return tuple(
-        Difference(name=name, functions=_shown(name, theirs), here=_shown(name, ours))
-        for name, setting in RECORDED.items()
-        if name in record and name != SHADOW and (given := environment.get(name))
-        for ours, theirs in _unequal(setting, given, record)
-    )
-
-
-def _unequal(setting: Setting, given: str, record: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The texts of both sides, here first, if their values differ."""
-    try:
-        ours = setting.parse(given)
-    except (ValueError, OverflowError):
-        return ()  # `load` names it
-    if setting.name == NAMES:
-        return () if ours.text == record[NAMES] else ((ours.text, record[NAMES]),)
-    return () if ours == recorded_value(setting, record) else ((given, record[setting.name]),)
+    found = []
+    for name, setting in RECORDED.items():
+        here = environment.get(name)
+        if not here or name == SHADOW or name not in record:
+            continue
+        try:
+            ours = setting.parse(here)
+        except (ValueError, OverflowError):
+            continue  # `load` names it
+        if name == NAMES:
+            here, differs = ours.text, ours.text != record[name]
+        else:
+            differs = ours != recorded_value(setting, record)
+        if differs:
+            found.append(Difference(name=name, functions=_shown(name, record[name]), here=_shown(name, here)))
+    return tuple(found)
 
 
 def _shown(name: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""What describes a setting: where commands take it from, when a change takes effect, and its parser."""
+"""A setting: where commands take it from, what a change affects, and its parser."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from shared.settings.kinds import Number
 
 
 class SettingSource(StrEnum):
-    """Where a command takes a setting from, and why."""
+    """The source from which a command takes a setting, with the reason."""
 
     RECORD = "the functions' record: it decides what is published, or what is kept"
     SHELL = "its own environment: where things are, how to sign in, how fast and how often, what is reported"
@@ -17,7 +17,7 @@ class SettingSource(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a changed value touches once the functions have restarted with it."""
+    """What a changed value affects after the functions have restarted with it."""
 
     WORK = "all further work"
     EVENTS = "events received from then on"

@@ -1,4 +1,4 @@
-"""The settings as values: what `load` gives."""
+"""The settings as values, as `load` returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from shared.settings.kinds import TextFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """The way out: proxies by scheme, kept out of any print for they may hold a password (`no`: the hosts that need
-    none), and the file of the authorities to trust.
+    """The network: proxies by scheme (`no`: hosts without a proxy), and the file of trusted authorities. Proxies may
+    contain a password, so no print shows them.
     """
 
     proxies: Mapping[str, str] = field(repr=False)
@@ -19,7 +19,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
-    """Either a connection string (kept out of any print), or the end points and an identity."""
+    """A connection string, which no print shows, or the endpoints and an identity."""
 
     network: Network
 
@@ -31,9 +31,12 @@ class StorageSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogSettings:
-    """Where the catalog is, how to get in (the token, or password, is kept out of any print), how many calls a second
-    it gets (0: no bound), whether columns are entities there (a plain Atlas' own form), and for what a token is asked
-    (empty: by the end point's cloud).
+    """The catalog.
+
+    - `user`, `token`: how to sign in; no print shows the token (or password).
+    - `rate`: calls a second; 0: no bound.
+    - `own_columns`: whether columns are entities (a plain Atlas' own form).
+    - `scope`: of tokens; empty: by the endpoint's cloud.
     """
 
     endpoint: str
@@ -48,7 +51,7 @@ class CatalogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetrySettings:
-    """Where spans and metrics go. The connection string is kept out of any print."""
+    """The destination of spans and metrics. No print shows the connection string."""
 
     destination: str
     connection_string: str = field(repr=False)
@@ -56,7 +59,7 @@ class TelemetrySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """The times of the rules of meaning, and of the archive (None: never)."""
+    """Timeouts of runs and applications, and the times of the archive (None: never)."""
 
     end_timeout: timedelta
     quiet: timedelta
@@ -67,7 +70,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patterns:
-    """What is included and excluded of one kind of thing."""
+    """Patterns that include and exclude one kind of thing."""
 
     include: tuple[str, ...]
     exclude: tuple[str, ...]
@@ -75,7 +78,7 @@ class Patterns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """How assets are found in the catalog, and how long what was found, or not, is believed."""
+    """How assets are looked up in the catalog, and how long hits and misses are cached."""
 
     search: bool
     hits: timedelta
@@ -84,8 +87,11 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchSettings:
-    """The file of rules (None: no watch), the file of policies (None: no gates), how long after one look the next is
-    due, and the addresses of webhooks by channel; these and the secret that signs are kept out of any print.
+    """The watch.
+
+    - `rules`: the file of rules; None: no watch. `policy`: the file of policies; None: no gates.
+    - `every`: the time between two looks at lineage.
+    - `webhooks`: addresses by channel. `secret`: signs requests. No print shows either.
     """
 
     rules: TextFile | None = None
@@ -97,8 +103,8 @@ class WatchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings; `catalog` is None where it was not asked for. `to_record`: the texts that the functions put on
-    record, by name; none for a command.
+    """All settings. `catalog`: None if it was not asked for. `to_record`: the texts that the functions put on record,
+    by name; empty for a command.
     """
 
     storage: StorageSettings

@@ -1,6 +1,6 @@
-"""Messages: the changes of one subject, topic and severity between two snapshots, with who is hit.
+"""Messages: the changes of one subject, topic and severity between two snapshots, with what they affect.
 
-A message's id is made of the comparison's number and of what the message is about, so that a comparison that is
+A message's id is made of the comparison's number and the message's subject, topic and severity. So a comparison that is
 repeated after an interruption gives the same ids.
 """
 
@@ -26,7 +26,7 @@ MAX_NAMED = 100
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a message is about: a data set, a process (`type` is then `process`) or a policy (`policy`)."""
+    """The subject of a message: a data set, a process (`type` is `process`) or a policy (`type` is `policy`)."""
 
     type: str
     qualified_name: str
@@ -35,7 +35,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MessageChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A change, as a message has it: its kind, a sentence, and what a program may want to know."""
+    """A change in a message: its kind, a sentence, and the details for programs."""
 
     kind: str
     text: str
@@ -53,7 +53,7 @@ class ColumnHit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatasetHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A data set downstream, and its owner where one is known."""
+    """A data set downstream, and its owner if known."""
 
     type: str
     qualified_name: str
@@ -62,7 +62,7 @@ class DatasetHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProcessHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A process downstream, and where it is at home."""
+    """A process downstream, with its platform, job and link."""
 
     qualified_name: str
     name: str
@@ -72,7 +72,7 @@ class ProcessHit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is downstream, nearest first, at most MAX_NAMED of each; the counts are those of all."""
+    """What is downstream, nearest first, at most MAX_NAMED of each kind. The counts are of all."""
 
     columns: tuple[ColumnHit, ...] = ()
     datasets: tuple[DatasetHit, ...] = ()
@@ -83,7 +83,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message. `decided`: when the change was seen (UTC); `count`: of all its changes."""
+    """A message. `decided`: when the change was seen (UTC). `count`: of all changes, also those that are not listed."""
 
     format: int = FORMAT
     id: str
@@ -113,8 +113,8 @@ def decoded(data: bytes) -> Message:
 
 
 def messages(before: Snapshot, after: Snapshot, *, comparison: str, now: datetime) -> tuple[Message, ...]:
-    """The messages about all changes from one snapshot to the next. `comparison` names this pair of snapshots: no
-    other pair has that name.
+    """The messages about all changes from one snapshot to the next. `comparison`: a name that no other pair of
+    snapshots has.
     """
     was, is_now = views(before, after)
     found = sorted(changes(before, after), key=_group)
@@ -167,7 +167,7 @@ def _subject(was: View, now: View, change: Change) -> Subject:
 
 
 def _hit(was: View, now: View, found: Iterable[Change]) -> Hit:
-    """What is downstream of these changes: by columns, and by tables where a whole source or job is concerned."""
+    """What is downstream of these changes: by columns, and by tables if a whole data set or job changed."""
     columns: dict[ColumnKey, None] = {}
     datasets: dict[DatasetKey, None] = {}
     processes: dict[str, None] = {}
@@ -193,7 +193,7 @@ def _hit(was: View, now: View, found: Iterable[Change]) -> Hit:
 
 
 def _whole(now: View, change: Change) -> tuple[DatasetKey, ...]:
-    """The data sets that a change concerns as a whole."""
+    """The data sets that a change affects as a whole."""
     if change.process:
         keys = tuple(now.datasets)
         return tuple(keys[number] for number in now.processes[change.process].outputs)

@@ -6,6 +6,7 @@ the trigger "When a Teams webhook request is received" takes it; 28 KB in all.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from typing import Any
 
 import msgspec
@@ -30,7 +31,7 @@ def body(message: Message, kind: ChannelKind) -> bytes:
 
 
 def lines(message: Message, most: int = _MAX_LINES) -> list[str]:
-    """The message as lines of text, the title first; at most so many changes and names of a kind."""
+    """The message as lines of text, the title first. `most`: changes, and names of each kind."""
     owners = [f"Owner: {', '.join(message.owners)}"] if message.owners else []
     return [f"{message.title} ({message.severity})", *_changes(message, most), *_hit(message, most), *owners]
 
@@ -80,11 +81,11 @@ def _slack(message: Message) -> bytes:
 
 
 def _mrkdwn(texts: Iterable[str]) -> str:
-    """The lines that fit into a section, escaped: a name must not become a mention or a link."""
+    """The lines that fit into a section, escaped so that a name does not become a mention or a link."""
     shown: list[str] = []
     left = _MAX_SECTION
     for text in texts:
-        escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        escaped = escape(text, quote=False)
         if len(escaped) >= left:
             shown.append("…")
             break
@@ -126,7 +127,7 @@ def _block(text: str, **style: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Text whose names are no links in a card's Markdown."""
+    """Text without links in a card's Markdown."""
     return text.replace("](", "] (")
 
 

@@ -1,4 +1,4 @@
-"""Rules: which message goes to which channel, and when it may be sent."""
+"""Rules of the watch: the channels of a message, and when it may be sent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from shared.watching.messages import Message
 
 
 class ChannelKind(StrEnum):
-    """What a channel is: a webhook by the form of its body, or one of our own."""
+    """The kind of a channel: a webhook, by the form of its body, or a channel of our own."""
 
     WEBHOOK = "webhook"
     SLACK = "slack"
@@ -27,7 +27,9 @@ class ChannelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """A channel by its name; `path`: of the file, where it is one. Addresses of webhooks are settings: they let in."""
+    """A channel. `path`: of the file, for the kind file. The addresses of webhooks are settings, because they are
+    secret.
+    """
 
     name: str
     kind: ChannelKind
@@ -36,10 +38,10 @@ class Channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingRule:
-    """Which messages go `to` these channels: those that match all of what it names; empty: whatever it is.
+    """Routes the messages that match all of its keys to its channels. A key that is empty matches every message.
 
-    Patterns have `*` and `?`, and ignore case. `subjects` match the name or qualified name of what the message is
-    about, `downstream` those of a data set or process downstream, `owners` an owner. `line`: of the rule in its file.
+    `subjects` are patterns of the subject's name or qualified name, `downstream` of a data set or process downstream,
+    `owners` of an owner. `line`: of the rule in its file.
     """
 
     topics: frozenset[Topic] = frozenset()
@@ -52,12 +54,12 @@ class RoutingRule:
 
     @property
     def matches_all(self) -> bool:
-        """Whether every message is one of this rule."""
+        """Whether the rule matches every message."""
         named = self.topics or self.subjects or self.downstream or self.owners
         return not named and self.at_least is Severity.HARMLESS
 
     def matches(self, message: Message) -> bool:
-        """Whether a message is one of this rule."""
+        """Whether the rule matches a message."""
         hit = message.hit
         return (
             (not self.topics or message.topic in self.topics)
@@ -76,7 +78,9 @@ class RoutingRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quiet:
-    """Hours of each day, in a time zone, at which messages wait; those `unless` and worse do not."""
+    """Hours of each day, in a time zone, in which messages wait. Messages of the severity `unless` or worse do not
+    wait.
+    """
 
     begins: time
     ends: time
@@ -84,7 +88,7 @@ class Quiet:
     unless: Severity | None = None
 
     def until(self, now: datetime, severity: Severity) -> datetime | None:
-        """When a message may be sent; None: now. `now` is aware."""
+        """When a message may be sent; None: now. `now` has a time zone."""
         if self.unless and severity.rank >= self.unless.rank:
             return None
         here = now.astimezone(self.zone)
@@ -106,7 +110,7 @@ class WatchRules:
     quiet: Quiet | None = None
 
     def channels_for(self, message: Message) -> tuple[str, ...]:
-        """The channels of the first rule that matches; none where no rule does, or where it names none."""
+        """The channels of the first rule that matches. Empty if no rule matches, or the rule has no channels."""
         return next((rule.to for rule in self.rules if rule.matches(message)), ())
 
     def quiet_until(self, now: datetime, severity: Severity) -> datetime | None:

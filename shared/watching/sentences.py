@@ -1,4 +1,4 @@
-"""What people read of a change: a sentence for each kind, and the headline of a message."""
+"""Texts of changes: a sentence for each kind, and the headline of a message."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def _others(change: Change) -> str:
 
 
 def column_name(column: ColumnKey) -> str:
-    """A column for people: the end of its data set's name, and the column; without one the data set alone."""
+    """A column for people: the end of its data set's name, and the column. Without a column: the data set alone."""
     dataset = short_name(column[1])
     return f"{dataset}.{column[2]}" if column[2] else dataset
 
@@ -64,7 +64,7 @@ _TEXTS: dict[ChangeKind, tuple[str, str, str]] = {
 
 
 def sentence(change: Change) -> str:
-    """The sentence about a change; its subject is that of the message."""
+    """The sentence about a change. It continues the name of the message's subject."""
     before, after = change.before, change.after
     if change.kind is ChangeKind.JOB_OVERDUE:
         before, after = _time(before), _time(after)

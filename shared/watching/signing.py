@@ -1,4 +1,4 @@
-"""The signature of a webhook's request, by which its receiver knows the sender.
+"""The signature of a webhook's request, by which the receiver recognises the sender.
 
 `Throughline-Signature: t=1764000000,v1=HEX`: HMAC-SHA256, by the shared secret, of the seconds, a dot and the body. A
 receiver computes it again, compares both in constant time, and refuses old times.
@@ -23,7 +23,7 @@ def signature(secret: str, body: bytes, seconds: int) -> str:
 
 
 def verified(secret: str, body: bytes, header: str, now: int) -> bool:
-    """Whether a header is the signature of this body, made at most MAX_AGE seconds from `now`."""
+    """Whether a header is the signature of this body, made at most MAX_AGE seconds before or after `now`."""
     found = _FORM.fullmatch(header)
     if not found or abs(now - int(found[1])) > MAX_AGE:
         return False

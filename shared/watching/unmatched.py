@@ -1,4 +1,4 @@
-"""Rules of the watch that no message will ever match, most often because of a misspelled name."""
+"""Rules of the watch that match no message, most often by a misspelled name."""
 
 from collections.abc import Collection, Iterator
 
@@ -10,9 +10,9 @@ from shared.watching.rules import RoutingRule, WatchRules
 
 
 def unmatched(rules: WatchRules, document: LineageDocument, policies: Collection[str] = ()) -> tuple[Remark, ...]:
-    """The rules that have no effect on this lineage, in the file's order; none where there is no lineage yet.
+    """The rules without an effect on this lineage, in the file's order. Empty if there is no lineage yet.
 
-    `policies`: names of the policies that are watched too; a message may be about one.
+    `policies`: the names of the watched policies, which can be subjects too.
     """
     if not document.datasets:
         return ()

@@ -1,4 +1,4 @@
-"""`throughline check`: whether lineage is as the policies of a rules file demand."""
+"""`throughline check`: check lineage against the policies of a rules file."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,7 +81,7 @@ def check(
 
 
 def _reading(context: typer.Context, home: Path, document: LineageDocument, rules: Rules) -> CatalogReading:
-    """The catalog's classifications that the rules ask for; what a lake is checked with needs no catalog else."""
+    """The catalog's classifications, if the rules ask for them. Nothing else of a check on a lake needs a catalog."""
     parts = parts_if_any(context, home) if rules.asks_catalog else None
     if parts:
         return reading_if_there(document, rules, parts.classifications, parts.storage)

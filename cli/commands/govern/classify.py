@@ -171,7 +171,7 @@ def explain(
 
 
 def _document(parts: Worker, lake: str) -> LineageDocument:
-    """The lineage with expressions, which masks are recognised by."""
+    """The lineage with expressions, which the rules' masks need."""
     if lake:
         with opened_lake(lake, engine=EngineName.auto) as opened:
             from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
@@ -198,7 +198,7 @@ def _terms(parts: Worker) -> Terms:
 
 
 def _lacking_terms(parts: Worker, rules: Rules) -> tuple[str, ...]:
-    """The terms that an apply creates; ends the command where a glossary does not exist."""
+    """The terms that an apply creates; ends the command if a glossary does not exist."""
     try:
         return lacking_terms(_terms(parts), rules)
     except Misconfigured as error:

@@ -17,7 +17,7 @@ _STATES = (State.TAGGED, State.CLEAN, State.UNKNOWN)
 
 
 def _counts(document: LineageDocument, found: Plan) -> dict[str, dict[str, int]]:
-    """By classification: how many columns are tagged, clean, and not known."""
+    """By classification: the numbers of columns that are tagged, clean, and not known."""
     columns = [number for number, each in enumerate(document.columns) if each.name]
     counts = {name: Counter(map(each.state, columns)) for name, each in found.propagations.items()}
     return {name: {state.value: each[state] for state in _STATES} for name, each in sorted(counts.items())}
@@ -77,7 +77,7 @@ def plan_as_json(document: LineageDocument, found: Plan) -> dict[str, object]:
 
 
 def reason(found: Explanation) -> str:
-    """Why, in one sentence."""
+    """The reason of a state, in one sentence."""
     if found.declassified:
         approval = found.declassified.approval
         return f"Declassified by {approval.author} until {approval.expires}: {approval.reason}"
@@ -90,7 +90,7 @@ def reason(found: Explanation) -> str:
 
 
 def reason_of_term(rule: Term) -> str:
-    """Why a column has a term, in one sentence."""
+    """The reason why a column has a term, in one sentence."""
     what = "its data set" if rule.of_datasets else "it"
     return f"The rule in line {rule.line} gives {what} the term"
 

@@ -16,21 +16,23 @@ MAX_ANNOTATIONS = 50
 
 
 class Annotations(StrEnum):
-    """For which pipeline the lines are."""
+    """The pipeline that reads the lines."""
 
     GITHUB = "github"
     AZURE = "azure"
 
 
 def annotated(report: Report, form: Annotations) -> tuple[str, ...]:
-    """The lines for demands that do not hold, those that fail first, then for rules without an effect."""
+    """The lines for demands that do not hold, failures first, then for rules without an effect. At most
+    MAX_ANNOTATIONS.
+    """
     line = _FORMS[form]
     found = sorted(_found(report), key=lambda each: each[0] != "error")
     return tuple(line(report.place, *each) for each in found[:MAX_ANNOTATIONS])
 
 
 def _found(report: Report) -> Iterator[tuple[str, int, str, str]]:
-    """Level, line, title and text of each."""
+    """The level, line, title and text of each annotation."""
     for each in report.results:
         if each.verdict is not Verdict.HOLDS:
             level = "error" if each.fails else "warning"
@@ -43,24 +45,20 @@ def _found(report: Report) -> Iterator[tuple[str, int, str, str]]:
 
 def _github(place: str, level: str, line: int, title: str, text: str) -> str:
     values = {"file": place, "line": str(line), "title": title}
-    given = ",".join(f"{key}={_escaped(value, _GITHUB_VALUE)}" for key, value in values.items())
-    return f"::{level} {given}::{_escaped(text, _GITHUB_TEXT)}"
+    given = ",".join(f"{key}={value.translate(_GITHUB_VALUE)}" for key, value in values.items())
+    return f"::{level} {given}::{text.translate(_GITHUB)}"
 
 
 def _azure(place: str, level: str, line: int, title: str, text: str) -> str:
     values = {"type": level, "sourcepath": place, "linenumber": str(line)}
-    given = ";".join(f"{key}={_escaped(value, _AZURE_VALUE)}" for key, value in values.items())
-    return f"##vso[task.logissue {given}]{_escaped(f'{title}: {text}', _AZURE_TEXT)}"
-
-
-def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    return "".join(escapes.get(each, each) for each in text)
+    given = ";".join(f"{key}={value.translate(_AZURE_VALUE)}" for key, value in values.items())
+    return f"##vso[task.logissue {given}]{f'{title}: {text}'.translate(_AZURE)}"
 
 
 _GITHUB_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_GITHUB_VALUE = {**_GITHUB_TEXT, ":": "%3A", ",": "%2C"}
-_AZURE_TEXT = {"%": "%AZP25", "\r": "%0D", "\n": "%0A"}
-_AZURE_VALUE = {**_AZURE_TEXT, ";": "%3B", "]": "%5D"}
+_AZURE_TEXT = {**_GITHUB_TEXT, "%": "%AZP25"}
+_GITHUB, _GITHUB_VALUE = str.maketrans(_GITHUB_TEXT), str.maketrans({**_GITHUB_TEXT, ":": "%3A", ",": "%2C"})
+_AZURE, _AZURE_VALUE = str.maketrans(_AZURE_TEXT), str.maketrans({**_AZURE_TEXT, ";": "%3B", "]": "%5D"})
 _FORMS: Mapping[Annotations, Callable[[str, str, int, str, str], str]] = {
     Annotations.GITHUB: _github,
     Annotations.AZURE: _azure,

@@ -29,7 +29,9 @@ HELD, BROKEN, NOT_KNOWN = 0, 3, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of one demand of a policy; `line`: in the rules file; `found`: how many findings there are."""
+    """The result of one demand of a policy. `line`: of the demand in the rules file. `found`: the number of all
+    findings.
+    """
 
     policy: str
     demand: str
@@ -41,7 +43,7 @@ class Result:
 
     @property
     def text(self) -> str:
-        """All of it for people."""
+        """The result with its findings, as lines of text."""
         lines = [f"{self.verdict.upper()}  {self.policy}: {self.demand}"]
         for each in self.findings:
             lines.append(f"  {each.text}")
@@ -59,11 +61,11 @@ def check(
     catalog: CatalogReading = NOT_READ,
     dataset: int | None = None,
 ) -> tuple[Result, ...]:
-    """The result of each demand of each policy, in the file's order.
+    """Check each demand of each policy, in the file's order.
 
-    `catalog`: the classifications that others set there; where they were not read, nothing holds that depends on them.
-    `dataset`: only what the policies
-    demand of this data set; empty where none names it.
+    `catalog`: the classifications that others set in the catalog. A demand that depends on them does not hold if they
+    were not read. `dataset`: check only what policies demand of this data set; the result is empty if no policy names
+    it.
     """
     lineage = lineage_of(document)
     tags = propagate(document, rules, today=facts.now.date(), catalog=catalog.tags)
@@ -79,7 +81,7 @@ def check(
 
 
 def _unread(document: LineageDocument, rules: Rules, catalog: CatalogReading) -> dict[str, str]:
-    """Why it is not known where a classification begins, by its name: its rules ask for what was not read."""
+    """By classification: why its origins are not known, because its rules ask for something that was not read."""
     found: dict[str, str] = {}
     for each in rules.tags:
         if each.classified_as and catalog.tags is None:
@@ -111,7 +113,7 @@ def _result(policy: Policy, case: Case) -> Result:
 
 
 def exit_code(results: tuple[Result, ...]) -> int:
-    """0: all hold, or only warn; 3: one is broken; 4: one that must hold is not known."""
+    """0: all policies hold, or only warn. 3: one is broken. 4: one that must hold is not known to hold."""
     if any(each.verdict is Verdict.BROKEN for each in results):
         return BROKEN
     return NOT_KNOWN if any(each.fails for each in results) else HELD

@@ -1,7 +1,7 @@
-"""What becomes of a demand: its findings, and what they are made from.
+"""Findings: what breaks a demand or leaves it unknown, and the facts that they are made from.
 
-A way that passes a column without a known source, or a data set that is written from a table without place, is a doubt:
-so no demand holds where lineage is not known (`traced` measures that, and has none).
+A path through a column without a known source, or through a data set that is written from a table without a known
+place, is a doubt. So no demand holds where lineage is not known. (`traced` measures exactly that, and has no doubts.)
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from shared.governance.rules import Rules, Wanted
 
 
 class Verdict(StrEnum):
-    """What became of a demand."""
+    """The result of a demand."""
 
     HOLDS = "holds"
     BROKEN = "broken"
@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What breaks a demand, or is not known of it, with the shortest way from there."""
+    """One cause that breaks a demand or leaves it unknown, with the shortest path from the cause to the subject."""
 
     verdict: Verdict
     text: str
@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion:
-    """The last result of a quality test of a data set, or of its column. `severity`: as its event has it, or empty."""
+    """The last result of a quality test of a data set or a column. `severity`: from the event, empty if it has none."""
 
     name: str
     success: bool
@@ -43,7 +43,7 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known beside lineage. `quality`: assertions by qualified name; None: nothing was read of them."""
+    """What a check needs besides lineage. `quality`: assertions by qualified name; None: no results were read."""
 
     now: datetime
     quality: Mapping[str, tuple[Assertion, ...]] | None = None
@@ -51,7 +51,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One demand on one subject. `unread`: why it is not known where classifications begin, by their names."""
+    """One demand on one subject. `unread`: by classification, why its origins are not known."""
 
     wanted: Wanted
     subject: Subject
@@ -67,12 +67,12 @@ def broken(text: str, way: Iterable[Step] = ()) -> Finding:
 
 
 def doubt(text: str, way: Iterable[Step] = ()) -> Finding:
-    """A finding that is not known."""
+    """A finding that leaves the demand unknown."""
     return Finding(verdict=Verdict.UNKNOWN, text=text, way=tuple(way))
 
 
 def doubts_on(case: Case, walked: Walk, nodes: Iterable[int]) -> Iterator[Finding]:
-    """What is not known on a walk of `upstream`, at these nodes."""
+    """The doubts at these nodes of a walk upstream."""
     subject, lineage = case.subject, case.subject.lineage
     passed = list(nodes)
     if subject.by_column:
@@ -89,7 +89,7 @@ def doubts_on(case: Case, walked: Walk, nodes: Iterable[int]) -> Iterator[Findin
 
 
 def columnless(case: Case, datasets: Iterable[int]) -> Iterator[Finding]:
-    """Data sets that a process writes, and of which no column is known."""
+    """A doubt for each data set that a process writes and that has no known column."""
     lineage = case.subject.lineage
     for dataset in datasets:
         if dataset not in lineage.named and (lineage.flows_into.get(dataset) or dataset in lineage.unresolved):
@@ -102,5 +102,5 @@ def sourceless(case: Case, column: int) -> str:
 
 
 def name_of(case: Case, dataset: int) -> str:
-    """A data set for people."""
+    """The name of a data set for messages."""
     return case.subject.lineage.document.datasets[dataset].name

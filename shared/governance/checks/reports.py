@@ -1,4 +1,4 @@
-"""What a check found, as text, JUnit XML, SARIF 2.1.0 and JSON."""
+"""Reports of a check: text, JUnit XML, SARIF 2.1.0 and JSON."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ _NO_EFFECT = "no_effect"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What became of the demands of a rules file, and its rules without an effect. `place`: the file's path."""
+    """The results of a rules file, and its rules without an effect. `place`: the file's path."""
 
     place: str
     results: tuple[Result, ...]
@@ -26,7 +26,7 @@ class Report:
 
 
 def as_text(report: Report) -> str:
-    """All of it for people, ended by one line with the counts."""
+    """The results as text; the last line has the counts."""
     counts = [(verdict, sum(each.verdict is verdict for each in report.results)) for verdict in Verdict]
     total = ", ".join(f"{count} {_COUNTED[verdict]}" for verdict, count in counts if count)
     remarks = [f"{report.place}:{each.line}: {each.text}" for each in report.remarks]
@@ -41,8 +41,8 @@ _COUNTED: Mapping[Verdict, str] = {
 
 
 def as_junit(report: Report) -> str:
-    """A test suite with a case for each demand, which is skipped where it only warns. Rules without an effect are its
-    output.
+    """A test suite with one case for each demand. A demand that only warns is skipped; rules without an effect are in
+    the output.
     """
     place, cases = report.place, report.results
     suite = Element("testsuite", name=place, tests=str(len(cases)), errors="0")
@@ -64,7 +64,7 @@ def as_junit(report: Report) -> str:
 
 
 def as_sarif(report: Report) -> str:
-    """A run with a result for each finding, at the line of the demand in the rules file, which pull requests show."""
+    """A run with a result for each finding, at the line of the demand, so that pull requests show it there."""
     found = [
         _sarif_result(
             report.place,
@@ -89,7 +89,7 @@ def as_sarif(report: Report) -> str:
 
 
 def _sarif_result(place: str, *, line: int, rule: str, level: str, text: str, same: str) -> dict[str, Any]:
-    """`same`: by what a later run knows this result again."""
+    """One result. `same`: the text by which a later run recognises the result."""
     where = {"artifactLocation": {"uri": quote(place.replace("\\", "/"))}, "region": {"startLine": max(line, 1)}}
     return {
         "ruleId": rule,
@@ -101,7 +101,7 @@ def _sarif_result(place: str, *, line: int, rule: str, level: str, text: str, sa
 
 
 def as_json(report: Report) -> str:
-    """The results as they are."""
+    """The results as JSON."""
     plain = {
         "rules": report.place,
         "results": [asdict(each) for each in report.results],
@@ -118,5 +118,5 @@ def headline(result: Result) -> str:
 
 
 def _printable(text: str) -> str:
-    """Without characters that XML cannot hold."""
+    """The text without characters that XML does not allow."""
     return "".join(each if each.isprintable() or each in "\n\t" else "?" for each in text)

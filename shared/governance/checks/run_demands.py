@@ -1,4 +1,4 @@
-"""Demands on what runs upstream: when it ran, how it ended, what was tested, and what changed."""
+"""Demands on the runs upstream: their time, their end, their quality tests, and changes of their lineage."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ _ONLY_WARNS = "warn"
 
 
 def fresh_within(case: Case) -> Iterator[Finding]:
-    """Data sets whose newest writer ran too long ago; what no process writes is a source, and has no age."""
+    """Data sets whose last write is too old. A data set that no process writes is a source and has no age."""
     subject, document = case.subject, case.subject.lineage.document
     walked = subject.upstream()
     way_from = subject.ways(walked)
@@ -52,7 +52,7 @@ def every_input(case: Case) -> Iterator[Finding]:
 
 
 def _own_columns(case: Case) -> Mapping[int, list[int]]:
-    """The columns of the subject by their data sets."""
+    """The subject's columns by their data sets."""
     found: dict[int, list[int]] = {}
     for column in case.subject.columns:
         found.setdefault(case.subject.lineage.document.columns[column].dataset, []).append(column)
@@ -60,7 +60,9 @@ def _own_columns(case: Case) -> Mapping[int, list[int]]:
 
 
 def _nearest(case: Case, flow: Flow, own: Mapping[int, list[int]]) -> Step:
-    """A step of a flow, by its first columns where it has any. `own`: the columns of the subject by their data sets."""
+    """A step of a flow, by column if the flow has one into the subject. `own`: the subject's columns by their data
+    sets.
+    """
     lineage = case.subject.lineage
     columns = lineage.document.columns
     for column in own.get(flow.output, ()):
@@ -95,7 +97,7 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
 
 
 def unchanged_since(case: Case) -> Iterator[Finding]:
-    """Edges and flows that came or went."""
+    """Edges and flows that were added or removed since then."""
     subject, document = case.subject, case.subject.lineage.document
     since = case.wanted.since
     if since is None or not document.history:
@@ -121,7 +123,7 @@ def unchanged_since(case: Case) -> Iterator[Finding]:
 
 
 def quality_passed(case: Case) -> Iterator[Finding]:
-    """Assertions that failed, but for those of severity `warn`: a failure of these does not block a pipeline
+    """Assertions that failed. Those of severity `warn` do not count: their failure does not block a pipeline
     (OpenLineage's DataQualityAssertionsDatasetFacet).
     """
     subject, document = case.subject, case.subject.lineage.document

@@ -1,4 +1,4 @@
-"""What is upstream of the data sets, or columns, of a policy; and the ways from there."""
+"""The data sets and columns upstream of a policy's subject, and the paths from there."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ Link = Edge | Flow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A step of a way, for people: `crm.email` → `gold.mail` by a process; `kind`: of the edge, empty of a flow."""
+    """A step of a path, for people: `crm.email` → `gold.mail` by a process. `kind`: of the edge; empty for a flow."""
 
     source: str
     target: str
@@ -30,19 +30,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Nodes upstream (columns, or data sets) with the next link of each on a shortest way down; None: a start."""
+    """The nodes upstream (columns, or data sets), each with the next link of a shortest path down; None for a start."""
 
     entered: Mapping[int, Link | None]
 
     def way(self, node: int) -> tuple[Link, ...]:
-        """The links from a node down to a start."""
+        """The links of the path from a node down to a start."""
         return tuple(way_back(self.entered, node, attrgetter("output")))
 
 
 def walk(
     into: Mapping[int, Iterable[Link]], starts: Iterable[int], ends: Callable[[int], bool] = lambda _: False
 ) -> Walk:
-    """Walk from the starts upstream; a node at which it `ends` is reached, not passed, unless it is a start."""
+    """Walk upstream from the starts. A node that `ends` the walk is reached but not passed, unless it is a start."""
     begun = dict.fromkeys(starts)
 
     def steps(node: int) -> Iterator[tuple[Link, int]]:
@@ -54,7 +54,7 @@ def walk(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
-    """A document by what enters each column and data set now."""
+    """A document, indexed by the links that enter each column and data set now."""
 
     document: LineageDocument
     edges_into: Mapping[int, Sequence[Edge]]
@@ -65,12 +65,12 @@ class Lineage:
     """Data sets of which a column is known."""
 
     def label(self, column: int) -> str:
-        """A column for people."""
+        """The name of a column for messages."""
         each = self.document.columns[column]
         return label(self.document.datasets[each.dataset], each.name)
 
     def step(self, link: Link) -> Step:
-        """A link for people."""
+        """A link as a step for messages."""
         process = self.document.processes[link.process].name
         if isinstance(link, Edge):
             kind = str(link.kind)
@@ -101,7 +101,7 @@ def lineage_of(document: LineageDocument) -> Lineage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a policy is about: columns and their data sets; `by_column`: only these columns, not the whole data sets."""
+    """The columns and data sets that a policy is about. `by_column`: only these columns, not the whole data sets."""
 
     lineage: Lineage
     columns: tuple[int, ...]
@@ -109,7 +109,7 @@ class Subject:
     by_column: bool
 
     def of(self, dataset: int) -> "Subject":
-        """What of it is in one data set."""
+        """The part of the subject that is in one data set."""
         columns = self.lineage.document.columns
         mine = tuple(each for each in self.columns if columns[each].dataset == dataset)
         return replace(self, columns=mine, datasets=(dataset,))
@@ -128,8 +128,8 @@ class Subject:
         return tuple(dict.fromkeys(self.lineage.document.columns[node].dataset for node in walked.entered))
 
     def ways(self, walked: Walk) -> Callable[[int], tuple[Step, ...]]:
-        """The shortest way from a data set on a walk of `upstream`: column by column where there is such a way, else
-        data set by data set; empty where it is the subject's own.
+        """A function that gives the shortest path from a data set of a walk: column by column if there is such a path,
+        else data set by data set; empty for the subject's own data sets.
         """
         step, columns = self.lineage.step, self.all_columns()
         nearest: dict[int, int] = {}
@@ -151,7 +151,7 @@ class Subject:
 
 
 def subject_of(lineage: Lineage, where: Selector) -> Subject:
-    """What a selector names."""
+    """The columns and data sets that a selector names."""
     document = lineage.document
     by_column = bool(where.columns or where.types)
     columns = tuple(sorted(matching_columns(document, where)))

@@ -1,4 +1,4 @@
-"""Demands on values: which tags, sources and masks they have on their way."""
+"""Demands on values: the tags, sources and masks on their paths."""
 
 from collections.abc import Callable, Iterator
 
@@ -31,7 +31,7 @@ def no_tag(case: Case) -> Iterator[Finding]:
 
 
 def sources_only(case: Case) -> Iterator[Finding]:
-    """Places where lineage begins that are no allowed source; behind an allowed one nothing is looked at."""
+    """Nodes where lineage begins that are no allowed source. Lineage upstream of an allowed source does not matter."""
     subject, document = case.subject, case.subject.lineage.document
     allowed = dataset_matcher(case.wanted.names)
     sources = {number for number, each in enumerate(document.datasets) if allowed(each)}
@@ -53,7 +53,7 @@ def sources_only(case: Case) -> Iterator[Finding]:
 
 
 def _passed(case: Case, walked: Walk, sources: set[int]) -> list[int]:
-    """The nodes of a walk but the sources at which it ended."""
+    """The nodes of a walk without the sources at which it ended."""
     columns = case.subject.lineage.document.columns
     return [
         node
@@ -63,7 +63,7 @@ def _passed(case: Case, walked: Walk, sources: set[int]) -> list[int]:
 
 
 def masked_by(case: Case) -> Iterator[Finding]:
-    """Walk up what carries plain values; where that begins, a plain value arrives."""
+    """Sources whose plain value arrives: walk upstream along edges without a wanted mask, to where lineage begins."""
     subject, lineage = case.subject, case.subject.lineage
     document = lineage.document
     unclear: list[Edge] = []
@@ -88,7 +88,9 @@ def masked_by(case: Case) -> Iterator[Finding]:
 
 
 def _unmasked(case: Case, unclear: list[Edge]) -> Callable[[Edge], bool]:
-    """Whether an edge passes no mask that is wanted. Masks whose function is not known are put into `unclear`."""
+    """A function that tells whether an edge has none of the wanted masks. Masks with an unknown function go to
+    `unclear`.
+    """
     document, names = case.subject.lineage.document, case.wanted.names
     stops = stopping(document, case.rules.masks, case.facts.now.date())
     if "*" in names:

@@ -1,4 +1,4 @@
-"""Names of the state before that mean the same in the state after: a placeholder whose data set was scanned since."""
+"""Align two states: give a placeholder of the first state the name of the scanned asset that replaced it."""
 
 from collections import defaultdict
 
@@ -32,7 +32,7 @@ def aligned(before: LineageDocument, after: LineageDocument) -> LineageDocument:
 
 
 def _uses(here: View, there: View, *, placeholder: bool) -> dict[tuple[str, _Uses], list[DatasetKey]]:
-    """The data sets that are only `here`, by their short names and uses."""
+    """The data sets that are only in `here`, by their short names and uses."""
     uses: dict[DatasetKey, set[tuple[str, bool]]] = defaultdict(set)
     numbered = tuple(here.datasets)
     for process in here.document.processes:

@@ -1,4 +1,4 @@
-"""A change of lineage as a value: its topic, how severe it is, what it is about, and where its effects begin."""
+"""A change of lineage as a value: its topic, severity and subject, and the columns where its effects begin."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from shared.watching.comparing.view import ColumnKey, DatasetKey
 
 
 class Topic(StrEnum):
-    """What kind of thing changed; rules choose by it."""
+    """The kind of thing that changed. Rules route by it."""
 
     SCHEMA = "schema"
     LINEAGE = "lineage"
@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for harmless; more is worse."""
+        """0 for harmless; higher is worse."""
         return _RANKS.index(self)
 
 
@@ -35,7 +35,7 @@ _RANKS = (Severity.HARMLESS, Severity.RISKY, Severity.BREAKING)
 
 
 class ChangeKind(StrEnum):
-    """What happened."""
+    """The kind of change."""
 
     COLUMN_ADDED = "column_added"
     COLUMN_DROPPED = "column_dropped"
@@ -77,7 +77,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
     @property
     def subject(self) -> tuple[str, str]:
-        """What a message is about: changes of one subject, topic and severity share a message."""
+        """Type and qualified name of the message's subject. Changes of one subject, topic and severity share one."""
         if self.policy:
             return "policy", self.policy
         if self.process:

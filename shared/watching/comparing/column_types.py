@@ -1,4 +1,4 @@
-"""Types of columns: whether every value of one type is a value of another, so that readers keep their values.
+"""Compare types of columns: whether every value of one type is also a value of another, so that readers keep working.
 
 Sources: Spark SQL, "Data Types", and its rules of upcasting (`Cast.canUpCast`): numbers, decimals, dates and times.
 """
@@ -20,18 +20,18 @@ _CHARACTERS = re.compile(r"(?:var)?char\((\d+)\)")
 
 
 def folded(kind: str) -> str:
-    """A type in one spelling: lower case, without spaces, Spark's short name."""
+    """A type in one spelling: lower case, no spaces, Spark's short name."""
     text = "".join(kind.split()).lower()
     return _SYNONYMS.get(text, text)
 
 
 def same(before: str, after: str) -> bool:
-    """Whether two spellings mean one type."""
+    """Whether two spellings mean the same type."""
     return folded(before) == folded(after)
 
 
 def widens(before: str, after: str) -> bool:
-    """Whether each value of the type `before` is a value of the type `after`."""
+    """Whether each value of the type `before` is also a value of the type `after`."""
     old, new = folded(before), folded(after)
     if new in _WIDER.get(old, ()):
         return True

@@ -13,7 +13,7 @@ from shared.watching.comparing.view import View
 
 
 def views(before: Snapshot, after: Snapshot) -> tuple[View, View]:
-    """The two states by names; those of the state before as they are called now."""
+    """The two states by names. The first one has the names that its data sets have now."""
     return View(aligned(before.document, after.document)), View(after.document)
 
 

@@ -1,4 +1,4 @@
-"""Changes of lineage: sources of data sets, and of single columns, that came or went."""
+"""Changes of lineage: sources of data sets and of columns that were added or removed."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ from shared.watching.comparing.view import ColumnKey, DatasetKey, View
 
 
 def lineage_changes(before: View, after: View, renamed: Renames) -> Iterator[Change]:
-    """The sources that came and went, of data sets that were written before; a new data set is no change.
+    """The sources that were added or removed, of data sets that were written before. A new data set is no change.
 
-    A column's sources are compared where the column is in both states. A source that was dropped or renamed is a change
-    of schema, and no other one.
+    Sources of a column are compared if the column is in both states. A source column that was dropped or renamed is a
+    change of its schema only.
     """
     for dataset in sorted(before.sources):
         yield from _of_dataset(before, after, dataset)
@@ -45,7 +45,7 @@ def _of(source: DatasetKey, columns: set[ColumnKey]) -> bool:
 
 
 def _of_column(before: View, after: View, column: ColumnKey, renamed: Renames) -> Iterator[Change]:
-    """Sources of a column among data sets that are sources of its data set in both states."""
+    """Changed sources of a column, among data sets that are sources of its data set in both states."""
     if column in renamed.values():  # under its old name it is compared below
         return
     now_called = renamed.get(column, column)
@@ -72,12 +72,12 @@ def _of_column(before: View, after: View, column: ColumnKey, renamed: Renames) -
 
 
 def _known(view: View, column: ColumnKey) -> bool:
-    """Whether a column is in a state: by its schema, or by an edge to it."""
+    """Whether a state has a column, by a schema or by an edge."""
     return column in view.columns
 
 
 def _is_gone(after: View, column: ColumnKey) -> bool:
-    """Whether a column was dropped from a data set whose schema is known still."""
+    """Whether a column was dropped from a data set whose schema is still known."""
     schema = after.schemas.get(column[:2])
     return schema is not None and column[2] not in schema
 

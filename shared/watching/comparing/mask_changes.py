@@ -1,4 +1,4 @@
-"""Masks that were lost: a value that only masks let through before, and that now reaches a column plain."""
+"""Lost masks: values that reached a column only masked before, and reach it plain now."""
 
 from collections.abc import Iterator
 from operator import attrgetter
@@ -10,24 +10,20 @@ from shared.watching.comparing.schema_changes import Renames
 from shared.watching.comparing.view import ColumnKey, View
 
 
-def _is_value(edge: Edge) -> bool:
-    return edge.kind is not Kind.CONDITION
-
-
 def _is_plain(edge: Edge) -> bool:
-    return edge.kind is not Kind.CONDITION and edge.kind is not Kind.MASK and not edge.masked
+    return edge.is_value and edge.kind is not Kind.MASK and not edge.masked
 
 
 def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change]:
-    """One change for each column whose value went through a mask, and now reaches columns around it.
+    """One change for each column whose value was masked before and now reaches columns plain.
 
-    A mask counts only where no way carries the plain value, so whole ways are compared, not single edges. `others`: the
-    columns that it reaches plain now, and reached only masked before, nearest first. A column from which the value came
-    is named only for what it reaches by a way of its own.
+    A value counts as masked only if no path carries it plain, so whole paths are compared, not edges. `others`: the
+    columns that it reaches plain now and reached only masked before, nearest first. A column further upstream is named
+    only for columns that it reaches by a path of its own.
     """
     exposed_by: dict[ColumnKey, set[ColumnKey]] = {}
     for column in _masked_and_before(before):
-        reached = set(before.downstream((column,), _is_value).columns)
+        reached = set(before.downstream((column,), attrgetter("is_value")).columns)
         plain_before = set(before.downstream((column,), _is_plain).columns)
         hidden = {renamed.get(each, each) for each in reached - plain_before}
         now_called = renamed.get(column, column)
@@ -49,15 +45,15 @@ def mask_changes(before: View, after: View, renamed: Renames) -> Iterator[Change
 
 
 def _masked_and_before(view: View) -> list[ColumnKey]:
-    """The columns that a mask reads, then those that their values come from, the nearest first."""
-    masked = {view.key(each.input) for each in view.document.edges if _is_value(each) and not _is_plain(each)}
+    """The columns that a mask reads, then the columns that their values come from, nearest first."""
+    masked = {view.key(each.input) for each in view.document.edges if each.is_value and not _is_plain(each)}
     return list(
         reach(sorted(masked), lambda column: ((None, origin) for origin in sorted(view.origins.get(column, ()))))
     )
 
 
 def _way(view: View, start: ColumnKey, end: ColumnKey) -> tuple[str, ...]:
-    """The processes of one shortest plain way, in their order."""
+    """The processes of one shortest path without masks, in order."""
 
     def steps(column: int) -> Iterator[tuple[Edge, int]]:
         yield from ((edge, edge.output) for edge in view.edges_from(column) if _is_plain(edge))

@@ -1,4 +1,4 @@
-"""Quality tests that fail now and did not before."""
+"""Quality tests that fail now and did not fail before."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from shared.watching.comparing.view import View
 
 
 def quality_changes(was: View, now: View) -> Iterator[Change]:
-    """A change for each. A test that fails for the first time counts, one of a data set that was not there too."""
+    """A change for each test that fails newly, also for a test that is new or whose data set is new."""
     known = was.failed_tests
     for dataset, column, name in sorted(now.failed_tests - known):
         starts = (each for each in now.columns if each[:2] == dataset and (not column or each[2] == column))

@@ -1,4 +1,4 @@
-"""A job's own rhythm, from the times at which it has started: when the next start is due, and whether it is overdue."""
+"""The rhythm of a job, from the times of its starts: when the next start is due, and whether it is overdue."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -25,7 +25,9 @@ _MIN_OF_WEEK = 2
 
 
 def overdue(process: str, starts: Iterable[datetime], now: datetime) -> Overdue | None:
-    """That a process (its qualified name) has not started by now when its rhythm says; `starts` are sorted."""
+    """The process (by qualified name) if it should have started by now; `starts` are sorted. None: not overdue, or no
+    rhythm is known.
+    """
     apart = _apart(starts)
     when = due(apart)
     return Overdue(process=process, last_start=apart[-1], due=when) if when is not None and when < now else None
@@ -42,11 +44,11 @@ def _apart(starts: Iterable[datetime]) -> tuple[datetime, ...]:
 
 
 def due(starts: Sequence[datetime]) -> datetime | None:
-    """When the next start should have been seen at the latest; None where the starts have no rhythm.
+    """The latest time at which the next start is due; None if the starts have no rhythm.
 
-    A job is steady when its gaps are at most one and a half times the usual one (the median), but for one in ten: then
-    it is late after as much. Else it may follow the week: each start of its last week has one a week before it, and at
-    least two weeks are known. Then the next of these times counts, and a quarter of the usual gap is granted.
+    A job is steady if at least nine of ten gaps are at most one and a half times the median gap. It is late after that
+    time. Else it may follow the week: each start of its last week has one a week before it, and at least two weeks are
+    known. Then the next of these times counts, plus a quarter of the median gap.
     """
     times = sorted(set(starts))[-MAX_STARTS:]
     if len(times) < MIN_STARTS:
@@ -60,7 +62,7 @@ def due(starts: Sequence[datetime]) -> datetime | None:
 
 
 def _following_of_week(times: Sequence[datetime]) -> datetime | None:
-    """When the next start is to be expected of a job that follows the week."""
+    """The next expected start of a job that follows the week."""
     last = times[-1]
     week = [each for each in times if each > last - _WEEK]
     earlier = [each for each in times if each <= last - _WEEK + _SAME_TIME]

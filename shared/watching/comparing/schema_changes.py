@@ -1,4 +1,4 @@
-"""Changes of schemas: columns that came, went, changed their type or their name."""
+"""Changes of schemas: columns that were added, dropped or renamed, and changed types."""
 
 from collections.abc import Iterator, Mapping
 
@@ -20,15 +20,15 @@ _SEVERITY: dict[ChangeKind, tuple[Severity, Severity]] = {
 
 
 def compared(before: View, after: View) -> tuple[DatasetKey, ...]:
-    """The data sets whose schemas are known in both states. One that is new, or not reported any more, says nothing."""
+    """The data sets whose schemas are known in both states. One that is new, or no longer reported, is not compared."""
     return tuple(sorted(before.schemas.keys() & after.schemas.keys()))
 
 
 def renames(before: View, after: View) -> dict[ColumnKey, ColumnKey]:
-    """The columns that were renamed: one went and one of the same type came.
+    """The renamed columns: one was removed and one of the same type was added.
 
-    Where several of one type came and went, those belong together that have the same sources and the same readers, and
-    are the only ones; the others count as dropped and added.
+    If several of one type were removed and added, two belong together if they alone have the same sources and the same
+    readers. The others count as dropped and added.
     """
     found: dict[ColumnKey, ColumnKey] = {}
     open_pairs: list[tuple[list[ColumnKey], list[ColumnKey]]] = []
@@ -60,7 +60,9 @@ _Neighbours = tuple[frozenset[ColumnKey], frozenset[ColumnKey]]
 def _by_neighbours(
     before: View, after: View, old: list[ColumnKey], new: list[ColumnKey], known: Renames
 ) -> Iterator[tuple[ColumnKey, ColumnKey]]:
-    """Pairs of columns with the same neighbours, by the new names of `known` renames, which no other column has."""
+    """Pairs of columns with the same sources and readers, by the new names of `known` renames, that no other column
+    shares.
+    """
     sides: list[dict[_Neighbours, list[ColumnKey]]] = [{}, {}]
     for view, columns, side, names in ((before, old, sides[0], known), (after, new, sides[1], {})):
         for each in columns:
@@ -75,7 +77,7 @@ def _by_neighbours(
 
 
 def schema_changes(before: View, after: View, renamed: Renames) -> Iterator[Change]:
-    """The changes of schemas; a rename is one change."""
+    """The changes of schemas. A rename is one change."""
     new_names = set(renamed.values())
     for dataset in compared(before, after):
         old, new = before.schemas[dataset], after.schemas[dataset]

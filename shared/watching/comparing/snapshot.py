@@ -1,4 +1,6 @@
-"""A snapshot: the state of lineage that messages compare. Its bytes are equal exactly where nothing has changed."""
+"""A snapshot: the state of lineage that the watch compares. Two snapshots have equal bytes exactly if nothing has
+changed.
+"""
 
 import gzip
 from datetime import datetime
@@ -12,11 +14,11 @@ FORMAT = 1
 
 
 class UnreadableSnapshotError(ValueError):
-    """The bytes are no snapshot, or one of another format."""
+    """The bytes are no snapshot, or a snapshot of another format."""
 
 
 class Overdue(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
-    """A process (by qualified name) that did not start when its rhythm says: its last start, and when it was due."""
+    """A process (by qualified name) that did not start by its rhythm: its last start, and when the next one was due."""
 
     process: str
     last_start: datetime
@@ -24,9 +26,9 @@ class Overdue(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
 
 
 class BrokenGate(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
-    """A rule of a policy that does not hold: the policy's name, the rule, and the sentence that says how it breaks.
+    """A rule of a policy that does not hold: the policy's name, the rule, and a sentence about the cause.
 
-    `datasets`: keys (type, qualified name) of the data sets that the rule is about, where it names some.
+    `datasets`: keys (type, qualified name) of the data sets that the rule is about, if it names some.
     """
 
     policy: str
@@ -36,7 +38,7 @@ class BrokenGate(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A state of lineage. `document` has no times, health or texts that change without a change of lineage."""
+    """A state of lineage. `document` has no times, health or texts, which change without a change of lineage."""
 
     format: int = FORMAT
     document: LineageDocument
@@ -47,7 +49,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def snapshot_of(
     document: LineageDocument, overdue: tuple[Overdue, ...] = (), broken: tuple[BrokenGate, ...] = ()
 ) -> Snapshot:
-    """The snapshot of a document, in which only what is valid now stays."""
+    """The snapshot of a document, with only the lineage that is valid now."""
     return Snapshot(document=_timeless(document), overdue=tuple(sorted(overdue)), broken=tuple(sorted(broken)))
 
 

@@ -1,4 +1,4 @@
-"""A document of lineage by names, so that two documents with other numbers can be compared."""
+"""A document of lineage by names, because two documents number their data sets and columns differently."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from shared.lineage.document import Dataset, Edge, Kind, LineageDocument, Process
+from shared.lineage.document import Dataset, Edge, LineageDocument, Process
 from shared.lineage.shortest_ways import reach
 
 DatasetKey = tuple[str, str]
@@ -16,21 +16,21 @@ ColumnKey = tuple[str, str, str]
 
 
 class Downstream(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns downstream of one, nearest first, and the qualified names of the processes on the paths to them."""
+    """The columns downstream, nearest first, and the qualified names of the processes on the paths to them."""
 
     columns: tuple[ColumnKey, ...] = ()
     processes: tuple[str, ...] = ()
 
 
 class Fed(msgspec.Struct, frozen=True, kw_only=True):
-    """The data sets made of one, directly or not, nearest first, and the processes (qualified names) that do it."""
+    """The data sets downstream of one, nearest first, and the qualified names of the processes between them."""
 
     datasets: tuple[DatasetKey, ...] = ()
     processes: tuple[str, ...] = ()
 
 
 class View:
-    """Questions to one document, whose answers are names."""
+    """Answers questions about one document, with names."""
 
     def __init__(self, document: LineageDocument) -> None:
         self.document = document
@@ -53,7 +53,7 @@ class View:
 
     @cached_property
     def schemas(self) -> dict[DatasetKey, dict[str, str]]:
-        """The types by columns of each data set whose schema is known. A column that only an edge names has no type."""
+        """By data set with a known schema: the types of its columns. A column that only an edge names has no type."""
         found: dict[DatasetKey, dict[str, str]] = {}
         for each in self.document.columns:
             if each.name and each.type:
@@ -67,12 +67,12 @@ class View:
 
     @cached_property
     def failed_tests(self) -> frozenset[tuple[DatasetKey, str, str]]:
-        """The quality tests that fail: data set, column (empty: the whole data set) and test."""
+        """The failing quality tests: data set, column (empty: the whole data set) and test."""
         return frozenset((self._keys[each.dataset], each.column, each.name) for each in self.document.failed_tests)
 
     @cached_property
     def sources(self) -> dict[DatasetKey, dict[DatasetKey, set[str]]]:
-        """By data set that is written: the data sets that it is made of, each with the processes between them."""
+        """By written data set: its source data sets, each with the processes between them."""
         found: dict[DatasetKey, dict[DatasetKey, set[str]]] = {}
         for each in self.document.flows:
             made_of = found.setdefault(self._keys[each.output], {})
@@ -84,7 +84,7 @@ class View:
         """By column: the columns whose values reach it in one step."""
         found: dict[ColumnKey, set[ColumnKey]] = {}
         for each in self.document.edges:
-            if each.kind is not Kind.CONDITION:
+            if each.is_value:
                 found.setdefault(self.key(each.output), set()).add(self.key(each.input))
         return found
 
@@ -96,16 +96,16 @@ class View:
         return found
 
     def edges_from(self, column: int) -> list[Edge]:
-        """The edges out of a column, by its number."""
+        """The edges that leave a column, by its number."""
         return self._out.get(column, [])
 
     def is_read(self, column: ColumnKey) -> bool:
-        """Whether something is made of a column, or decided by it."""
+        """Whether a value or a condition of another column depends on a column."""
         number = self.columns.get(column)
         return number is not None and bool(self.edges_from(number))
 
     def consumers(self, column: ColumnKey) -> frozenset[ColumnKey]:
-        """The columns that a column reaches in one step, conditions included."""
+        """The columns that a column reaches in one step, by values or conditions."""
         number = self.columns.get(column)
         return frozenset() if number is None else frozenset(self.key(each.output) for each in self.edges_from(number))
 
@@ -116,10 +116,10 @@ class View:
     def downstream(
         self, starts: Iterable[ColumnKey], follows: Callable[[Edge], bool] = lambda _edge: True
     ) -> Downstream:
-        """What lies downstream of these columns along edges that `follows` accepts, without the columns themselves.
+        """The columns downstream of these along edges that `follows` accepts, without the starts.
 
-        A condition decides about all rows of a data set: those are named, and not followed further, since everything
-        made of that data set would come along.
+        A condition decides about all rows of a data set. Those are named but not followed further: all columns of that
+        data set would be included.
         """
         begun = [number for start in starts if (number := self.columns.get(start)) is not None]
         seen, queue = set(begun), deque(begun)
@@ -133,7 +133,7 @@ class View:
                 if edge.output not in seen:
                     seen.add(edge.output)
                     columns.setdefault(self.key(edge.output))
-                    if edge.kind is not Kind.CONDITION and self.document.columns[edge.output].name:
+                    if edge.is_value and self.document.columns[edge.output].name:
                         queue.append(edge.output)
         return Downstream(columns=tuple(columns), processes=tuple(processes))
 
@@ -146,7 +146,7 @@ class View:
         return found
 
     def fed(self, dataset: DatasetKey) -> Fed:
-        """What is made of a data set, by its tables alone."""
+        """The data sets downstream of one, by tables alone."""
         seen = reach((dataset,), lambda each: ((None, output) for output in sorted(self._feeds.get(each, ()))))
         processes = dict.fromkeys(
             process
