@@ -1,4 +1,4 @@
-"""The tables of docs/reference/settings.md, from `SETTINGS`. `python -m shared.settings.page FILE` rewrites them in the page.
+"""The tables of docs/reference/settings.md, from `SETTINGS`. `python -m shared.settings.page FILE` rewrites them.
 
 Each table stands between two comments: `<!-- settings -->` … `<!-- /settings -->`, and the same with `sources`.
 """
