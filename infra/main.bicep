@@ -1,8 +1,8 @@
 // Throughline in one resource group: storage, two function apps from one package, their identities and roles, monitoring.
-// There is no key and no secret in it: every connection is an identity. Deploying it twice changes nothing.
+// The template contains no key and no secret: every connection uses an identity. Deploying it twice changes nothing.
 //
-// Modules get names that are made here, not each other's outputs: `what-if` knows a name before anything exists, an output
-// only afterwards.
+// Modules get names that are made here, not outputs of other modules: `what-if` knows a name before the resource exists,
+// and an output only afterwards.
 targetScope = 'resourceGroup'
 
 @description('Name of this Throughline, as in lineage-prod. It is part of the names of all resources.')
@@ -13,14 +13,14 @@ param environmentName string
 @description('Region of all resources.')
 param location string = resourceGroup().location
 
-@description('The Purview account that the lineage goes to.')
+@description('The Purview account that gets the lineage.')
 @minLength(3)
 param purviewAccountName string
 
-@description('The Atlas v2 end point, where it is not the account\'s own in this cloud, as with an Apache Atlas.')
+@description('The Atlas v2 endpoint, if it is not the Purview account\'s own, as with an Apache Atlas.')
 param catalogEndpoint string = ''
 
-@description('dedicated: App Service, always on, known to run function.json apps. flex: Flex Consumption, scales to zero beside one ready receiver.')
+@description('dedicated: App Service with Always On, which runs function.json apps. flex: Flex Consumption; the worker scales to zero, receivers are always ready.')
 @allowed([
   'dedicated'
   'flex'
@@ -30,7 +30,7 @@ param plan string = 'dedicated'
 @description('Size of the dedicated plan. It must offer Always On: B1 or larger. Basic sizes have no deployment slots.')
 param planSize string = 'P0v3'
 
-@description('Machines of the dedicated plan; on Flex the most instances that each app may grow to (at least 40 there).')
+@description('Machines of the dedicated plan. On Flex: the maximum number of instances of each app, at least 40.')
 @minValue(1)
 @maxValue(1000)
 param instances int = plan == 'flex' ? 40 : 1
@@ -39,65 +39,65 @@ param instances int = plan == 'flex' ? 40 : 1
 @minValue(1)
 param readyReceivers int = 2
 
-@description('How the parser hears of new events. Flex Consumption only knows eventGrid.')
+@description('How new events reach the parser. Flex Consumption supports eventGrid only.')
 @allowed([
   'eventGrid'
   'polling'
 ])
 param delivery string = 'eventGrid'
 
-@description('Purview\'s collection for our own assets and processes: the short name in its address. Empty: the root.')
+@description('Purview collection for new assets and processes: the short name in its address. Empty: the root.')
 param collection string = ''
 
-@description('Calls a second that the catalog gets at most: fewer than the capacity of the Purview account allows.')
+@description('Maximum calls a second to the catalog: fewer than the capacity of the Purview account allows.')
 param catalogRate string = '20'
 
-@description('Events are stored without literals in SQL, Spark\'s properties, query strings and the like.')
+@description('Store events without SQL literals, values of Spark properties, query strings and the like.')
 param redact bool = false
 
-@description('All is done but writing to the catalog: to look first at what would be written.')
+@description('Shadow mode: do everything except catalog writes; `throughline shadow` lists what would be written.')
 param shadow bool = false
 
-@description('Any other setting by its name (docs/settings.md), as { THROUGHLINE_APPLICATION_IDLE_MINUTES: \'30\' }.')
+@description('Any other setting by its name (docs/reference/settings.md), as { THROUGHLINE_APPLICATION_IDLE_MINUTES: \'30\' }.')
 param settings { *: string } = {}
 
-@description('Storage is reached through private end points only, from a network that is made here or given below.')
+@description('Storage only through private endpoints, in a new network or in the subnets given below.')
 param privateNetwork bool = false
 
-@description('With privateNetwork: the receiver too takes requests through a private end point only. So does the worker where delivery is polling; Event Grid calls it from outside the network.')
+@description('With privateNetwork: the receiver, too, only through private endpoints. With delivery=polling also the worker; Event Grid would call it from outside the network.')
 param privateApps bool = false
 
-@description('With privateNetwork: addresses of the network that is made, where no subnets are given.')
+@description('With privateNetwork: addresses of the new network, if no subnets are given.')
 param networkAddresses string = '10.71.0.0/24'
 
-@description('With privateNetwork: resource id of an existing subnet for the apps, delegated as the plan needs it.')
+@description('With privateNetwork: resource id of an existing subnet for the apps, with the delegation of the plan.')
 param appsSubnetId string = ''
 
-@description('With privateNetwork: resource id of an existing subnet for private end points.')
+@description('With privateNetwork: resource id of an existing subnet for private endpoints.')
 param endpointsSubnetId string = ''
 
-@description('With privateNetwork: resource id of the resource group that holds the private DNS zones. Empty: they are made here.')
+@description('With privateNetwork: resource id of the resource group that holds the private DNS zones. Empty: new zones.')
 param dnsZonesGroupId string = ''
 
-@description('With privateNetwork: the apps\' calls to public addresses leave by the network as well, as for a firewall there.')
+@description('With privateNetwork: route the apps\' calls to public addresses through the network, too, for example to a firewall.')
 param routeAllTraffic bool = false
 
-@description('With privateNetwork: resource id of the Purview account, to reach it by a private end point.')
+@description('With privateNetwork: resource id of the Purview account, for a private endpoint to it.')
 param purviewAccountId string = ''
 
-@description('Days that ignored events and logs are kept. Events that lineage is made of are kept for ever.')
+@description('Days to keep ignored events and logs. Other events are kept for ever.')
 @minValue(30)
 @maxValue(730)
 param retentionDays int = 30
 
-@description('Gigabytes of logs a day after which no more are stored until the next day, and alerts see nothing. -1: no cap.')
+@description('Maximum gigabytes of logs a day. Beyond it no logs are stored until the next day, and most alerts have no data. -1: no cap.')
 @minValue(-1)
 param dailyCapGb int = 10
 
-@description('Log who deleted which blob: a row for each event too, since the archive deletes its blob.')
+@description('Log who deleted which blob. The archive deletes each event\'s blob, so this makes a row for each event.')
 param logDeletes bool = false
 
-@description('Redundancy of the storage accounts. Every region takes Standard_LRS; the others only where the region has zones, or a pair.')
+@description('Redundancy of the storage accounts. Every region has Standard_LRS; the others need a region with zones or with a pair.')
 @allowed([
   'Standard_LRS'
   'Standard_ZRS'
@@ -106,16 +106,16 @@ param logDeletes bool = false
 ])
 param storageRedundancy string = 'Standard_LRS'
 
-@description('The account with the events is locked against deletion. Making a lock takes Owner or User Access Administrator.')
+@description('Lock the account with the events against deletion. Making a lock takes Owner or User Access Administrator.')
 param deleteLock bool = true
 
-@description('Who gets alerts by mail; without it alerts are only shown.')
+@description('Mail address for alerts. Empty: alerts are only shown in the portal.')
 param alertEmail string = ''
 
 @description('Tags on every resource.')
 param tags { *: string } = {}
 
-// ---- what can't be combined
+// ---- parameters that cannot be combined
 
 var flex = plan == 'flex'
 var checkedDelivery = flex && delivery == 'polling'
@@ -131,7 +131,7 @@ var closed = networkAsked && !privateNetwork
 
 // ---- names, and the one Python version
 
-// The version that local/package.py compiles the package for: a test holds the two together. docs/operate/deploy.md, "Which plan".
+// The Python version of local/package.py; a test compares the two. See docs/operate/deploy.md, "Which plan".
 var pythonVersion = '3.11'
 var abbreviations = loadJsonContent('abbreviations.json')
 var token = toLower(uniqueString(resourceGroup().id, environmentName, location))
@@ -159,7 +159,7 @@ var slotName = flex || startsWith(toUpper(planSize), 'B') ? '' : 'staging'
 var packages = flex ? ['packages'] : []
 var allTags = union(tags, { 'azd-env-name': environmentName })
 
-// ---- hosts that the cloud decides, and that environment() does not name
+// ---- hosts of each cloud that environment() does not give
 
 var hosts = {
   AzureCloud: {
@@ -177,7 +177,7 @@ var hosts = {
 }[environment().name]
 var ownEndpoint = 'https://${purviewAccountName}.${hosts.purview}/datamap/api/atlas/v2'
 
-// What has to be decided before the first event comes has a parameter of its own.
+// Settings to decide before the first event have parameters of their own.
 var decided = {
   THROUGHLINE_COLLECTION: collection
   THROUGHLINE_MAX_CATALOG_RATE: catalogRate
@@ -339,7 +339,7 @@ module functions 'modules/functions.bicep' = {
   dependsOn: [
     network
     privateEndpoints
-    roles // an app that starts before it may read its storage does not start
+    roles // an app that starts before it may read its storage fails
   ]
   params: {
     location: location

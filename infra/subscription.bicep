@@ -1,14 +1,14 @@
-// Second step where events are delivered by Event Grid: it asks the parser to answer, which must be deployed by then.
-// The webhook's key is made by the platform and read here; it is in no file, parameter or output.
+// Second step of a deployment with Event Grid: Event Grid validates the webhook, so the parser must be deployed before.
+// The platform makes the webhook's key, which is read here; no file, parameter or output contains it.
 targetScope = 'resourceGroup'
 
 param topicName string
 param workerName string
 
-@description('The function that is told of new blobs.')
+@description('The function that gets the notifications.')
 param functionName string = 'parser_function'
 
-@description('The container whose blobs it is told of.')
+@description('The container of the blobs.')
 param containerName string = 'events'
 
 resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {

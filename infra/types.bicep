@@ -12,9 +12,9 @@ type functionApp = {
 }
 
 @export()
-@description('What a private end point leads to.')
+@description('Target of a private endpoint.')
 type privateTarget = {
-  @description('Ends the name of the private end point.')
+  @description('Suffix of the private endpoint\'s name.')
   name: string
 
   @description('Resource id of the target.')
@@ -23,6 +23,6 @@ type privateTarget = {
   @description('The target\'s group id (sub-resource), as in blob or sites.')
   group: string
 
-  @description('Key of the private DNS zone that answers for its public name.')
+  @description('Key of the private DNS zone of its public name.')
   zone: string
 }

@@ -1,18 +1,18 @@
-// Alerts by mail. Their queries lie in infra/queries and are also the workbook's: a row is one occurrence.
+// Alerts by mail. Their queries are in infra/queries; the workbook uses them, too. A row is one occurrence.
 param location string
 param tags { *: string }
 
-@description('Is part of every name and title: two environments in one resource group have rules of their own.')
+@description('Part of every name and title, so that two environments can share a resource group.')
 param environmentName string
 param actionGroupName string
 param workspaceId string
 param storageAccountName string
 
-@description('Who gets mail; empty: alerts are only shown.')
+@description('Mail address; empty: alerts are only shown in the portal.')
 param email string
 
-// More rows than `most` within `window` are an alert. `lookBack`: how far back the query looks where that is further than
-// the window; two days are the most that a rule can see.
+// More than `most` rows within `window` raise an alert. `lookBack`: the period of the query, if it is longer than the
+// window; at most two days.
 var rules = [
   {
     name: 'dead-letters'
@@ -147,7 +147,7 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
       description: 'What it is and what to do: docs/operate/operations.md, alert ${rule.name}.'
       severity: rule.severity
       enabled: true
-      autoMitigate: true // one mail when it begins, one when it is over
+      autoMitigate: true // one mail at the beginning, one at the end
       skipQueryValidation: true // a new workspace has no tables yet
       evaluationFrequency: 'PT5M'
       windowSize: rule.window
@@ -209,7 +209,7 @@ resource throttling 'Microsoft.Insights/metricAlerts@2026-01-01' = {
             {
               name: 'ResponseType'
               operator: 'Include'
-              // Whatever is turned away or slowed down for being too much:
+              // Requests that are refused or slowed down by throttling:
               // https://learn.microsoft.com/azure/storage/blobs/monitor-blob-storage-reference#metrics-dimensions
               values: [
                 'ClientAccountBandwidthThrottlingError'

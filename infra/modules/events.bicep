@@ -1,4 +1,4 @@
-// The topic that tells of new blobs. The subscription follows in subscription.bicep, once the parser is there to answer.
+// The topic of notifications about new blobs. subscription.bicep adds the subscription when the parser is deployed.
 param location string
 param tags { *: string }
 param name string
@@ -19,7 +19,7 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
   }
 }
 
-// The only version but that of 2016: diagnostic settings have never left the preview.
+// Besides the version of 2016 there are only previews: diagnostic settings have never left the preview.
 #disable-next-line use-recent-api-versions
 resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'throughline'

@@ -1,5 +1,5 @@
-// Two apps from one package. The receiver must answer Spark within five seconds whatever the parser is doing: Python runs
-// one thread at a time, so it gets processes of its own. Each app has the other one's functions switched off.
+// Two apps from one package. The receiver must answer Spark within five seconds, also while the parser is busy. Python runs
+// one thread at a time, so the receiver has processes of its own. Each app disables the functions of the other one.
 import { functionApp } from '../types.bicep'
 
 param location string
@@ -23,10 +23,10 @@ param worker functionApp
 @description('The receiver\'s deployment slot; empty: none.')
 param slotName string
 
-@description('Where the data is. The worker\'s host keeps its own there, too.')
+@description('The data account. The worker\'s host keeps its keys and leases there, too.')
 param storageAccountName string
 
-@description('Container in each app\'s own host storage that holds its package, on Flex Consumption.')
+@description('On Flex Consumption: the container of the package, in the storage account of each app\'s host.')
 param packagesContainer string
 param catalogEndpoint string
 param settings { *: string }
@@ -35,7 +35,7 @@ param componentName string
 @description('Empty without a network.')
 param subnetId string
 
-@description('Whether calls to public addresses leave by the network as well.')
+@description('Whether calls to public addresses go through the network, too.')
 param routeAll bool
 
 var flex = plan == 'flex'
@@ -50,7 +50,7 @@ var apps = [
       'parser_function'
       'sweeper_function'
     ]
-    // Instances that are always there for HTTP: it is never cold when a job's START comes.
+    // Always-ready instances for HTTP: the receiver is never cold when the START of a job arrives.
     alwaysReady: [
       {
         name: 'http'
@@ -107,7 +107,7 @@ resource plans 'Microsoft.Web/serverfarms@2025-03-01' = [
   }
 ]
 
-// What an app and its slot have in common. A slot needs no machine of its own while nothing is deployed to it.
+// Common parts of an app and its slot. A slot without a deployment needs no machine of its own.
 var bodies = [
   for (app, index) in apps: {
     keyVaultReferenceIdentity: resourceId('Microsoft.ManagedIdentity/userAssignedIdentities', app.app.identityName)
@@ -175,7 +175,7 @@ resource sites 'Microsoft.Web/sites@2025-03-01' = [
               maximumInstanceCount: instances
             }
             siteUpdateStrategy: {
-              type: 'RollingUpdate' // an instance ends what it has begun before a newer one takes its place
+              type: 'RollingUpdate' // an instance finishes its requests before a newer one replaces it
             }
           }
         : null
@@ -202,17 +202,17 @@ resource slot 'Microsoft.Web/sites/slots@2025-03-01' = if (withSlot) {
   })
 }
 
-// Flex Consumption has no such settings: functionAppConfig says it.
+// Flex Consumption has no such settings, but functionAppConfig.
 var ofDedicated = {
   FUNCTIONS_EXTENSION_VERSION: '~4'
   FUNCTIONS_WORKER_RUNTIME: 'python'
   SCM_DO_BUILD_DURING_DEPLOYMENT: 'false'
   WEBSITE_RUN_FROM_PACKAGE: '1'
 }
-// A host makes its id of its name's first 32 characters, which an app and its slot share: both would stop. So it is given,
-// and stays where it is when the slot is swapped.
+// By default a host's id is the first 32 characters of its name, which an app and its slot share: both hosts would stop.
+// So the id is set here, and it is sticky: a swap does not move it.
 var hostId = 'AzureFunctionsWebHost__hostid'
-// What opens the catalog is for the worker alone.
+// Only the worker gets the catalog's credentials.
 var chosen = map(
   apps,
   app =>
@@ -279,7 +279,7 @@ resource sticky 'Microsoft.Web/sites/config@2025-03-01' = if (withSlot) {
   }
 }
 
-// No user names and passwords for deployment either.
+// No user names and passwords for deployment.
 resource ftp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = [
   for (app, index) in apps: {
     parent: sites[index]

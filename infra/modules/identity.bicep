@@ -1,4 +1,4 @@
-// Two identities, so that the app that faces the network can neither read the queue nor write to the catalog.
+// Two identities: the receiver's can neither read the queue nor write to the catalog.
 param location string
 param tags { *: string }
 param receiverName string

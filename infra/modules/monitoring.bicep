@@ -1,4 +1,4 @@
-// Where logs and telemetry go: one workspace, and Application Insights on it, which takes nothing without a role.
+// Logs and telemetry: one workspace, and Application Insights on it, which accepts no data without a role.
 // Nothing is stored twice: functions and host send to Application Insights alone (host.json says which lines), platform
 // metrics are kept by Azure Monitor itself, free of charge, for 93 days.
 param location string
@@ -11,14 +11,14 @@ param storageAccountName string
 @maxValue(730)
 param retentionDays int
 
-@description('Gigabytes a day after which the workspace stores nothing more until the next day; -1: no cap.')
+@description('Maximum gigabytes a day. Beyond it the workspace stores nothing until the next day. -1: no cap.')
 @minValue(-1)
 param dailyCapGb int
 
-@description('Log who deleted which blob. The archive deletes a blob for each event, so this is a row for each event too.')
+@description('Log who deleted which blob. The archive deletes each event\'s blob, so this makes a row for each event.')
 param logDeletes bool
 
-// What the functions, their host and our exporter write. These tables keep 90 days unless each is told otherwise:
+// Tables of the functions, their host and the exporter. By default they keep rows for 90 days; each is set here:
 // https://learn.microsoft.com/azure/azure-monitor/logs/data-retention-configure#log-tables-with-90-day-default-retention
 var ownTables = [
   'AppDependencies'
@@ -44,7 +44,7 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-07-01' = {
   }
 }
 
-@batchSize(1) // the service refuses a change of a table while it makes another
+@batchSize(1) // the service refuses to change two tables at the same time
 resource tables 'Microsoft.OperationalInsights/workspaces/tables@2025-07-01' = [
   for name in ownTables: {
     parent: workspace

@@ -1,12 +1,12 @@
-// A network of Throughline's own, where none is given: a subnet for the apps, one for the private end points.
+// A new network, if no subnets are given: one subnet for the apps, one for the private endpoints.
 param location string
 param tags { *: string }
 param name string
 
-@description('Who may place machines into the subnet of the apps: it depends on the plan.')
+@description('Delegation of the apps\' subnet; it depends on the plan.')
 param delegation string
 
-@description('Addresses of the network: it is cut into two subnets of a quarter each.')
+@description('Addresses of the network. Each of the two subnets gets a quarter.')
 param addresses string
 
 var prefixLength = int(split(addresses, '/')[1]) + 2
@@ -23,7 +23,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
     }
     subnets: [
       {
-        name: 'apps' // delegated: the platform sees to its way out, default outbound access is about virtual machines
+        name: 'apps' // delegated: the platform provides outbound access; default outbound access concerns virtual machines
         properties: {
           addressPrefix: cidrSubnet(addresses, prefixLength, 0)
           delegations: [
@@ -40,7 +40,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
         name: 'endpoints'
         properties: {
           addressPrefix: cidrSubnet(addresses, prefixLength, 1)
-          defaultOutboundAccess: false // private end points only receive
+          defaultOutboundAccess: false // private endpoints make no outbound calls
           privateEndpointNetworkPolicies: 'Disabled'
         }
       }

@@ -1,4 +1,4 @@
-// Private end points in one subnet, and the DNS zones by which their targets' public names lead to them.
+// Private endpoints in one subnet, and the DNS zones that resolve the public names of their targets to them.
 import { privateTarget } from '../types.bicep'
 
 param location string
@@ -10,10 +10,10 @@ param targets privateTarget[]
 @description('Names of the private DNS zones by the keys that the targets use.')
 param zoneNames { *: string }
 
-@description('Resource id of the resource group that holds the private DNS zones; empty: they are created here.')
+@description('Resource id of the resource group that holds the private DNS zones; empty: new zones.')
 param zonesGroupId string
 
-// By their keys, not by their names: how many there are must be known before the cloud is.
+// By key, not by name: the number of zones must be known before the cloud is known.
 var zonesHere = empty(zonesGroupId) ? union(map(targets, each => each.zone), []) : []
 var zoneIds = map(
   targets,

@@ -1,8 +1,8 @@
-// Every right that Throughline has in Azure, in one table. The one it needs in Purview is granted there: docs/operate/deploy.md.
-// infra/roles.json says for each what it is for; tests hold both to the calls that the code makes.
+// All roles of Throughline in Azure, in one table. The role in Purview is granted there: docs/operate/deploy.md, step 4.
+// infra/roles.json gives the reason for each role; tests compare both with the calls that the code makes.
 //
-// A row's `on` says where the role holds: `storage` (the account with the data), `receiverStorage` (the one of the
-// receiver's host), `container` and `table` (of the first, `of` names it) or `insights`. `when` limits a row to one delivery.
+// A row's `on` is the scope of the role: `storage` (the data account), `receiverStorage` (the account of the receiver's
+// host), `container` and `table` (in the data account, named by `of`) or `insights`. `when` limits a row to one delivery.
 param storageAccountName string
 param receiverStorageAccountName string
 param componentName string
@@ -62,7 +62,7 @@ resource tables 'Microsoft.Storage/storageAccounts/tableServices/tables@2026-04-
   }
 ]
 
-// The name comes from the identity's id, which is known before the identity exists, so that what-if can show the role.
+// The name is made from the identity's id, which is known before the identity exists, so that what-if can list the role.
 var identityIds = {
   receiver: receiver.id
   worker: worker.id

@@ -1,5 +1,5 @@
-// A storage account with its containers and tables. There are two: one holds all data of Throughline and what the worker's
-// host keeps for itself, the other what the receiver's host keeps (docs/contribute/decisions/0007-receiver-host-storage.md).
+// A storage account with its containers and tables. There are two accounts: one for Throughline's data and the worker's
+// host, one for the receiver's host (docs/contribute/decisions/0007-receiver-host-storage.md).
 param location string
 param tags { *: string }
 param name string
@@ -9,10 +9,10 @@ param privateNetwork bool
 @description('Containers to create. A role can be granted on a container only when it exists.')
 param containers string[]
 
-@description('Tables to create, for the same reason. The worker creates its own ones.')
+@description('Tables to create, for the same reason. The worker creates its own tables.')
 param tables string[] = []
 
-@description('Days after which ignored events are deleted; 0 in an account that holds none.')
+@description('Days after which ignored events are deleted; 0: the account has none.')
 param ignoredDays int = 0
 
 @description('Whether the account is locked against deletion.')

@@ -1,4 +1,4 @@
-// One page that shows how Throughline is doing: the alerts' queries and a few more, each as a table or a chart.
+// The workbook: the alerts' queries and a few more, each as a table or a chart.
 param location string
 param tags { *: string }
 param environmentName string
@@ -97,7 +97,7 @@ var parts = [
   }
 ]
 
-// What the time parameter offers, in milliseconds: an hour, four, a day, three, a week, 30 days.
+// Choices of the time parameter, in milliseconds: an hour, four, a day, three, a week, 30 days.
 var periods = [
   3600000
   14400000
