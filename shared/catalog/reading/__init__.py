@@ -1,1 +1,1 @@
-"""What answers of Atlas v2 and of Purview's search say, as values of the port."""
+"""Read entities, relationships and search results from Atlas v2 and Purview, as values of the port."""
