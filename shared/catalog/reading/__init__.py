@@ -1,1 +1,1 @@
-"""Read entities, relationships and search results from Atlas v2 and Purview, as values of the port."""
+"""Answers of Atlas v2 and of Purview's search, read into values of the port."""
