@@ -1,11 +1,10 @@
-"""Column lineage in Atlas' own form: an entity for each column, and a process for each column that is made.
+"""Column lineage in Atlas' own form: an entity for each column, and a process for each output column.
 
-Atlas' web page knows no `columnMapping`; it draws whatever processes lead between data sets. So a column is a data set
-that belongs to its asset, and a step a process that belongs to the one that makes the column, as Hive's hook does it
-with `hive_column` and `hive_column_lineage`. Both go with what they belong to.
+Atlas' web page does not read `columnMapping`; it draws processes between data sets. So a column is a data set that its
+asset owns, and a step is a process that the job's process owns, as in Hive's hook (`hive_column` and
+`hive_column_lineage`). Atlas deletes both with their owners.
 
-Pure, and made of a process as it is sent: it shows just the pairs that its `columnMapping` holds, and so is bounded by
-the same 32 KB.
+Pure. The steps show the pairs of the process's `columnMapping`, and so keep within its limit of 32 KB.
 """
 
 import hashlib
@@ -30,7 +29,7 @@ AssetName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OwnColumn:
-    """A column, and the type and qualified name of the asset whose it is."""
+    """A column, and the type and qualified name of its asset."""
 
     qualified_name: str
     name: str
@@ -39,9 +38,9 @@ class OwnColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class ColumnLineageStep:
-    """What makes one column: qualified names of the columns that it is made of, and its own.
+    """How one column is made: the qualified names of its input columns, and of itself (`output`).
 
-    The name holds what it says: a step never changes, another one takes its place.
+    Its own qualified name has a digest of these, so a step never changes: another one replaces it.
     """
 
     qualified_name: str
@@ -52,7 +51,7 @@ class ColumnLineageStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnLineage:
-    """The columns that a process reads and makes, and the steps between them, each sorted and once."""
+    """The columns that a process reads and writes, and the steps between them: both sorted, without duplicates."""
 
     columns: tuple[OwnColumn, ...] = ()
     steps: tuple[ColumnLineageStep, ...] = ()
@@ -74,7 +73,7 @@ def column_lineage(process: ProcessEntity) -> OwnLineage:
 
 
 def own_column(asset: AssetName, column: str) -> OwnColumn:
-    """A column of an asset, as its entity is called."""
+    """A column of an asset, with the names of its entity."""
     shown = asset[1].rstrip("/").rpartition("/")[2]
     return OwnColumn(
         qualified_name=name_within(f"{column}@{asset[0]}:{asset[1]}"),

@@ -1,9 +1,9 @@
-"""The columns of an asset as the catalog wants them: for each type of data set the type of its columns, what they must
-say, how they are called, and what holds them.
+"""The columns of an asset as entities: for each type of data set the type of its columns, their mandatory attribute,
+their qualified names, and the entity that holds them.
 
-Tables of databases hold columns of a type of their own; all else (files, topics, plain data sets) has a
-`tabular_schema` that holds plain ones: as Microsoft's documentation of the built-in types and public dumps of scanned
-entities have it. Nothing of it was checked against a live account.
+Tables of databases hold columns of a type of their own; all others (files, topics, plain data sets) have a
+`tabular_schema` that holds plain columns. The source is Microsoft's documentation of the built-in types and public
+dumps of scanned entities; nothing was checked against a live account.
 """
 
 from dataclasses import dataclass
@@ -67,11 +67,11 @@ COLUMN_RULES: dict[str, ColumnRule] = {
     },
     "hive_table": ColumnRule(type="hive_column", type_in="type", name="{asset}"),
 }
-"""By type of the asset; all others have a tabular schema. What names a Hive column is in `column_name`."""
+"""By type of the asset; all others have a tabular schema. `column_name` has the names of Hive's columns."""
 
 
 PART_TYPES = frozenset({SCHEMA_TYPE, _TABULAR.type, *(rule.type for rule in COLUMN_RULES.values())})
-"""Types of what belongs to an asset and is no data set of its own."""
+"""Types of the parts of an asset, which are no data sets of their own."""
 
 
 def column_rule(asset_type: str) -> ColumnRule:
@@ -94,7 +94,7 @@ def column_name(asset_type: str, qualified_name: str, column: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnEntity:
-    """A column as the catalog wants it; `data_type` is what its attribute `type_in` says."""
+    """A column as an entity; `data_type` is the value of its attribute `type_in`."""
 
     type: str
     qualified_name: str
@@ -111,7 +111,7 @@ class ColumnEntity:
 def column_entities(
     asset_type: str, qualified_name: str, columns: tuple[tuple[str, str], ...]
 ) -> tuple[ColumnEntity, ...]:
-    """The columns of an asset, from pairs of name and type. Each name once: a catalog holds no two of one name."""
+    """The columns of an asset, from pairs of name and type; the first pair of each name counts."""
     rule = column_rule(asset_type)
     once: dict[str, str] = {}
     for name, kind in columns:
@@ -130,7 +130,7 @@ def column_entities(
 
 
 def weight(asset_type: str, columns: tuple[tuple[str, str], ...]) -> int:
-    """Of how many entities an asset with these columns consists."""
+    """The number of entities of an asset with these columns."""
     if not columns:
         return 1
     return 1 + len(columns) + column_rule(asset_type).through_schema

@@ -1,4 +1,4 @@
-"""A process -> the Atlas entities that say it: plain values, final names, stable bytes.
+"""A process -> its Atlas entities: plain values, final names, stable bytes.
 
 Types and limits are Purview's: `azure_synapse_operation` is a Process whose only own attribute is `columnMapping`, a
 JSON string with one object for each pair of source and sink; a property holds 32 KB at most.
@@ -25,13 +25,13 @@ from shared.translation.process.union import ALL_ROWS
 
 PROCESS_TYPE = "azure_synapse_operation"
 PROCESS_ATTRIBUTES = ("name", "description", "columnMapping")
-"""What is written of a process beside its name and its edges."""
+"""The attributes that are written of a process, beside its qualified name and its edges."""
 
 ORIGIN_WORDS = ("platform", "workspace", "job", "link")
-"""The words of an origin, as `shared.model.Origin` names them."""
+"""The fields of `shared.model.Origin` that are written."""
 
 LAST_RUN = "\n\nLast run: "
-"""Between what a description says of the process and the facts of its last run."""
+"""Separates the description of a process from the facts of its last run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class AssetEntity:
 
     @property
     def weight(self) -> int:
-        """Of how many entities it consists."""
+        """The number of its entities: itself, its schema and its columns."""
         return weight(self.type, self.columns)
 
 
@@ -111,11 +111,11 @@ _REQUIRED: dict[str, str] = {
 _AT_A_HOST = frozenset({"hive_table", "hive_view"})
 
 PLACED = "Placed here by Throughline: a Spark job used it and no scan had found it."
-"""How the description of every placeholder begins."""
+"""The description of every placeholder begins so."""
 
 
 def owned_by(owner: str) -> str:
-    """The sentence of a description by which an owner that we wrote is known as ours."""
+    """The sentence in a description that marks an owner as written by Throughline."""
     return f"Owner, as events declare: {owner}."
 
 
@@ -130,7 +130,7 @@ def owner_to_write(owner: str, held_owner: str, held_description: str) -> str | 
 
 
 def _sentences(declared: Declared) -> tuple[str, ...]:
-    """What a description says of what is declared."""
+    """The declared description and owner, as sentences of a description."""
     return tuple(filter(None, (declared.description, owned_by(declared.owner) if declared.owner else "")))
 
 
@@ -140,8 +140,8 @@ def asset_entity(
     columns: tuple[tuple[str, str], ...] = (),
     declared: Declared = NOTHING_DECLARED,
 ) -> AssetEntity:
-    """An asset that no scan has found, as we create it: a placeholder, and marked as one. `state` is a sentence on what
-    became of it, `columns` are those that runs saw, `declared` is what events declare of it.
+    """The placeholder for an asset that no scan has found. `state`: a sentence on its lifecycle; `columns`: pairs of
+    name and type that runs reported; `declared`: its owner and description from events.
     """
     attributes = {
         "name": _shown(asset),
@@ -167,23 +167,23 @@ def _shown(asset: Asset) -> str:
 
 
 def process_entity(process: Process, *, with_indirect: bool = False, notes: tuple[str, ...] = ()) -> ProcessEntity:
-    """The process with its column mapping. `with_indirect` adds the columns that only decide what is written; `notes`
-    are further sentences for its description.
+    """The process with its column mapping. `with_indirect` adds the columns that only filter, join or sort; `notes`:
+    further sentences for its description.
     """
     mapping, shown, total = column_mapping(process.columns, with_indirect=with_indirect)
-    said = [f"Operations: {', '.join(process.operations)}.", *_sentences(process.origin.declared)]
+    sentences = [f"Operations: {', '.join(process.operations)}.", *_sentences(process.origin.declared)]
     if process.generic_identity:
-        said.append("Its job is known by a name only that many jobs share.")
+        sentences.append("Its job is known by a name only that many jobs share.")
     if process.end_not_seen:
-        said.append("The end of its run was not seen.")
+        sentences.append("The end of its run was not seen.")
     if shown < total:
-        said.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
+        sentences.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
     outputs = sorted([asset.key for asset in process.outputs])
     inputs = sorted([asset.key for asset in process.inputs])
     held = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]
     if len(held) < len(inputs):
-        said.append(f"Inputs: {len(held):,} of {len(inputs):,} are shown, the catalog's asset holds no more.")
-    attributes = (name_within(process.name), text_within(" ".join((*said, *notes))), mapping)
+        sentences.append(f"Inputs: {len(held):,} of {len(inputs):,} are shown, the catalog's asset holds no more.")
+    attributes = (name_within(process.name), text_within(" ".join((*sentences, *notes))), mapping)
     return ProcessEntity(
         type=PROCESS_TYPE,
         qualified_name=process.qualified_name,
@@ -200,7 +200,7 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
 
     One object for each (source, sink), `Sink` repeated where several columns make one. Columns that are called by more
     than a name may hold (Spark calls an expression by its whole text) are left out; and when it is still too long for a
-    property, pairs from the end, in their sorted order. The caller says so on the process.
+    property, pairs from the end, in their sorted order. The description of the process reports both.
     """
     found: defaultdict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for edge in edges:

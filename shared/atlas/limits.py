@@ -1,12 +1,12 @@
-"""What Purview documents as its limits, and texts that keep within them: nothing beyond one is ever sent.
+"""Purview's documented limits, and texts cut to them: nothing longer is ever sent.
 
-A name 4 KB, a property 32 KB, an asset 2 MB (Microsoft's page on the catalog's limits). Bytes are those of UTF-8.
+A name has at most 4 KB of UTF-8, a property 32 KB, an asset 2 MB (Microsoft's page on the catalog's limits).
 """
 
 from shared.naming.rules.rule import bounded
 
 LONGEST_NAME = 4 * 1024
-"""Atlas takes longer ones, and minutes for each."""
+"""Atlas accepts longer names, but takes minutes for each."""
 LONGEST_PROPERTY = 32 * 1024
 LARGEST_ASSET = 2 * 1024 * 1024
 
@@ -14,7 +14,7 @@ _ENDING = "…"
 
 
 def name_within(name: str) -> str:
-    """A name, cut with a digest of the whole at its end where it is too long, so that it stays the only one."""
+    """A name; one that is too long is cut and ends with a digest of the whole, so that it stays unique."""
     return bounded(name, LONGEST_NAME, most_bytes=LONGEST_NAME)
 
 
@@ -27,8 +27,8 @@ def text_within(text: str, most: int = LONGEST_PROPERTY) -> str:
 
 
 def references_within(keys: list[tuple[str, str]], left: int) -> list[tuple[str, str]]:
-    """As many of these assets as a process can refer to with so many bytes left: as a server keeps a reference, with
-    its type, its name and what stands around them.
+    """The first of these assets whose references fit into so many bytes, as a server stores a reference: type, name,
+    guid and JSON around them.
     """
     for number, (kind, name) in enumerate(keys):
         left -= len(kind) + len(name.encode(errors="surrogatepass")) + _AROUND

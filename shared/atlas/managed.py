@@ -1,7 +1,7 @@
-"""The group of managed attributes that Purview's portal shows on a process: where its job is at home. Pure.
+"""The group of managed attributes that Purview's portal shows on a process: where its job runs. Pure.
 
-Purview calls Atlas' business metadata so. Its built-in type of processes takes no further attributes, and its portal
-does not show a user's properties (`customAttributes`); it shows these.
+Managed attributes are Purview's name for Atlas' business metadata. Its built-in type of processes takes no further
+attributes, and its portal shows managed attributes, but not a user's properties (`customAttributes`).
 """
 
 import json

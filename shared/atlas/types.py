@@ -1,9 +1,9 @@
-"""The types that what we write needs, as definitions in Atlas' form, and what a catalog lacks of them. Pure.
+"""The types of the entities that Throughline writes, as definitions in Atlas' form, and the changes that a catalog
+needs to hold them. Pure.
 
-Purview has all of them built in; a plain Apache Atlas has few. These are reduced ones: the names, super types,
-attributes and relationships that we write, and no more. Names and relationships as in Microsoft's documentation of the
-built-in types and public dumps of them; what Atlas allows to change of a type as seen on servers of 2.1 and 2.5:
-optional attributes may be added, nothing may be removed.
+Purview has all of them built in; a plain Apache Atlas has few. The definitions have only the super types, attributes
+and relationships that are written, by Microsoft's documentation of the built-in types and public dumps of them. Servers
+of Atlas 2.1 and 2.5 allow optional attributes to be added to a type, and nothing to be removed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from shared.atlas.entities import PROCESS_TYPE
 Json = dict[str, Any]
 
 SERVICE = "throughline"
-"""The service type of the definitions that we made: only those are ever changed."""
+"""The service type of Throughline's own definitions: only those are ever changed."""
 
 _DATA_SET = "DataSet"
 """Every Atlas has it: the type of data sets that no rule names."""
@@ -52,8 +52,8 @@ class TypeAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeChange:
-    """What is to happen to one type, and `what` of it; `definition` is what is sent, none for what is left alone.
-    `rules`: the user's rules that name the type.
+    """The action for one type; `what`: the details; `definition`: the definition to send, None if the type is left
+    alone; `rules`: the user's rules that name the type.
     """
 
     name: str
@@ -65,7 +65,7 @@ class TypeChange:
 
 
 def wanted_types() -> tuple[Json, ...]:
-    """All definitions that we need, entity types first."""
+    """All definitions that Throughline needs, entity types first."""
     entities = [
         _entity(PROCESS_TYPE, "columnMapping", supers="Process"),
         _entity(SCHEMA_TYPE),
@@ -149,7 +149,7 @@ def _relationship(name: str, category: str, end1: str, end2: str, type2: str = S
 def type_changes(
     held: Iterable[Mapping[str, Any]], rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> tuple[TypeChange, ...]:
-    """What a catalog with these definitions lacks, entity types first; nothing where it has all that we write.
+    """The changes that a catalog with these definitions needs, entity types first.
 
     `rules`: the types that the user's rules name, each with the names of its rules. One that is not among ours has to
     be a data set that demands no attributes.
@@ -188,7 +188,7 @@ def _change(wanted: Json, known: Mapping[str, Mapping[str, Any]]) -> TypeChange 
 
 
 def _problems(wanted: Json, there: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Why what we write would not fit into a type as it is there, but for attributes that it lacks."""
+    """Why a type of the catalog cannot hold Throughline's entities, apart from attributes that it lacks."""
     if there.get("category", wanted["category"]) != wanted["category"]:
         return [f"is a {str(there['category']).lower()}"]
     if wanted["category"] == "RELATIONSHIP":
@@ -227,7 +227,7 @@ def _ancestors(name: str, known: Mapping[str, Mapping[str, Any]]) -> set[str]:
 
 
 def _attributes(name: str, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Of a type and all that it inherits from."""
+    """The attributes of a type and its super types, by name."""
     return {
         str(each["name"]): each
         for ancestor in sorted(_ancestors(name, known))

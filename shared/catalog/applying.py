@@ -1,4 +1,4 @@
-"""Giving a catalog the types that it lacks."""
+"""Create the types that a catalog lacks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,22 @@ from shared.catalog.port import Types
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What was lacking, and what is lacking still: types of others that differ, or what the catalog did not keep."""
+    """The `changes` that were needed, and those that are `left`: types of others that differ, or changes that the
+    catalog did not keep.
+    """
 
     changes: Sequence[TypeChange]
     left: Sequence[TypeChange]
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is lacking but what only others may change."""
+        """Whether all changes that are left are to types of others."""
         return all(each.action is TypeAction.DIFFERS for each in self.left)
 
 
 def apply_types(types: Types, rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> Applied:
-    """Create what is lacking, also of the types that the user's `rules` name, and add attributes to types that we made;
-    others are left alone. Done again it changes nothing. Raises as the port does.
+    """Create the missing types, with those that the user's `rules` name, and add missing attributes to our own types;
+    others are left alone. Safe to repeat. Raises as the port does.
     """
     found = type_changes(types.held(), rules)
     for action, act in ((TypeAction.CREATE, types.create), (TypeAction.UPDATE, types.update)):

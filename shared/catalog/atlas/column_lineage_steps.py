@@ -24,12 +24,12 @@ from shared.errors import CatalogUnavailable
 _MOST = 50
 """Entities of a call: Atlas takes 20 s for 1,000."""
 _REMOVALS = 4
-"""Calls that take away what is not said any more, in one write: how long that may take is to be known before."""
+"""The most calls of one write that remove outdated steps: the time that a write may take is known before it begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writes:
-    """What this needs of a catalog: creating (guids by those that were sent, and what is new), reading, removing."""
+    """The catalog's calls: create or update (guids by those that were sent, and the new ones), read, remove."""
 
     upload: Callable[[list[AtlasEntity]], tuple[dict[str, str], frozenset[str]]]
     by_names: Callable[..., dict[AssetKey, dict[str, Any]]]
@@ -39,7 +39,7 @@ class Writes:
 def write_columns(
     catalog: Writes, processes: Sequence[ProcessEntity], assets: Mapping[AssetKey, str], written: Mapping[str, str]
 ) -> None:
-    """Write the columns and steps of these processes, and take away steps that they do not say any more.
+    """Write the columns and steps of these processes, and remove their outdated steps.
 
     `assets` and `written` are guids: of the assets, and of the processes by qualified name. Columns are sent as well
     where they are known, which is how their guids are learned. Raises as the catalog does.
@@ -65,7 +65,7 @@ def write_columns(
 
 
 def calls_for_columns(processes: Sequence[ProcessEntity]) -> int:
-    """How many calls `write_columns` makes of these at most, but for reading them."""
+    """The most calls that `write_columns` makes for these, without those that read the processes."""
     lineages = [column_lineage(process) for process in processes]
     columns = {column.qualified_name for each in lineages for column in each.columns}
     steps = {step.qualified_name for each in lineages for step in each.steps}
@@ -73,7 +73,7 @@ def calls_for_columns(processes: Sequence[ProcessEntity]) -> int:
 
 
 def _sent(catalog: Writes, entities: Mapping[str, AtlasEntity]) -> dict[str, str]:
-    """The guids of these entities, by the names that they came under."""
+    """Send these entities; returns their guids, by the same names."""
     guids: dict[str, str] = {}
     for names in batches(entities, _MOST):
         numbered = {str(-number): name for number, name in enumerate(names, start=1)}

@@ -1,6 +1,6 @@
-"""The columns of our own assets as entities of Atlas: made, and compared with those that are there.
+"""The columns of placeholders as entities of Atlas: make them, and compare them with those in the catalog.
 
-A column names what holds it; the list of columns is never sent, since an array replaces what was there.
+A column refers to its holder; a list of columns is never sent, since an array replaces the one in the catalog.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def _entities(asset: AssetEntity, numbers: Iterator[int]) -> list[AtlasEntity]:
 
 
 def columns_alone(asset: AssetEntity, columns: Iterable[ColumnEntity]) -> list[AtlasEntity]:
-    """Columns of an asset that is there, with its schema if it has one."""
+    """Columns for an asset that exists, held by its schema if it has one, else by the asset."""
     through = column_rule(asset.type).through_schema
     holder = {
         "typeName": SCHEMA_TYPE if through else asset.type,
@@ -78,8 +78,8 @@ def schema_of(entity: Mapping[str, Any]) -> tuple[str, ...]:
 def schema_change(
     asset: AssetEntity, held: Iterable[Mapping[str, Any]]
 ) -> tuple[tuple[ColumnEntity, ...], tuple[str, ...]]:
-    """The columns that are to be written, and the guids of those that are to go, so that an asset has its columns and
-    no others; `held`: the entities of the columns that it has.
+    """The columns to write, and the guids of those to remove, so that an asset has its columns and no others. `held`:
+    the entities of the columns that it has.
     """
     there = {str(each["attributes"]["name"]): each for each in held}
     wanted = {each.name: each for each in column_entities(asset.type, asset.qualified_name, asset.columns)}

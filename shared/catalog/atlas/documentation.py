@@ -60,7 +60,7 @@ class AtlasDocumentation:
 
 
 def documentation_of(entity: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> CatalogDocumentation:
-    """What an entity and its columns, both as Atlas' JSON, say for people."""
+    """The documentation of an entity and its columns, both as Atlas' JSON."""
     attributes = entity.get("attributes") or {}
     contacts = entity.get("contacts") or {}
     placed = bool(attributes) and is_placed(entity)

@@ -12,23 +12,23 @@ SIDES = ("inputs", "outputs")
 
 
 def ends(entity: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """What an entity is related to by one attribute, also what is only marked as deleted."""
+    """The ends of the relationships of one attribute, with those that are only marked as deleted."""
     value = (entity.get("relationshipAttributes") or {}).get(name) or []
     return value if isinstance(value, list) else [value]
 
 
 def active_ends(entity: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """What an entity is related to by one attribute."""
+    """The ends of the relationships of one attribute, without deleted ones."""
     return [end for end in ends(entity, name) if status(end) == ACTIVE and end.get("entityStatus", ACTIVE) == ACTIVE]
 
 
 def status(end: Mapping[str, Any]) -> str:
-    """The status of a relationship. Atlas leaves it out of none; what has none is there."""
+    """The status of a relationship: ACTIVE where an end has none, though Atlas always gives one."""
     return str(end.get("relationshipStatus", ACTIVE))
 
 
 def shown(entity: Mapping[str, Any], side: str) -> list[tuple[str, str]]:
-    """What lineage shows on one side of a process: guids, and whether each is really there, in sorted order."""
+    """The guids that lineage shows on one side of a process, each with its status, sorted."""
     return sorted((str(each["guid"]), status(each)) for each in ends(entity, side))
 
 

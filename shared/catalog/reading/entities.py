@@ -1,4 +1,4 @@
-"""What the answers of Atlas and of Purview's search say, as the port's own values."""
+"""Entities and search results of Atlas and Purview, decoded into values of the port."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,11 @@ from shared.catalog.port import AssetKey, Node
 from shared.catalog.reading.edges import ACTIVE, active_ends, ends, status
 
 _OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema", COLUMNS_OF_ASSET})
-"""Relationships to what belongs to a data set, and goes with it."""
+"""Relationships to the parts of a data set, which are deleted with it."""
 
 
 def process_of(entity: Mapping[str, Any]) -> ProcessEntity:
-    """A process as the catalog holds it: volatile facts apart, and without what was taken away from it."""
+    """A process as the catalog holds it, without deleted edges; the facts of its last run are apart."""
     attributes = dict(entity["attributes"])
     attributes["description"], _, facts = (attributes.get("description") or "").partition(LAST_RUN)
     return ProcessEntity(
@@ -35,8 +35,8 @@ def _origin(entity: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
-    """One side of a process, without what was taken away from it: there may be several relationships to one data set,
-    of which some are only marked as deleted, and the references do not show which.
+    """One side of a process without deleted edges. There may be several relationships to one data set, some of them
+    only marked as deleted, and the references do not show which.
     """
     active = {each["guid"] for each in ends(entity, side) if status(each) == ACTIVE}
     references = [each for each in entity["attributes"][side] or () if each["guid"] in active]
@@ -46,23 +46,23 @@ def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
 
 
 def links_of(entity: Mapping[str, Any]) -> frozenset[str]:
-    """What an entity is linked to; links that were deleted stay in Atlas' answers and are marked so."""
+    """The guids of the entities that an entity is linked to, without its parts and deleted links."""
     names = (entity.get("relationshipAttributes") or {}).keys() - _OWN_PARTS
     return frozenset(str(end["guid"]) for name in names for end in active_ends(entity, name))
 
 
 def description_of(entity: Mapping[str, Any]) -> str:
-    """The text for people."""
+    """The description of an entity; empty where it has none."""
     return str(entity["attributes"].get("description") or "")
 
 
 def is_placed(entity: Mapping[str, Any]) -> bool:
-    """Whether it bears our mark."""
+    """Whether an entity is a placeholder: its description begins with our mark."""
     return description_of(entity).startswith(PLACED)
 
 
 def found_node(value: Mapping[str, Any]) -> Node:
-    """An entry of Purview's search: attributes stand beside what it is."""
+    """A result of Purview's search, in which the attributes stand beside guid and type."""
     return Node(
         guid=str(value["id"]),
         type=str(value.get("entityType") or ""),
@@ -73,7 +73,7 @@ def found_node(value: Mapping[str, Any]) -> Node:
 
 
 def node_of(entity: Mapping[str, Any]) -> Node:
-    """An entity, or the header of one, as people look at it."""
+    """An entity, or the header of one."""
     attributes = entity.get("attributes") or {}
     qualified_name = str(attributes.get("qualifiedName") or "")
     return Node(

@@ -1,0 +1,34 @@
+"""Splitting what calls take: by number, by weight, and in halves until an answer comes."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.catalog.batches import batches, halved
+
+
+@given(st.lists(st.integers(1, 9)), st.integers(1, 12))
+def test_batches_hold_all_things_in_order_and_no_more_than_fit(things: list[int], most: int) -> None:
+    found = list(batches(things, most, lambda each: each))
+    assert [each for batch in found for each in batch] == things
+    assert all(len(batch) == 1 or sum(batch) <= most for batch in found)
+
+
+def test_without_weights_a_batch_is_so_many_things() -> None:
+    assert [list(batch) for batch in batches("abcde", 2)] == [["a", "b"], ["c", "d"], ["e"]]
+
+
+@pytest.mark.parametrize(
+    ("most", "calls"), [(8, [8]), (4, [8, 4, 4]), (1, [8, 4, 2, 1, 1, 2, 1, 1, 4, 2, 1, 1, 2, 1, 1])]
+)
+def test_things_are_halved_until_an_answer_comes(most: int, calls: list[int]) -> None:
+    asked: list[int] = []
+
+    def ask(things: Sequence[int]) -> Sequence[int] | None:
+        asked.append(len(things))
+        return things if len(things) <= most else None
+
+    assert [each for answer in halved(range(8), ask) for each in answer] == list(range(8))
+    assert asked == calls
