@@ -33,8 +33,6 @@ from shared.rules_file.reading import Entry, RulesReader
 
 _MAX_TABLES = 100_000
 """A file has at most a mebibyte; large tenants have thousands of workspaces."""
-
-
 _OF_EXAMPLE = ("namespace", "name", "qualified_name")
 _TEXT = Kind(words="a text", read=lambda given: given if isinstance(given, str) and given else None)
 _PATH = Kind(words="a text", read=lambda given: given if isinstance(given, str) else None)

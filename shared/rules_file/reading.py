@@ -20,10 +20,10 @@ class Entry:
 
 
 class RulesReader:
-    """A file while it is read. `finish` raises one error with all mistakes; until then a wrong value is None."""
+    """Reads a file. A wrong value is None until `finish` raises one error with all mistakes."""
 
     def __init__(self, text: str, place: str, *, what: str = "rules file") -> None:
-        """`place`: the file's path, for messages. Raises Misconfigured where it is neither TOML nor JSON."""
+        """`place`: the file's path, for messages. Raises Misconfigured if it is neither TOML nor JSON."""
         self._source = read_source(text, place)
         self._what = what
         self._mistakes: list[tuple[int, str, str]] = []
@@ -47,17 +47,17 @@ class RulesReader:
         raise Misconfigured(f"The {self._what} {place} has {count}, and nothing in it is used:\n{lines}")
 
     def only(self, names: Collection[str]) -> None:
-        """Refuse other names at the top of the file than these."""
+        """Refuse all other names at the top of the file."""
         for name in self._source.tables.keys() - set(names):
             self.wrong(f"there is no table {name}.{_instead_of(name, names)}", name)
 
     def value(self, kind: Kind, *at: str) -> Any:
-        """The value at a place; None where there is none, or a wrong one."""
+        """The value at a place; None if the file lacks it or it is wrong."""
         found = self._found(*at)
         return None if found is None else self._value(kind, found, *at)
 
     def table(self, keys: Keys, *at: str) -> Entry:
-        """The table `[at]`; without values where the file does not have it."""
+        """The table `[at]`; without values if the file lacks it."""
         found = self._found(*at)
         return Entry(at=at, line=0, values={}) if found is None else self._entry(keys, found, *at)
 
@@ -69,7 +69,9 @@ class RulesReader:
 
     def named(self, keys: Keys, *at: str, most: int = MAX_TEXTS) -> dict[str, Entry]:
         """The tables `[at.NAME]`, by their names."""
-        found, label = self._found(*at) or {}, ".".join(at)
+        found, label = self._found(*at), ".".join(at)
+        if found is None:
+            return {}
         if not isinstance(found, dict) or len(found) > most:
             self.wrong(f"{label} must be tables, at most {most:,}: write [{label}.NAME] above each", *at)
             return {}
@@ -77,7 +79,9 @@ class RulesReader:
 
     def entries(self, keys: Keys, name: str, *, most: int = MAX_TEXTS) -> list[Entry]:
         """The tables `[[name]]`, in the file's order."""
-        found = self._found(name) or []
+        found = self._found(name)
+        if found is None:
+            return []
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
             self.wrong(f"{name} must be a list of tables: write [[{name}]] above each", name)
             return []
@@ -87,11 +91,11 @@ class RulesReader:
         return [self._entry(keys, each, name, number) for number, each in enumerate(found)]
 
     def twice(self, entries: Iterable[Entry], key: str) -> None:
-        """Refuse a value of this key that a former one of these tables has."""
+        """Refuse a value of this key that an earlier one of these tables has."""
         first: dict[Any, Entry] = {}
         for entry in entries:
-            if name := entry.values.get(key):
-                before = first.setdefault(name, entry)
+            name = entry.values.get(key)
+            before = first.setdefault(name, entry)
             if name and before is not entry:
                 where = f"in line {before.line}" if before.line else _path(before.at)
                 self.wrong(f"{_label(entry.at)} {name} is there twice: the first is {where}", *entry.at)

@@ -13,14 +13,12 @@ from shared.governance.remarks import remarks
 from shared.governance.rules import Rules, Term
 from shared.lineage.document import Edge, LineageDocument
 
-_STATES = (State.TAGGED, State.CLEAN, State.UNKNOWN)
-
 
 def _counts(document: LineageDocument, found: Plan) -> dict[str, dict[str, int]]:
     """By classification: the numbers of columns that are tagged, clean, and not known."""
     columns = [number for number, each in enumerate(document.columns) if each.name]
     counts = {name: Counter(map(each.state, columns)) for name, each in found.propagations.items()}
-    return {name: {state.value: each[state] for state in _STATES} for name, each in sorted(counts.items())}
+    return {name: {state.value: each[state] for state in State} for name, each in sorted(counts.items())}
 
 
 def show(
@@ -59,6 +57,9 @@ def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:
         out.print(f"  … and {len(listed) - most:,} more: --wide lists all")
 
 
+_LISTS = ("attach", "detach", "scanned", "others", "kept", "absent")
+
+
 def plan_as_json(document: LineageDocument, found: Plan) -> dict[str, object]:
     """A plan as `--json` has it."""
 
@@ -67,12 +68,7 @@ def plan_as_json(document: LineageDocument, found: Plan) -> dict[str, object]:
 
     return {
         "classifications": _counts(document, found),
-        "attach": listed(found.attach),
-        "detach": listed(found.detach),
-        "scanned": listed(found.scanned),
-        "others": listed(found.others),
-        "kept": listed(found.kept),
-        "absent": listed(found.absent),
+        **{name: listed(getattr(found, name)) for name in _LISTS},
     }
 
 

@@ -118,6 +118,8 @@ def test_json_has_the_keys_instead_of_lines() -> None:
         ("thing = 1", "f.toml:1: thing must be a list of tables: write [[thing]] above each"),
         ("[[thing]]\n" * 4, "f.toml:1: there are 4 tables thing, and at most 3 are read"),
         ("[[one]]", "f.toml:1: one must be a table: write [one] above its keys"),
+        ("thing = false", "f.toml:1: thing must be a list of tables"),
+        ("by = []", "f.toml:1: by must be tables, at most 2"),
         ("by = 1", "f.toml:1: by must be tables, at most 2: write [by.NAME] above each"),
         ("[by.a]\n[by.b]\n[by.c]", "f.toml:1: by must be tables, at most 2"),
         ("one.name = 1", "f.toml:1: name must be a text"),
