@@ -79,17 +79,13 @@ _ANSI = frozenset({"athena", "duckdb", "oracle", "postgres", "redshift", "snowfl
 
 def _names_quoted(body: RunEvent) -> bool:
     """Whether a statement is dbt's for such a database; in Spark SQL double quotes enclose texts."""
-    kind = body.job.facets.job_type if body.job.facets else None
-    if not kind or kind.integration != "DBT":
-        return False
-    schemes = {each.namespace.partition(":")[0] for each in (*(body.inputs or ()), *(body.outputs or ()))}
-    return bool(schemes) and schemes <= _ANSI
+    schemes = {each.namespace.partition(":")[0] for each in body.datasets}
+    return body.job_type.integration == "DBT" and bool(schemes) and schemes <= _ANSI
 
 
 def _own_name(body: RunEvent) -> str:
     """The job's name, redacted so that it still begins with its application's name if it did."""
-    parent = body.run.facets.parent if body.run.facets else None
-    before = parent.job.name if parent else ""
+    before = body.parent.job.name if body.parent else ""
     name = body.job.name
     if not before or not name.startswith(before):
         return text_without_secrets(name)

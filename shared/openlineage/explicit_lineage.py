@@ -29,8 +29,9 @@ def explicit_lineage(body: RunEvent, sources: Explicit) -> tuple[tuple[Dataset, 
         inputs += map(_input, read)
         facets = DatasetFacets(column_lineage=_columns(lineage))
         outputs.append(Dataset(namespace=target[0], name=target[1], facets=facets))
+    job = (body.job.namespace, body.job.name)
     for entry in _entries(body):
-        if entry.type != DATASET and (entry.name is None or (entry.namespace, entry.name) == _job(body)):
+        if entry.type != DATASET and (entry.name is None or (entry.namespace, entry.name) == job):
             inputs += map(_input, _sources(entry))
     return tuple(inputs), tuple(outputs)
 
@@ -69,10 +70,6 @@ def _says_something(lineage: DatasetLineage) -> bool:
 def _entries(body: RunEvent) -> tuple[LineageEntry, ...]:
     facet = body.job.facets.lineage if body.job.facets else None
     return (facet.entries or ()) if facet else ()
-
-
-def _job(body: RunEvent) -> DatasetKey:
-    return body.job.namespace, body.job.name
 
 
 def _sources(lineage: DatasetLineage) -> list[LineageSource]:

@@ -1,6 +1,6 @@
 """Correct data set names of older listeners by what the same run says elsewhere."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -16,30 +16,24 @@ def correct_legacy_names(
     Listener 1.12 names the table `db.t` of a warehouse `<folder>/db.t` (its symlink's namespace is the folder); its
     location is `<folder>/db/t`, as newer listeners have it.
     """
-    places: dict[DatasetKey, DatasetKey] = {}
-    for dataset in (*inputs, *outputs):
-        if dataset.symlinks:
-            places.update(_misplaced(dataset))
-    if not places:
-        return None
-    return _placed(inputs, places), _placed(outputs, places)
+    locations = {
+        dataset.key: f"{folder.rstrip('/')}/{table.replace('.', '/')}"
+        for dataset in (*inputs, *outputs)
+        for folder, table in dataset.symlinks
+        if "." in table and folder.startswith("/") and dataset.name == f"{folder.rstrip('/')}/{table}"
+    }
+    return (_placed(inputs, locations), _placed(outputs, locations)) if locations else None
 
 
-def _misplaced(dataset: MergedDataset) -> Iterable[tuple[DatasetKey, DatasetKey]]:
-    for folder, table in dataset.symlinks:
-        if "." in table and folder.startswith("/") and dataset.name == f"{folder.rstrip('/')}/{table}":
-            yield dataset.key, (dataset.namespace, f"{folder.rstrip('/')}/{table.replace('.', '/')}")
-
-
-def _placed(datasets: Sequence[MergedDataset], places: Mapping[DatasetKey, DatasetKey]) -> tuple[MergedDataset, ...]:
+def _placed(datasets: Sequence[MergedDataset], locations: Mapping[DatasetKey, str]) -> tuple[MergedDataset, ...]:
     def name(source: InputField) -> InputField:
-        place = places.get((source.namespace, source.name))
-        return replace(source, name=place[1]) if place else source
+        location = locations.get((source.namespace, source.name))
+        return replace(source, name=location) if location else source
 
     return tuple(
         replace(
             dataset,
-            name=places.get(dataset.key, dataset.key)[1],
+            name=locations.get(dataset.key, dataset.name),
             fields=tuple((column, tuple(_field(field, name) for field in fields)) for column, fields in dataset.fields),
             rows=tuple(map(name, dataset.rows)),
         )

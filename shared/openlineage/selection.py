@@ -87,7 +87,7 @@ def select(event: Event, selection: EventFilter = DEFAULT_SELECTION) -> Keep | I
         return _NO_RUN
     if selection is not DEFAULT_SELECTION and (excluded := _excluded(body, selection)):
         return excluded
-    parent = body.run.facets.parent if body.run.facets else None
+    parent = body.parent
     if parent is None:
         return _KEEP
     kept = bool(selection.keep) and _matches(selection.keep, body.job.name, parent.job.name)
@@ -124,26 +124,22 @@ def _names_of(body: RunEvent) -> Iterator[str]:
     """A job's own name and, of a Spark job, its application's. Other parents (an orchestrator's task) do not count:
     only some of the runs below them name them.
     """
-    name = body.job.name
-    parent = body.run.facets.parent if body.run.facets else None
+    name, parent = body.job.name, body.parent
     yield name
     if parent and name.startswith(f"{parent.job.name}."):
         yield parent.job.name
-    if _is_spark(body) or not _integration(body):
+    if body.job_type.integration in {"SPARK", "", None}:
         yield split_job_name(name, parent.job.name if parent else "")[0]
 
 
 def _is_application(body: RunEvent) -> bool:
     """Whether the event may be an application's own: without a parent, or of job type APPLICATION."""
-    kind = body.job.facets.job_type if body.job.facets else None
-    has_parent = bool(body.run.facets and body.run.facets.parent)
-    return not has_parent or bool(kind and (kind.job_type or "").upper() == "APPLICATION")
+    return body.parent is None or (body.job_type.job_type or "").upper() == "APPLICATION"
 
 
 def _names_only_excluded(body: RunEvent, paths: GlobFilter) -> bool:
     """Whether the event names data sets and all are excluded."""
-    datasets = (*(body.inputs or ()), *(body.outputs or ()))
-    names = [names for dataset in datasets for names in _data_sets_in(dataset)]
+    names = [names for dataset in body.datasets for names in _data_sets_in(dataset)]
     return bool(names) and all(paths.excludes(each) for each in names)
 
 
@@ -171,12 +167,7 @@ def _carries_properties(body: RunEvent) -> bool:
 
 def _is_spark(body: RunEvent) -> bool:
     """Only Spark puts plan nodes into job names; elsewhere such words are the user's."""
-    return _integration(body) == "SPARK"
-
-
-def _integration(body: RunEvent) -> str:
-    kind = body.job.facets.job_type if body.job.facets else None
-    return (kind.integration or "") if kind else ""
+    return body.job_type.integration == "SPARK"
 
 
 def _matches(patterns: tuple[str, ...], name: str, application: str) -> bool:

@@ -241,6 +241,9 @@ class JobType(Wire, frozen=True):
     integration: str | None = None
 
 
+NO_JOB_TYPE = JobType()
+
+
 class Sql(Wire, frozen=True):
     """The statement as the user wrote it, literals and all."""
 
@@ -275,6 +278,21 @@ class RunEvent(Wire, frozen=True):
     event_type: EventType | None = None
     inputs: tuple[Dataset, ...] | None = None
     outputs: tuple[Dataset, ...] | None = None
+
+    @property
+    def datasets(self) -> tuple[Dataset, ...]:
+        """Inputs and outputs."""
+        return (*(self.inputs or ()), *(self.outputs or ()))
+
+    @property
+    def parent(self) -> Parent | None:
+        """The run's parent, if the event names it."""
+        return self.run.facets.parent if self.run.facets else None
+
+    @property
+    def job_type(self) -> JobType:
+        """What kind of job it is; without values where the event does not say."""
+        return (self.job.facets.job_type if self.job.facets else None) or NO_JOB_TYPE
 
 
 class JobEvent(Wire, frozen=True):

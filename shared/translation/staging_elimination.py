@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
 from shared.naming.rules.rule import bounded
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents, Tables, present_name
-from shared.translation.job.identity import MAX_NAME_LENGTH
+from shared.translation.job.identity import ARROW, MAX_NAME_LENGTH
 from shared.translation.process.schemas import of_those, one_each, renamed
 from shared.translation.process.union import ALL_ROWS, assets, sources, union_edges
 from shared.translation.run.sql_recovery import parsed_edge
@@ -115,10 +115,6 @@ def _renamed_process(content: Process, event: LifecycleEvent) -> Process:
     return replace(
         content, qualified_name=after, name=bounded(f"{job}{ARROW}{event.after.rpartition('/')[2]}", MAX_NAME_LENGTH)
     )
-
-
-ARROW = " → "
-"""Between the job and the sink in a process's display name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

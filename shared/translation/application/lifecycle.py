@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.model import Asset
-from shared.naming.rules.identity import Identity
 from shared.naming.rules.rule import bounded
 from shared.translation.job.identity import MAX_NAME_LENGTH
 
@@ -137,11 +136,6 @@ class Tables:
     def find(self, table: str) -> Asset | None:
         """The data set of a table name; one without a database matches if only one database has it."""
         return self.exact.get(table) if "." in table else self.last.get(table)
-
-
-def place_of(identity: Identity) -> str:
-    """A sink's location as it ends a process's qualified name."""
-    return f"{identity.namespace}/{identity.name.lstrip('/')}"
 
 
 def present_name(qualified_name: str, event: LifecycleEvent) -> str:

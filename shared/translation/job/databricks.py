@@ -58,8 +58,8 @@ def notebook(properties: Mapping[str, Any]) -> str:
 
 def job(properties: Mapping[str, Any]) -> str:
     """The job: its run's name, else its id; empty if there is neither, or if the run has a default name."""
-    name = _run_name(properties)
-    if name is not None:
+    if run_name := _run_name(properties):
+        name = stable_name(run_name)
         return "" if is_generic(name) else name
     found = text_property(properties, JOB_ID)
     if found:
@@ -90,7 +90,7 @@ _DOTTED_HOST = re.compile(
 def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     """The properties that identify notebook and job; of the tags only the run's name."""
     kept = {key: text for key in (NOTEBOOK_PATH, JOB_ID) if (text := text_property(properties, key))}
-    name = _written_run_name(properties)
+    name = _run_name(properties)
     if name:
         kept[_TAGS] = json.dumps([{"key": _RUN_NAME, "value": name}])
     cluster = _JOB_CLUSTER.match(text_property(properties, _CLUSTER))
@@ -98,12 +98,7 @@ def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _run_name(properties: Mapping[str, Any]) -> str | None:
-    """The run's name without volatile parts; None without such a tag."""
-    name = _written_run_name(properties)
-    return stable_name(name) if name else None
-
-
-def _written_run_name(properties: Mapping[str, Any]) -> str | None:
+    """The run's name as the tag has it; None without such a tag."""
     text = text_property(properties, _TAGS)
     if not text or len(text) > _MAX_TAGS:
         return None

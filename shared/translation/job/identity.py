@@ -168,11 +168,19 @@ def name_process(namespace: str, identity: JobIdentity, sink: Identity, *, versi
 
 
 def _named(namespace: str, identity: JobIdentity, sink: Identity, version: str) -> tuple[str, str]:
-    place = f"{sink.namespace}/{sink.name.lstrip('/')}"
     namespace, job_name = text_without_secrets(namespace), text_without_secrets(identity.name)
-    qualified = f"{OURS}{version}://{quote(namespace, safe='')}/{quote(job_name, safe=' ')}/{place}"
-    name = f"{job_name} → {sink.name.rsplit('/', 1)[-1] or sink.namespace}"
+    qualified = f"{OURS}{version}://{quote(namespace, safe='')}/{quote(job_name, safe=' ')}/{place_of(sink)}"
+    name = f"{job_name}{ARROW}{sink.name.rsplit('/', 1)[-1] or sink.namespace}"
     return bounded(qualified, MAX_NAME_LENGTH), bounded(name, MAX_NAME_LENGTH)
 
 
 _remembered_process = lru_cache(maxsize=4096)(_named)
+
+
+def place_of(sink: Identity) -> str:
+    """A sink's location as it ends a process's qualified name."""
+    return f"{sink.namespace}/{sink.name.lstrip('/')}"
+
+
+ARROW = " → "
+"""Between the job and the sink in a process's display name."""

@@ -43,7 +43,7 @@ class QualityResult(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=Fa
 def quality_results(body: RunEvent, place: Place) -> tuple[QualityResult, ...]:
     """All results in an event, sorted, each once. `place` names its data sets."""
     found: set[QualityResult] = set()
-    for dataset in _datasets(body):
+    for dataset in body.datasets:
         parts = [facets.quality for facets in (dataset.input_facets, dataset.facets) if facets and any(facets.quality)]
         if parts:
             asset = place.asset(_named(dataset))
@@ -52,10 +52,6 @@ def quality_results(body: RunEvent, place: Place) -> tuple[QualityResult, ...]:
             )
             found.update(each for part in parts for each in _results(result, *part))
     return tuple(sorted(found, key=repr))
-
-
-def _datasets(body: RunEvent) -> tuple[Dataset, ...]:
-    return (*(body.inputs or ()), *(body.outputs or ()))
 
 
 def _named(dataset: Dataset) -> MergedDataset:
