@@ -8,8 +8,9 @@ never used again, because the row is never removed.
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from shared.records.cells import cells_of, record_of
 from shared.storage.compare_and_swap import write_if_unchanged
-from shared.storage.port import Row, Storage, Value
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, SNAPSHOTS, digest_of
 
 _PARTITION = "watch"
@@ -38,17 +39,7 @@ class Standing:
 def standing(storage: Storage, source: str) -> Standing:
     """The last comparison of a source."""
     row = storage.read(CONTROL, _PARTITION, source)
-    if row is None:
-        return Standing(source=source)
-    looked = str(row.values["looked"])
-    return Standing(
-        source=source,
-        number=int(str(row.values["number"])),
-        announced=str(row.values["announced"]),
-        pending=str(row.values["pending"]),
-        looked=datetime.fromisoformat(looked) if looked else None,
-        etag=row.etag,
-    )
+    return record_of(Standing, row, source=source) if row else Standing(source=source)
 
 
 def note_look(storage: Storage, found: Standing, now: datetime) -> Standing | None:
@@ -72,12 +63,7 @@ def end(storage: Storage, found: Standing) -> Standing | None:
 
 
 def _put(storage: Storage, found: Standing) -> Standing | None:
-    values: dict[str, Value] = {
-        "number": found.number,
-        "announced": found.announced,
-        "pending": found.pending,
-        "looked": found.looked.isoformat() if found.looked else "",
-    }
+    values = cells_of(found, without=("source",))
     row = Row(partition=_PARTITION, key=found.source, values=values, etag=found.etag)
     etag = write_if_unchanged(storage, CONTROL, row)
     return replace(found, etag=etag) if etag else None

@@ -38,7 +38,7 @@ class ExpiredRuns:
         if digest == RESOLVE_TOGETHER:
             return row if application_run in self.applications else None
         record = ContributionRecord.without_content(row)
-        stays = {run: word for run, word in record.supporters.items() if run in self.runs}
+        stays = {run: each for run, each in record.supporters.items() if run in self.runs}
         folded = record.folded if application_run in self.applications else None
         if not stays and not folded:
             return None

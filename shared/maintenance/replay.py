@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from itertools import islice
 
+from shared.catalog.batches import batches
 from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.archive_index import is_stored
 from shared.events.dead_letters import LONGEST_ERROR, DeadLetter, count_again, dead_letter, dead_letters, delete_letter
@@ -196,7 +196,7 @@ def replay_dead_letters(
     """
     keys = {_key(letter) for letter in dead_letters(storage) if wanted(letter)}
     letters = (letter for letter in dead_letters(storage) if _key(letter) in keys)
-    while batch := list(islice(letters, _MAX_LETTERS_IN_MEMORY)):
+    for batch in batches(letters, _MAX_LETTERS_IN_MEMORY):
         runs: dict[str, list[tuple[DeadLetter, StoredEvent]]] = {}
         for letter in batch:
             place = letter.place

@@ -24,9 +24,10 @@ from shared.events.dead_letters import (
     note_letter,
     report_dead_letter,
 )
+from shared.records.cells import cells_of, record_of
 from shared.records.run_state import RunState
 from shared.secrets import text_without_secrets
-from shared.storage.port import Row, Storage, Value
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, StoredEvent
 from shared.telemetry.port import Telemetry
 
@@ -62,18 +63,12 @@ class RetryState:
 
     def row(self) -> Row:
         """As a row of `control`."""
-        values: dict[str, Value] = {"count": self.count, "last": self.last.isoformat(), "error": self.error}
-        return Row(partition=_PARTITION, key=self.run_id, values=values)
+        return Row(partition=_PARTITION, key=self.run_id, values=cells_of(self, without=("run_id",)))
 
     @classmethod
     def of(cls, row: Row) -> "RetryState":
         """From a row of `control`."""
-        return cls(
-            run_id=row.key,
-            count=int(str(row.values["count"])),
-            last=datetime.fromisoformat(str(row.values["last"])),
-            error=str(row.values["error"]),
-        )
+        return record_of(cls, row, run_id=row.key)
 
 
 def retry_state(storage: Storage, run_id: str) -> RetryState | None:

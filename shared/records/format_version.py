@@ -20,7 +20,7 @@ class Versions:
         return f"naming {self.naming}, layout {self.layout}"
 
 
-NOW = Versions()
+_OURS = Versions()
 
 
 def stored_versions(storage: Storage) -> Versions | None:
@@ -29,35 +29,35 @@ def stored_versions(storage: Storage) -> Versions | None:
     return record_of(Versions, found) if found else None
 
 
-def note_versions(storage: Storage, now: Versions = NOW) -> None:
+def note_versions(storage: Storage, versions: Versions = _OURS) -> None:
     """Record these versions as those of all that is stored."""
-    storage.upsert(CONTROL, Row(partition="versions", key="written", values=cells_of(now)))
+    storage.upsert(CONTROL, Row(partition="versions", key="written", values=cells_of(versions)))
 
 
-def mismatch(stored: Versions, now: Versions = NOW) -> str:
-    """Why data of these versions cannot be read by this one, and what to do, in a sentence; empty where it can."""
-    if stored == now:
+def mismatch(stored: Versions) -> str:
+    """Why this version cannot read data of these versions, and what to do, in a sentence; empty where it can."""
+    if stored == _OURS:
         return ""
     return (
-        f"The stored data was written by another version of Throughline ({stored}; this one writes {now}). Install "
+        f"The stored data was written by another version of Throughline ({stored}; this one writes {_OURS}). Install "
         "that version, or use an empty storage account"
     )
 
 
-def check_layout(storage: Storage, now: Versions = NOW) -> None:
+def check_layout(storage: Storage) -> None:
     """Raise Misconfigured where the stored rows have another layout: they cannot be read. Raises StorageUnavailable."""
     stored = stored_versions(storage)
-    if stored and stored.layout != now.layout:
-        raise Misconfigured(mismatch(stored, now))
+    if stored and stored.layout != _OURS.layout:
+        raise Misconfigured(mismatch(stored))
 
 
-def check_versions(storage: Storage, now: Versions = NOW) -> None:
-    """Compare the versions on record with these; record these where there are none yet.
+def check_versions(storage: Storage) -> None:
+    """Compare the versions on record with ours; record ours where there are none yet.
 
     Raises Misconfigured where they differ: this version cannot read the stored data. Raises StorageUnavailable.
     """
     stored = stored_versions(storage)
     if stored is None:
-        note_versions(storage, now)
-    elif problem := mismatch(stored, now):
+        note_versions(storage)
+    elif problem := mismatch(stored):
         raise Misconfigured(problem)

@@ -98,7 +98,7 @@ def edge_sources(storage: Storage, process: Process) -> dict[EdgeKey, tuple[str,
 
 
 def _contents(storage: Storage, process: str) -> Iterator[tuple[Process, str]]:
-    """The contributions to a process (by key) that hold, each with the run that said so last."""
+    """The contributions to a process (by key) that hold, each with its last supporter."""
     for row in storage.partition(CONTRIBUTIONS, process):
         if row.key.endswith(f"|{RESOLVE_TOGETHER}"):
             continue
@@ -106,6 +106,6 @@ def _contents(storage: Storage, process: str) -> Iterator[tuple[Process, str]]:
             record = ContributionRecord.of(row, storage)
         except ContentLost:
             continue  # `verify --fix` processes its runs again
-        said = [(word.at, run) for run, word in record.supporters.items() if not word.retracted]
-        if record.content and said:
-            yield record.content, max(said)[1]
+        supporters = [(each.at, run) for run, each in record.supporters.items() if not each.retracted]
+        if record.content and supporters:
+            yield record.content, max(supporters)[1]

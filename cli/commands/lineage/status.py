@@ -54,7 +54,7 @@ def status(
     with reported(), reading_bars() as seen:
         found = read_status(storage, by=wanted, seen=seen)
         stored = stored_versions(storage)
-    problem = (mismatch(stored) or "") if stored else ""
+    problem = mismatch(stored) if stored else ""
     if as_json:
         print_json({**_document(found, wanted, limit), "version_problem": problem or None})
     elif wanted:

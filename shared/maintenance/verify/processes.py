@@ -6,9 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 
 from shared.atlas.entities import ProcessEntity
+from shared.catalog.batches import batches
 from shared.catalog.port import HeldProcess, Node
 from shared.errors import ContentLost
 from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
@@ -162,7 +163,7 @@ def _processes(context: VerifyContext) -> Iterator[PlannedProcess]:
     contributed = (row.partition for row in storage.scan(CONTRIBUTIONS))
     written = (row.partition for row in storage.scan(LEDGER))
     keys = (key for key, _ in groupby(heapq.merge(contributed, written)))
-    while batch := list(islice(keys, context.publishing.batch)):
+    for batch in batches(keys, context.publishing.batch):
         yield from counted(context.progress, "processes", _planned(context, batch))
 
 

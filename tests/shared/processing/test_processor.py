@@ -44,7 +44,8 @@ def test_a_run_settles_with_a_bounded_number_of_calls() -> None:
     storage = Watched(MemoryStorage())
     _, end = post(storage.real, *write("a", "app", "10:00", "/a"))
     settle(storage, end)
-    # the triggering blob, the other blob, state three times, link, contribution, dirty mark; what siblings told, twice
+    # the triggering blob, the other blob, state three times, process reference, contribution, queue entry; application
+    # facts, twice
     assert storage.calls == {"get": 2, "insert": 3, "partition": 1, "read": 2, "replace": 2, "upsert_all": 1}
 
 
@@ -82,7 +83,7 @@ def test_one_run_taking_its_word_back_leaves_the_word_of_another() -> None:
 def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> StoredEvent:
     """A run whose COMPLETE is being settled; at a call (name, table) its FAIL comes and is settled whole.
 
-    Then the first one goes on: to its end, or to its death right before it marks processes dirty.
+    Then the first one goes on: to its end, or to its death right before it enqueues processes.
     """
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     watched = Watched(storage)
@@ -95,7 +96,7 @@ def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> Sto
                 watched.step_in = die_at_the_end
 
     def die_at_the_end(name: str, _arguments: tuple[Any, ...]) -> None:
-        if name == "upsert_all":  # the dirty mark: what stands before it has been written
+        if name == "upsert_all":  # the queue entries: the rows before them have been written
             raise Killed
 
     watched.step_in = fail_comes

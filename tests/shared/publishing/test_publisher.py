@@ -249,7 +249,7 @@ def test_what_a_thousand_old_runs_said_is_not_asked_for() -> None:
 
 def test_a_mark_made_while_the_lease_is_let_go_is_seen() -> None:
     class Leaving:
-        """A lease at whose release somebody marks a process dirty, and is refused the lease."""
+        """A lease at whose release another worker enqueues a process, and is refused the lease."""
 
         def __init__(self, lease: Lease) -> None:
             self._lease = lease
