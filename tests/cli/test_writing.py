@@ -47,6 +47,20 @@ def test_a_session_needs_a_folder_that_it_may_write(words: str, here: Path) -> N
     assert not (here / "lake").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["lake changes", "lake compact", "lake coverage", "lake impact orders amount", "lake publish --plan", "view"],
+)
+def test_a_lake_that_is_not_there_is_an_error(words: str, here: Path) -> None:
+    (here / "build").unlink()
+    done = Parts().run(*words.split(), "--lake", "lake")
+    assert done.exit_code == 2, done.output
+    assert done.stderr == (
+        f"error: there is no lake in {here}/lake: make one with `throughline lake run ARCHIVE --lake {here}/lake`\n"
+    )
+    assert not (here / "lake").exists()
+
+
 @pytest.mark.parametrize("words", ["demo", "up"])
 def test_a_world_needs_a_folder_that_it_may_write(words: str, here: Path) -> None:
     done = Parts().run(words, "--free-ports", "--home", "build/world")

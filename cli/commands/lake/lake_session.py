@@ -39,8 +39,9 @@ def opened_lake(
     key: str = "",
     writes: bool = False,
 ) -> "Iterator[Lake]":
-    """The lake with a session of its own, which ends with it; ends the command where none can be started. `report` is
-    the URL of a receiver for the lineage of the session itself; `writes`: whether the command writes to the lake.
+    """The lake with a session of its own, which ends with it; ends the command where none can be started, or where
+    there is no lake and no `sources` to make it of. `report` is the URL of a receiver for the lineage of the session
+    itself; `writes`: whether the command writes to the lake.
     """
     try:
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
@@ -60,6 +61,8 @@ def opened_lake(
     refuse_unwritable(scratch, "Run the command in a folder in which you may write")
     if writes and "://" not in root:
         refuse_unwritable(Path(root), "Name another folder by --lake")
+    if not sources and "://" not in root and not Path(root).is_dir():
+        fail(f"there is no lake in {root}: make one with `throughline lake run ARCHIVE --lake {root}`", code=2)
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
     more: Mapping[str, str] = {}
     if chosen is EngineName.spark:
