@@ -157,7 +157,7 @@ class _Drain:
             try:
                 with self._options.telemetry.act(PUBLISHING):
                     if self._options.shadow:
-                        self._done.held += rehearse(self._context, step.batch)
+                        self._done.held += rehearse(self._context, step.batch, self._failed.put_off)
                     else:
                         self._publish_step(step)
             except (CatalogUnavailable, CatalogRefused) as error:

@@ -4,14 +4,15 @@ A row of `shadow` replaces the queue entry of a process or data set. The ledger 
 stays as it is. When shadow mode ends, the rows become queue entries again, and are published from the records of then.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import msgspec
 
 from shared.catalog.port import AssetKey
-from shared.publishing.placeholders.columns import column_report
+from shared.errors import ContentLost
+from shared.publishing.placeholders.columns import column_report, record_schemas
 from shared.publishing.placeholders.creation import resolve_plans
 from shared.publishing.placeholders.update import described
 from shared.publishing.planning.context import PublishContext
@@ -58,8 +59,11 @@ class Shadow:
 _HELD = PackedCell(name="held", decoder=msgspec.json.Decoder(HeldBack))
 
 
-def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
-    """Publish these entries up to the first catalog write. How many more are held back now.
+def rehearse(
+    context: PublishContext, batch: Sequence[QueueEntry], put_off: Callable[[QueueEntry, ContentLost], None]
+) -> int:
+    """Publish these entries up to the first catalog write. How many more are held back now. `put_off` takes each entry
+    whose stored content can't be read.
 
     Raises CatalogUnavailable or CatalogRefused where the catalog cannot be read, as publishing does.
     """
@@ -67,19 +71,13 @@ def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
     plans: list[Plan] = []
     held = 0
     for entry in batch:
-        if is_asset_entry(entry):
-            held += _rehearse_state(context, entry, reading)
-            continue
-        before = storage.read(SHADOW, QUEUE_PARTITION, entry.process)
-        plan = plan_for(reading, entry)
-        if plan.entry.may_still_land(context.publishing.now()):
-            put_queued(storage, replace(entry, due=plan.entry.until))
-        elif plan.unchanged:
-            if before:  # conditional: a newer row stays
-                storage.delete(SHADOW, QUEUE_PARTITION, entry.process, before.etag)
-            dequeue(storage, entry, plan.revisit)
-        else:
-            plans.append(plan)
+        try:
+            if is_asset_entry(entry):
+                held += _rehearse_state(context, entry, reading)
+            elif plan := _changed(context, entry, reading):
+                plans.append(plan)
+        except ContentLost as error:
+            put_off(entry, error)
     found = dict[AssetKey, AssetMatch]()
     for plan in resolve_plans(context, plans, found):
         keys = {asset.key for asset in plan.assets}
@@ -97,6 +95,23 @@ def rehearse(context: PublishContext, batch: Sequence[QueueEntry]) -> int:
         _hold(storage, plan.queue_entry.process, what)
         dequeue(storage, plan.queue_entry, plan.revisit)
     return held + len(plans)
+
+
+def _changed(context: PublishContext, entry: QueueEntry, reading: Reading) -> Plan | None:
+    """The plan for a process that would be written or removed; None where nothing is to be done, or not yet."""
+    storage = context.storage
+    before = storage.read(SHADOW, QUEUE_PARTITION, entry.process)
+    plan = plan_for(reading, entry)
+    if plan.entry.may_still_land(context.publishing.now()):
+        put_queued(storage, replace(entry, due=plan.entry.until))
+        return None
+    if not plan.unchanged:
+        return plan
+    if before:  # conditional: a newer row stays
+        storage.delete(SHADOW, QUEUE_PARTITION, entry.process, before.etag)
+    if record_schemas(storage, plan):
+        dequeue(storage, entry, plan.revisit)
+    return None
 
 
 def _rehearse_state(context: PublishContext, entry: QueueEntry, reading: Reading) -> bool:

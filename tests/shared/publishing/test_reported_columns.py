@@ -16,6 +16,7 @@ from shared.publishing.placeholders.columns import record_schemas
 from shared.publishing.placeholders.update import publish_asset
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Reading, plan_for
+from shared.publishing.shadow import ShadowAction, held_back, leave_shadow_mode
 from shared.records.asset_matches import match_key, queue_key, read_matches
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import enqueue, queue_entries
@@ -318,3 +319,28 @@ def _kept(entry: LedgerEntry) -> frozenset[str]:
     storage = MemoryStorage()
     storage.insert(LEDGER, entry.row())
     return ledger_entry(storage, entry.process).described
+
+
+def test_shadow_mode_holds_back_new_columns_of_an_unchanged_process() -> None:
+    """Their update is published when shadow mode ends, though the process itself has not changed."""
+    (storage, clock), catalog = world(), MemoryCatalog()
+    settle(storage, [job("one", (X,))])
+    publish(storage, catalog, how(clock))
+    settle(storage, [job("two", (X, Y), minute=5)])
+    publish(storage, catalog, how(clock, shadow=True))
+    assert columns(catalog) == (X,)
+    assert [each.action for _, each in held_back(storage)] == [ShadowAction.DESCRIBE]
+    leave_shadow_mode(storage, how(clock))
+    publish(storage, catalog, how(clock))
+    assert columns(catalog) == (X, Y)
+
+
+def test_content_that_cannot_be_read_stops_no_other_process_in_shadow_mode() -> None:
+    (storage, clock), catalog = world(), MemoryCatalog()
+    many = tuple((process_key(str(number)), "t") for number in range(5000))
+    settle(storage, [job("lost", many, app="lost"), job("one", (X,))])
+    (lost,) = (row for row in storage.scan(CONTRIBUTIONS) if "content_blob" in row.values)
+    storage.delete_blob(CONTENTS, str(lost.values["content_blob"]))
+    done = publish(storage, catalog, how(clock, shadow=True))
+    assert (done.held, done.refused) == (1, 1)
+    assert [each.qualified_name for _, each in held_back(storage)] == ["throughline:v1://tests/load/file/sink"]
