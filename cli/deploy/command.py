@@ -98,8 +98,8 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
             target = from_azure(az, options.group, options.deployment)
     else:
         target = from_azd(environment)
-    patience = PollLimits(seconds=options.wait)
-    receiver = DeployedReceiver(az=az, target=target, patience=patience, progress=progress, probe=options.probe)
+    limits = PollLimits(seconds=options.wait)
+    receiver = DeployedReceiver(az=az, target=target, limits=limits, progress=progress, probe=options.probe)
     if options.rollback:
         receiver.roll_back()
         sys.stdout.write(
@@ -109,7 +109,7 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
         return
     given = options.package or (Path(environment[PACKAGE]) if environment.get(PACKAGE) else None)
     archive = check(given or build(target.delivery, progress), target.delivery)
-    deploy_worker(az, target, archive, patience, progress)
+    deploy_worker(az, target, archive, limits, progress)
     receiver.deploy(archive)
     sys.stdout.write(_left_to_do(target))
 

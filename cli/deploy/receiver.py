@@ -55,7 +55,7 @@ class DeployedReceiver:
 
     az: AzureCli
     target: Target
-    patience: PollLimits
+    limits: PollLimits
     progress: Progress
     post: Post = post_nothing
     probe: bool = True
@@ -128,7 +128,7 @@ class DeployedReceiver:
         with self.progress.step(f"wait for {where}") as step:
             cause = "Find out why: throughline doctor (docs/operate/deploy.md, step 6)."
             failed = " ".join(filter(None, (f"{url} does not work.", otherwise, cause)))
-            wait_until(look, step, self.patience, failed=failed)
+            wait_until(look, step, self.limits, failed=failed)
 
     def _production_answers(self) -> bool:
         """Whether listeners are answered now, so that a restart would lose something."""

@@ -21,13 +21,13 @@ class PollLimits:
     pause: float = 5.0
 
 
-def wait_until(look: Callable[[], str], step: DeployStep, patience: PollLimits, *, failed: str) -> None:
+def wait_until(look: Callable[[], str], step: DeployStep, limits: PollLimits, *, failed: str) -> None:
     """Call `look` until it returns nothing; what it returns is the reason to wait, shown as the step's detail.
 
     An error of `az` counts as not yet: a host that starts refuses its keys. Errors for which waiting does not help (no
     right, not signed in) are raised as they are. Raises DeployError(`failed` and the last reason) when time is over.
     """
-    end = time.monotonic() + patience.seconds
+    end = time.monotonic() + limits.seconds
     while True:
         try:
             reason = look()
@@ -39,5 +39,5 @@ def wait_until(look: Callable[[], str], step: DeployStep, patience: PollLimits, 
             return
         step.detail = reason
         if time.monotonic() >= end:
-            raise DeployError(f"{failed} Seen last, after {patience.seconds:.0f} s: {reason}.")
-        time.sleep(min(patience.pause, max(0.0, end - time.monotonic())))
+            raise DeployError(f"{failed} Seen last, after {limits.seconds:.0f} s: {reason}.")
+        time.sleep(min(limits.pause, max(0.0, end - time.monotonic())))

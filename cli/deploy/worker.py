@@ -17,7 +17,7 @@ _LONGEST_NAME = 64  # of a deployment
 _TRIES = 3
 
 
-def deploy_worker(az: AzureCli, target: Target, archive: Path, patience: PollLimits, progress: Progress) -> None:
+def deploy_worker(az: AzureCli, target: Target, archive: Path, limits: PollLimits, progress: Progress) -> None:
     """Deploy the package to the worker; with Event Grid, subscribe it. Raises AzureCliError and DeployError.
 
     Events that come while it restarts wait in storage: Event Grid repeats itself, and the sweeper settles the rest.
@@ -30,14 +30,14 @@ def deploy_worker(az: AzureCli, target: Target, archive: Path, patience: PollLim
         wait_until(
             lambda: "" if _has_key(az, target) else "the host has not made it yet",
             step,
-            patience,
+            limits,
             failed=(
                 f"The host of {target.worker} has not made the key {EXTENSION_KEY}, so Event Grid can't call it: "
                 "it starts slowly, or is in the Error state. Find out which: throughline doctor. Then run this again."
             ),
         )
     with progress.step(f"subscribe {target.worker} to new events"):
-        _subscribe(az, target, patience)
+        _subscribe(az, target, limits)
 
 
 def _has_key(az: AzureCli, target: Target) -> bool:
@@ -49,7 +49,7 @@ def _has_key(az: AzureCli, target: Target) -> bool:
     return bool(length)
 
 
-def _subscribe(az: AzureCli, target: Target, patience: PollLimits) -> None:
+def _subscribe(az: AzureCli, target: Target, limits: PollLimits) -> None:
     """Deploy infra/subscription.bicep. Event Grid asks the parser's webhook to answer, which may take another try."""
     for tried in range(1, _TRIES + 1):
         try:
@@ -62,6 +62,6 @@ def _subscribe(az: AzureCli, target: Target, patience: PollLimits) -> None:
         except AzureCliError as error:
             if tried == _TRIES or "validation" not in str(error).lower():
                 raise
-            time.sleep(patience.pause)
+            time.sleep(limits.pause)
         else:
             return

@@ -306,7 +306,7 @@ class Upgrade:
         return DeployedReceiver(
             az=AzureCli(),
             target=target(RECEIVER_SLOT=slot),
-            patience=IMPATIENT,
+            limits=IMPATIENT,
             progress=Progress(io.StringIO()),
             post=self.post,
             probe=probe,
@@ -377,7 +377,7 @@ def test_rollback_to_nothing_changes_nothing(az: AzureStandIn) -> None:
 def test_a_closed_network_is_named_and_can_be_deployed_to_unasked(az: AzureStandIn, tmp_path: Path) -> None:
     closed = Upgrade(world=World(), stand_in=az).receiver()
     closed = DeployedReceiver(
-        az=closed.az, target=closed.target, patience=IMPATIENT, progress=closed.progress, post=lambda _url, _key: 403
+        az=closed.az, target=closed.target, limits=IMPATIENT, progress=closed.progress, post=lambda _url, _key: 403
     )
     with pytest.raises(DeployError, match=r"answers 403: .* --no-probe"):
         closed.deploy(package(tmp_path))
