@@ -1,1 +1,1 @@
-"""What stands in for Azure on one machine: functions host, Azurite, catalog, and the world that runs them."""
+"""Stand-ins for Azure on one machine: functions host, Azurite, catalog, and the local world that runs them."""

@@ -1,7 +1,7 @@
-"""The functions under `func start`, Azure Functions Core Tools, where those are installed.
+"""The functions under `func start` of Azure Functions Core Tools, if they are installed.
 
-What it takes: https://learn.microsoft.com/azure/azure-functions/functions-run-local. It runs in the app's folder, takes
-the first Python of the path, and settings of the environment come before those of local.settings.json.
+Reference: https://learn.microsoft.com/azure/azure-functions/functions-run-local. It runs in the app's folder, takes the
+first Python of the path, and the environment's settings take precedence over those of local.settings.json.
 """
 
 import os
@@ -20,27 +20,27 @@ from local.process.leashed import Leashed
 from local.process.listening import listen
 
 _START_SECONDS = 180  # the first start downloads the extension bundle
-_NOTICE_SECONDS = 3.0  # after which Event Grid reports a blob; func looks each two seconds
+_NOTICE_SECONDS = 3.0  # until Event Grid reports a blob; func itself lists blobs every two seconds
 
 
 def find_func(path: str | None = None) -> Path:
-    """The program `func`, on `path` or else the environment's. Raises FunctionsHostError, which says how to get it."""
+    """Return the program `func` on `path`, else on the environment's. Raises FunctionsHostError if there is none."""
     found = shutil.which("func", path=path)
     if found is None:
         raise FunctionsHostError(
             "func is not installed: get Azure Functions Core Tools 4 "
-            "(https://learn.microsoft.com/azure/azure-functions/functions-run-local), or leave FUNC=1 and --func out: "
+            "(https://learn.microsoft.com/azure/azure-functions/functions-run-local), or omit FUNC=1 and --func: "
             "then the functions run on Microsoft's Python runtime alone"
         )
     return Path(found)
 
 
 class Func(Host):
-    """What FunctionsHost is, by `func start`: the functions of `app`.
+    """A host of the functions of `app` by `func start`.
 
-    It listens on all addresses of this machine, checks no keys, and does not count its calls; when it dies it is not
-    started again. Its look at the emulator misses blobs (local/host/blobs/polling.py), so Event Grid reports each to it
-    a little later, unless `delivery` leaves it alone: those that it has found by then come twice, and none is missed.
+    It listens on all addresses of this machine, checks no keys, does not count its calls, and is not started again
+    when it dies. Its polling of the emulator misses blobs (local/host/blobs/polling.py), so Event Grid reports each
+    blob a little later, unless `delivery` is by polling only: some are delivered twice, and none is missed.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Func(Host):
         self._running: Leashed | None = None
 
     def _take_port(self) -> int:
-        with listen(self._port, "func", "choose another one") as free:  # and let it go: func listens by itself
+        with listen(self._port, "func", "choose another one") as free:  # and close it: func opens the port itself
             port: int = free.getsockname()[1]
         return port
 
@@ -86,7 +86,7 @@ class Func(Host):
 
     @property
     def pid(self) -> int:
-        """The process whose child func is."""
+        """The id of func's parent process."""
         return self._child.pid
 
     @property
@@ -96,16 +96,16 @@ class Func(Host):
         return self._running
 
     def calls(self) -> dict[str, Any]:
-        """As the base says, as far as func shows it: nothing that is known to be under way."""
+        """Zeros: func does not show its calls."""
         return {"invocations": {}, "storage": {}, "queued": 0, "in_flight": 0}
 
     def stop(self) -> None:
-        """End func and the worker that it started."""
+        """End func and its worker."""
         if self._running is not None:
             self._running.stop()
 
     def _wait(self) -> None:
-        """Until the host says that it runs: the page that Azure has too."""
+        """Wait until the host's status page, which Azure has too, says that it runs."""
         running = self._child
         deadline = time.monotonic() + _START_SECONDS
         while running.running and time.monotonic() < deadline:
@@ -117,8 +117,8 @@ class Func(Host):
                 pass  # it does not listen yet
             time.sleep(0.2)
         why = f"did not run after {_START_SECONDS} s" if running.running else "ended"
-        raise FunctionsHostError(f"func start {why}: {self._last_words()}")
+        raise FunctionsHostError(f"func start {why}: {self._last_output()}")
 
-    def _last_words(self) -> str:
-        said = "".join(path.read_text(errors="replace") for path in (self._log, self._log.with_suffix(".errors.log")))
-        return said.strip()[-2000:] or f"it said nothing in {self._log}"
+    def _last_output(self) -> str:
+        log = "".join(path.read_text(errors="replace") for path in (self._log, self._log.with_suffix(".errors.log")))
+        return log.strip()[-2000:] or f"{self._log} is empty"

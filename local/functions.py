@@ -1,7 +1,7 @@
 """The functions host as a child process that is started again when it dies.
 
-The listening socket is ours and is handed down, so what is sent while the host is away waits in the socket's queue
-instead of being refused: a front end that outlives its workers, as in Azure.
+The parent owns the listening socket and hands it down, so requests during a restart wait in the socket's queue instead
+of being refused, as at Azure's front end, which outlives its workers.
 """
 
 import logging
@@ -36,11 +36,11 @@ class FunctionsHostError(Exception):
 
 
 class Host(ABC):
-    """A host of the functions of `app` on 127.0.0.1:`port` (0: a free one), which runs while its context lasts, with
-    `environment` as their settings. What it says goes to `log`. `event_grid` is the seconds after which a new blob is
-    posted to its webhook; None leaves Event Grid out. Entering raises FunctionsHostError.
+    """A host of the functions of `app` on 127.0.0.1:`port` (0: a free one), which runs while its context lasts.
 
-    `restarts` counts how often it was started again, `broken` says why that was given up.
+    `environment` are the functions' settings. The output goes to `log`. `event_grid` is the seconds after which a new
+    blob is posted to the webhook; None: no Event Grid. Entering raises FunctionsHostError. `restarts` counts the
+    restarts, `broken` is the reason for which the host is not started again.
     """
 
     def __init__(
@@ -86,30 +86,30 @@ class Host(ABC):
 
     @property
     def url(self) -> str:
-        """Where the HTTP triggers are."""
+        """The root URL of the HTTP triggers."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     @abstractmethod
     def pid(self) -> int:
-        """The process id of what runs now."""
+        """The host's process id."""
 
     @property
     def worker_pid(self) -> int:
-        """The process that the functions run in now, as far as that is known."""
+        """The id of the process that the functions run in, as far as it is known."""
         return self.pid
 
     @abstractmethod
     def calls(self) -> dict[str, Any]:
-        """What the host counts: invocations, its own storage calls, what is queued."""
+        """Return the host's counts: invocations, its own storage calls, queued blobs."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End it, and let the port go."""
+        """End the host, and release the port."""
 
     @abstractmethod
     def _take_port(self) -> int:
-        """The port that it is going to have. Raises PortError."""
+        """Return the port for the host. Raises PortError."""
 
     @abstractmethod
     def _begin(self) -> None:
@@ -117,15 +117,15 @@ class Host(ABC):
 
     @abstractmethod
     def _wait(self) -> None:
-        """Until it answers. Raises FunctionsHostError."""
+        """Wait until the host answers. Raises FunctionsHostError."""
 
 
 class FunctionsHost(Host):
     """Our own host.
 
-    `delivery` is how it finds blobs (local/host/blobs/delivery.py): by Event Grid, unless a real account's polling
-    or the emulator's is asked for. `visibility` is the seconds after which the messages of a dead host are taken up
-    again, `patience` those that storage may be away until a host with blob triggers ends, to be started again.
+    `delivery` is how it finds blobs (local/host/blobs/delivery.py): by Event Grid, or by polling a real account or the
+    emulator. `visibility` is the seconds until the messages of a dead host become visible again, `patience` those for
+    which storage may be unavailable until a host with blob triggers ends and is started again.
     """
 
     def __init__(
@@ -167,20 +167,20 @@ class FunctionsHost(Host):
 
     @property
     def worker_pid(self) -> int:
-        """As the base says; it is another than the host's."""
+        """The id of the worker process, which is not the host's own."""
         worker: int = requests.get(f"{self.url}/admin/host/status", timeout=30).json()["workerProcessId"]
         return worker
 
     def calls(self) -> dict[str, Any]:
-        """As the base says; `storage` with Event Grid's looks."""
+        """Return the host's counts; `storage` includes Event Grid's listings."""
         answer: dict[str, Any] = requests.get(f"{self.url}/admin/host/calls", timeout=30).json()
         if self._event_grid is not None:
             answer["storage"] = dict(Counter(answer["storage"]) + self._event_grid.calls)
         return answer
 
     def stop(self) -> None:
-        """End the host gracefully and let the port go."""
-        with self._starting:  # else the keeper could start another one that nobody ends
+        """End the host gracefully and release the port."""
+        with self._starting:  # before the keeper starts another host, which nothing would end
             self._ending.set()
         child = self._child
         if child is not None:
@@ -191,7 +191,7 @@ class FunctionsHost(Host):
                 child.kill()
                 child.wait()
             if child.stdin is not None:
-                child.stdin.close()  # only now: it makes the child send itself a second signal, which ends it at once
+                child.stdin.close()  # only now: the child would take it as a second signal and end at once
         if self._keeper is not None:
             self._keeper.join()
         if self._socket is not None:
@@ -212,11 +212,11 @@ class FunctionsHost(Host):
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 pass_fds=(self._socket.fileno(),),
-                start_new_session=True,  # Ctrl-C is for us; the child ends when we let go of its input
+                start_new_session=True,  # Ctrl-C reaches only this process; the child ends when its input closes
             )
 
     def _keep(self) -> None:
-        """Start the host again whenever it dies, unless it does nothing else."""
+        """Start the host again whenever it dies, unless it dies several times in quick succession."""
         quick = 0
         while not self._ending.is_set():
             began = time.monotonic()
@@ -230,7 +230,7 @@ class FunctionsHost(Host):
                 child.stdin.close()
             quick = quick + 1 if time.monotonic() - began < _QUICK_DEATH else 0
             if quick >= _MOST_QUICK_DEATHS:
-                self.broken = f"the functions host keeps dying (exit code {code}): {self._last_words()}"
+                self.broken = f"the functions host keeps dying (exit code {code}): {self._last_output()}"
                 return
             self.restarts += 1
             _LOG.warning("the functions host died (exit code %s); it is started again", code)
@@ -244,13 +244,13 @@ class FunctionsHost(Host):
             if self.broken:
                 raise FunctionsHostError(self.broken)
             try:
-                # The socket listens already: the call waits until the host takes it.
+                # The socket already listens: the call waits until the host accepts it.
                 requests.get(f"{self.url}/admin/host/status", timeout=5).raise_for_status()
             except requests.RequestException:
                 time.sleep(0.05)
             else:
                 return
-        raise FunctionsHostError(f"the functions host did not answer in {_START_SECONDS} s: {self._last_words()}")
+        raise FunctionsHostError(f"the functions host did not answer in {_START_SECONDS} s: {self._last_output()}")
 
-    def _last_words(self) -> str:
-        return self._log.read_text(errors="replace").strip()[-2000:] or f"it said nothing in {self._log}"
+    def _last_output(self) -> str:
+        return self._log.read_text(errors="replace").strip()[-2000:] or f"{self._log} is empty"

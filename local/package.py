@@ -1,11 +1,11 @@
-"""`python -m local.package`: the archive that Azure runs, the same bytes whenever it is made from the same files.
+"""`python -m local.package`: build the archive for Azure; the same files always give the same bytes.
 
-It holds the functions, `shared/`, host.json, the file of names where `names.toml` lies beside that, the rules of the
-watch where `watch.toml` does, and what requirements.txt pins (checked by its hashes) for Linux on x86-64 in
-`.python_packages/lib/site-packages`, where the Python worker looks:
-https://learn.microsoft.com/azure/azure-functions/functions-reference-python#package-management. All of it is compiled:
-without that a cold start takes a second longer. The compiled files are of the kind that is not checked against its
-source (PEP 552): the mount that Azure makes of an archive has times of its own.
+It contains the functions, `shared/`, host.json, `names.toml` and `watch.toml` if they exist, and the packages that
+requirements.txt pins (checked by their hashes) for Linux on x86-64 in `.python_packages/lib/site-packages`, where the
+Python worker finds them:
+https://learn.microsoft.com/azure/azure-functions/functions-reference-python#package-management. All modules are
+compiled, which saves a second of a cold start. The compiled files are of the unchecked kind (PEP 552), since Azure
+mounts the archive with other file times.
 """
 
 import argparse
@@ -31,26 +31,26 @@ FOLDER = BUILD / "package"
 ARCHIVE = "throughline.zip"
 UNPACKED = "app"
 NAMES = "names.toml"
-"""The file of names: THROUGHLINE_NAMES is /home/site/wwwroot/names.toml then."""
+"""The file of names; with it THROUGHLINE_NAMES is /home/site/wwwroot/names.toml."""
 WATCH = "watch.toml"
-"""The rules of the watch: THROUGHLINE_WATCH is /home/site/wwwroot/watch.toml then."""
+"""The rules of the watch; with it THROUGHLINE_WATCH is /home/site/wwwroot/watch.toml."""
 PACKAGES = ".python_packages/lib/site-packages"
 PYTHON = tuple(map(int, (ROOT / ".python-version").read_text(encoding="utf-8").split(".")))
-"""What wheels are chosen and files compiled for. A test holds infra/main.bicep to the same."""
+"""The Python that wheels are chosen and files compiled for. A test compares it with infra/main.bicep."""
 
 _PLATFORM = "x86_64-manylinux_2_28"
 _ROOT_IN_AZURE = "/home/site/wwwroot"
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip file can say
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip file
 _OF_APP = ("host.json", "*_function/function.json", "*_function/*.py", "shared/**/*.py")
 _KEPT = (
-    "*.dist-info/METADATA",  # libraries ask for their own version: Microsoft's exporter for the SDK's, at import
-    "*.dist-info/entry_points.txt",  # OpenTelemetry finds its context and its propagators by these
-    "*.dist-info/licenses/*",  # whose code is passed on, under which terms
+    "*.dist-info/METADATA",  # libraries read versions: Microsoft's exporter reads the SDK's at import
+    "*.dist-info/entry_points.txt",  # OpenTelemetry finds its context and propagators by these
+    "*.dist-info/licenses/*",  # the authors and licenses of redistributed code
     "*.dist-info/LICEN[CS]E*",
     "*.dist-info/NOTICE*",
 )
 _NOT_NEEDED = (
-    "*.dist-info/*",  # what else installers and linters read
+    "*.dist-info/*",  # other files for installers and linters
     "bin/*",
     "*/tests/*",
     "*/_testcapi*",
@@ -68,7 +68,7 @@ _UNCHECKED_HASH = 0b01
 
 
 class PackageError(Exception):
-    """The package could not be made; the message says why and what to do."""
+    """The package could not be built; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,17 +90,17 @@ def build(
     names: Path = ROOT / NAMES,
     watch: Path = ROOT / WATCH,
 ) -> Package:
-    """Make the archive in `folder`. `delivery` is how the parser hears of blobs: eventGrid or polling; `names` and
-    `watch`, where they are there: the file of names, and the rules of the watch.
+    """Build the archive in `folder`.
 
-    What is installed is kept in `cache` until requirements.txt changes.
+    `delivery` is how the parser is notified of blobs: eventGrid or polling. `names` and `watch` are the file of names
+    and the rules of the watch, if they exist. Installed packages stay in `cache` until requirements.txt changes.
 
-    Raises PackageError when this Python is another one than Azure's, the packages can't be had, or one of these
-    files is wrong.
+    Raises PackageError when this Python has another version than Azure's, the packages can't be installed, or one of
+    these files is not valid.
     """
     if sys.version_info[:2] != PYTHON:
         wanted = ".".join(map(str, PYTHON))
-        raise PackageError(f"The package holds files compiled by Python {wanted}: make it with that one")
+        raise PackageError(f"The package contains files compiled by Python {wanted}: build it with that version")
     unpacked = folder / UNPACKED
     shutil.rmtree(unpacked, ignore_errors=True)
     for source in sorted({path for pattern in _OF_APP for path in ROOT.glob(pattern)}):
@@ -140,7 +140,7 @@ def _checked(file: Path, parse: Callable[[str, str], object]) -> bytes:
 
 
 def _delivered_by(source: Path, delivery: str) -> bytes:
-    """A file's content; the blob trigger says where its news come from, which no setting can say."""
+    """Return a file's content; function.json of the blob trigger gets the delivery, for which there is no setting."""
     content = source.read_bytes()
     if source.name != "function.json" or delivery != "eventGrid":
         return content
@@ -152,7 +152,7 @@ def _delivered_by(source: Path, delivery: str) -> bytes:
 
 
 def _install(folder: Path) -> None:
-    """Install what is pinned into `site`, for Azure's machines whatever this one is, and compile it."""
+    """Install the pinned packages into `site` for Azure's machines, and compile them."""
     site = folder / "site"
     command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable, "--no-deps"]
     command += ["--python-version", ".".join(map(str, PYTHON)), "--python-platform", _PLATFORM, "--target", str(site)]
@@ -177,8 +177,8 @@ def _is_needed(name: str) -> bool:
 def _compile(path: Path, root: Path, *, place: str = _ROOT_IN_AZURE) -> None:
     """Put the compiled file beside a module.
 
-    Written with marshal's format 2, which has no references to equal objects: those depend on what else is in memory,
-    and the same source would not always give the same bytes.
+    It uses marshal's format 2, which has no references to equal objects: these depend on the state of memory, so the
+    same source would not always give the same bytes.
     """
     if path.suffix != ".py":
         return
@@ -197,13 +197,13 @@ def _zip(archive: Path, root: Path, files: list[Path]) -> None:
         for path in files:
             entry = zipfile.ZipInfo(path.relative_to(root).as_posix(), date_time=_LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix: the permissions below count
+            entry.create_system = 3  # Unix: the permissions below apply
             entry.external_attr = 0o644 << 16
             target.writestr(entry, path.read_bytes())
 
 
 def largest(package: Package, most: int = 8) -> Iterator[tuple[str, int]]:
-    """What takes most of the room: top folders and packages with their bytes."""
+    """Return the largest top folders and packages with their bytes."""
     sizes: dict[str, int] = {}
     for path in package.unpacked.rglob("*"):
         if path.is_file():
@@ -214,8 +214,8 @@ def largest(package: Package, most: int = 8) -> Iterator[tuple[str, int]]:
 
 
 def main() -> int:
-    """Run the command line: 0, or 2 with one sentence."""
-    parser = argparse.ArgumentParser(prog="python -m local.package", description="Make the archive that Azure runs.")
+    """Run the command line; return 0, or 2 after an error message."""
+    parser = argparse.ArgumentParser(prog="python -m local.package", description="Build the archive for Azure.")
     parser.add_argument("--delivery", choices=["polling", "eventGrid"], default="eventGrid", help="of new blobs")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where to put it")
     options = parser.parse_args()

@@ -1,9 +1,9 @@
-"""The build hook of the wheel: one package, `throughline`, that holds all others.
+"""The build hook of the wheel: one package, `throughline`, that contains all others.
 
-In the repository `shared`, `cli`, `local` and `spark_pipeline` stand at the top, where the functions import them. In
-site-packages such general names would meet other people's, so the wheel has them as `throughline.shared` and so on, and
-every import of them is rewritten while it is built (docs/contribute/decisions/0010). Hatchling loads this file by its
-path: https://hatch.pypa.io/latest/plugins/build-hook/custom/.
+In the repository `shared`, `cli`, `local` and `spark_pipeline` are top-level packages, as the functions import them. In
+site-packages such general names could clash with other packages, so the wheel has them as `throughline.shared` and so
+on, and the build rewrites all imports of them (docs/contribute/decisions/0010). Hatchling loads this file by its path:
+https://hatch.pypa.io/latest/plugins/build-hook/custom/.
 """
 
 import ast
@@ -29,16 +29,16 @@ FILES = (
     "spark_listener",
     "viewer",
 )
-"""What the local world and the commands read below the project's root, which is `throughline/` in site-packages."""
+"""The files below the project's root, `throughline/` in site-packages, that the local world and the commands read."""
 _NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py", "node_modules", "*.java")
 _JAR = "throughline-plan.jar"
 
 
-class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the configuration's type is hatchling's own matter
+class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the type of its configuration is internal to hatchling
     """Adds the rewritten packages to the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before the wheel is written. An editable install needs none of it: it is the repository itself."""
+        """Prepare the packages before the wheel is written. An editable install, the repository itself, needs none."""
         if version == "editable":
             return
         self._place = tempfile.TemporaryDirectory()
@@ -49,18 +49,18 @@ class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the configurat
         build_data["force_include"][str(tree)] = PACKAGE
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - hatchling's
-        """Called when the wheel is written."""
+        """Clean up after the wheel is written."""
         if version != "editable":
             self._place.cleanup()
 
 
 def _plan_jar(root: Path) -> Path:
-    """The plan listener, compiled if need be. Raises RuntimeError where it can't be."""
+    """Return the plan listener's jar, compiled if needed. Raises RuntimeError when that fails."""
     command = [sys.executable, "-m", "local.spark.plan_jar"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
     if done.returncode:
         raise RuntimeError(
-            f"The wheel has {_JAR} in it, which could not be made; use `make wheel`. {done.stderr.strip()}"
+            f"The wheel contains {_JAR}, which could not be built; use `make wheel`. {done.stderr.strip()}"
         )
     return root / "build" / "plan_jar" / _JAR
 
@@ -79,9 +79,10 @@ def mount(root: Path, tree: Path) -> None:
 
 
 def rewritten(source: str, modules: set[str]) -> str:
-    """The source of a module with `throughline.` before each of these modules: in imports, and in strings that are
-    exactly the name of one (`python -m`, Spark's daemon, importlib.resources). Raises ValueError for `import shared.x`,
-    which would bind another name.
+    """Return a module's source with `throughline.` before each of these modules.
+
+    It changes imports, and strings that are exactly a module's name (`python -m`, Spark's daemon, importlib.resources).
+    Raises ValueError for `import shared.x`, which would bind another name.
     """
     edits = []
     for node in ast.walk(ast.parse(source)):

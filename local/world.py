@@ -1,4 +1,4 @@
-"""The local world: Azurite, the catalog and the functions host together, and the note that says where they are."""
+"""The local world: Azurite, the catalog and the functions host, and the note with their addresses."""
 
 import contextlib
 import json
@@ -19,10 +19,10 @@ from local.host.blobs.delivery import EVENT_GRID
 from local.toolchain.stamp import BUILD
 
 ROOT = Path(__file__).parents[1]
-"""The project: what is deployed to Azure as the functions' app."""
+"""The project, which is deployed to Azure as the functions' app."""
 
 HOME = BUILD / "world"
-"""Where the usual world keeps its data; it may be deleted while no world runs."""
+"""The default folder of a world's data; it may be deleted while no world runs."""
 
 _NOTE = "world.json"
 _RECEIVER_PORT = 7071
@@ -31,7 +31,7 @@ _CATALOG_PORT = 21000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningWorld:
-    """Where a world can be reached; `environment` holds the settings of its functions."""
+    """The addresses of a running world; `environment` are the settings of its functions."""
 
     pid: int
     receiver_url: str
@@ -43,12 +43,11 @@ class RunningWorld:
 class World:
     """Everything that Throughline needs on one machine, as a context manager.
 
-    `home` keeps the data; `usual_ports` takes the ports that documentation names, else free ones. `settings` are
-    added to those of the functions; `func` is the program that runs them instead of our own host, which finds blobs as
-    `delivery` says: by Event Grid as in Azure, or by polling (local/host/blobs/delivery.py). With `atlas` (not
-    started yet) that takes the local catalog's place, with the types that it lacks. Entering raises AzuriteError,
-    NodeError, CatalogStartError, AtlasError or FunctionsHostError, each with one sentence. All of it ends with the
-    block and with this process.
+    `home` is the folder of the data; `usual_ports` uses the documented ports, else free ones. `settings` are added to
+    those of the functions. `func` is the program that runs the functions instead of our own host. `delivery` is how
+    our host finds blobs: by Event Grid as in Azure, or by polling (local/host/blobs/delivery.py). `atlas` (not started)
+    replaces the local catalog, and gets the types that it lacks. Entering raises AzuriteError, NodeError,
+    CatalogStartError, AtlasError or FunctionsHostError. All parts end with the block and with this process.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class World:
 
 
 def _write_note(home: Path, world: RunningWorld) -> None:
-    """Say where the world is: whole or not at all, and to this user alone, since it holds keys."""
+    """Write the note atomically, and readable to this user only, since it contains keys."""
     fresh = home / f"{_NOTE}.new"
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)
@@ -147,7 +146,7 @@ def _write_note(home: Path, world: RunningWorld) -> None:
 
 
 def running_world(home: Path = HOME) -> RunningWorld | None:
-    """The world that runs on this machine with its data in `home`, if there is one."""
+    """Return the running world of this machine with its data in `home`, if there is one."""
     try:
         found = RunningWorld(**json.loads((home / _NOTE).read_text()))
         os.kill(found.pid, 0)
@@ -157,7 +156,7 @@ def running_world(home: Path = HOME) -> RunningWorld | None:
 
 
 def _answers(url: str) -> bool:
-    """Whether something listens there: the process of a stale note may have got a new owner."""
+    """Whether something listens there: another process may have the process id of a stale note."""
     host, _, port = url.rpartition("/")[2].partition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=2):

@@ -441,7 +441,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("path", "source", "words"), PLANTED.values(), ids=PLANTED)
-def test_the_checker_finds_what_is_planted(path: str, source: str, words: str) -> None:
+def test_the_checker_finds_planted_mistakes(path: str, source: str, words: str) -> None:
     sentences = broken_arrows(path, source)
     assert any(words in sentence for sentence in sentences), sentences
     assert all(sentence.startswith(path) for sentence in sentences)
@@ -464,7 +464,7 @@ FINE: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("path", "source"), FINE.values(), ids=FINE)
-def test_the_checker_lets_pass_what_is_right(path: str, source: str) -> None:
+def test_the_checker_accepts_correct_code(path: str, source: str) -> None:
     assert broken_arrows(path, source) == []
 
 

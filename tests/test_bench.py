@@ -43,7 +43,7 @@ TINY = Sizes(
 )
 
 
-def test_every_benchmark_gives_its_ratio(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_every_benchmark_has_its_ratio(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """All of them in one run on tiny sizes, with the real host, Azurite and catalog; Spark's only with `--proofs`."""
     left_out = set() if request.config.getoption("--proofs") else {"plan-jar"}
     out = tmp_path / "folder" / "bench.json"
@@ -135,7 +135,7 @@ def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     assert "end-to-end" in capsys.readouterr().err
 
 
-def test_requests_are_counted_by_what_azure_bills() -> None:
+def test_requests_are_counted_by_azure_s_billing_classes() -> None:
     """One job, seen for the first time and again: stored each time, and no call to the catalog for what is the same."""
     found = measure_costs(["customer_master"])
     for turn in ("a new job", "the same job again"):
@@ -148,7 +148,7 @@ def test_requests_are_counted_by_what_azure_bills() -> None:
     assert set(found["idle sweep"]) == {"blob list", "blob other", "table"}
 
 
-def test_the_host_s_requests_are_those_that_were_seen_and_bound_the_events_of_an_account() -> None:
+def test_the_host_s_requests_are_the_counted_ones_and_limit_the_events_of_an_account() -> None:
     polling, event_grid = calls_of("polling"), calls_of("eventGrid")
     heads = sum(call.count for call in CALLS if call.what.startswith("HEAD"))
     receipts = sum(call.count for call in CALLS if call.what.startswith("the receipt"))

@@ -41,7 +41,7 @@ def test_an_example_has_columns_of_its_table_only(table: str) -> None:
     assert set(EXAMPLES[table]) <= set(TABLES[table])
 
 
-def test_the_page_says_what_was_measured(measured: dict[str, dict[str, Volume]]) -> None:
+def test_the_page_has_the_measured_figures(measured: dict[str, dict[str, Volume]]) -> None:
     rows = {cells[0].strip(): [*map(_number, cells[1:])] for cells in _table("| what | rows | GB, new jobs |")}
     for title, phases, name in (
         ("receiver's lines (`AppTraces`)", [f"{NEW}: receiver", f"{AGAIN}: receiver"], "AppTraces"),

@@ -168,7 +168,7 @@ def proof_of(line: str) -> str | None:
     return max(begins, key=len, default=None)
 
 
-def test_every_line_to_type_is_proved_or_said_to_be_read_only() -> None:
+def test_every_command_line_is_tested_or_marked_as_only_read() -> None:
     unknown = [
         f"{each.page.name}: {each.line}"
         for each in TYPED
@@ -203,7 +203,7 @@ def test_one_event_is_followed_through_at_most_eight_files() -> None:
 
 
 @pytest.mark.parametrize(("file", "read", "called"), FOLLOWED, ids=[file for file, _, _ in FOLLOWED])
-def test_a_file_on_the_way_of_an_event_has_what_the_page_names(file: str, read: str, called: str) -> None:
+def test_files_on_the_way_of_an_event_have_the_names_on_the_page(file: str, read: str, called: str) -> None:
     tree = ast.parse((ROOT / file).read_text())
     defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     assert set(re.findall(r"`(\w+)`", read)) <= defined
@@ -219,7 +219,7 @@ def test_the_file_that_proves_a_command_names_it(command: str) -> None:
     assert re.search(rf"\b{name}\b", text)
 
 
-def test_a_page_with_commands_that_were_only_read_says_so() -> None:
+def test_a_page_with_untested_commands_says_so() -> None:
     pages = {each.page for each in TYPED if each.line.startswith(READ_ONLY)}
     assert pages
     assert [page.name for page in pages if "unproven.md)" not in page.read_text()] == []

@@ -90,7 +90,7 @@ def test_deployed_requirements_are_pinned_hashed_and_without_addresses() -> None
         assert block.count("--hash=sha256:") >= block.count("=="), block[:80]
 
 
-def test_deployed_requirements_hold_what_the_functions_need_and_no_tools() -> None:
+def test_deployed_requirements_are_those_of_the_functions_without_tools() -> None:
     deployed = requirements("requirements.txt")
     wanted = {
         "azure-functions",

@@ -11,7 +11,7 @@ every_scenario = pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS
 
 
 @every_scenario
-def test_what_events_declare_is_the_truth(folder: Path) -> None:
+def test_declarations_in_events_match_the_truth(folder: Path) -> None:
     assert declared_of(_events(folder)) == declared_truth(folder)
 
 

@@ -24,9 +24,9 @@ def main() -> int:
         "--deletes",
         choices=["soft", "hard"],
         default="soft",
-        help="soft: what is deleted is marked and kept, Atlas' default; hard: it goes",
+        help="soft: mark deleted entities and keep them, Atlas' default; hard: remove them",
     )
-    parser.add_argument("--bare", action="store_true", help="leave out the types that Throughline writes")
+    parser.add_argument("--bare", action="store_true", help="do not create the types that Throughline writes")
     options = parser.parse_args()
     console = Console(stderr=True, highlight=False)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -43,7 +43,7 @@ def main() -> int:
             types = 0 if options.bare else atlas.add_types()
             sys.stdout.write(
                 f"Apache Atlas on {atlas.url} (user {USER}, password {PASSWORD}), {options.deletes} deletes, empty"
-                f"{f' but for {types} types of ours' if types else ''}\n"
+                f"{f' except for {types} types of ours' if types else ''}\n"
                 f"interface {atlas.endpoint}\nlog       {atlas.log}\nCtrl-C ends it.\n"
             )
             sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""What Atlas is configured with: files in its home, and the command that starts it. docs/reference/apache-atlas.md
-says why.
+"""The configuration of Atlas: the files in its home, and the command that starts it.
 
-The properties are those of Atlas' own configuration page, but for the embedded Solr's, which its source alone names.
+docs/reference/apache-atlas.md gives the reasons. The properties are documented on Atlas' own configuration page, except
+those of the embedded Solr, which only its source names.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ atlas.kafka.data={home}/data/kafka
 atlas.kafka.bootstrap.servers=127.0.0.1:{kafka}
 atlas.kafka.zookeeper.connect=127.0.0.1:{zookeeper}
 atlas.kafka.hook.group.id=atlas
-# One broker: with Kafka's default of 3 it fails ten times a second, for ever.
+# One broker: with Kafka's default of 3 it fails ten times a second without end.
 atlas.kafka.offsets.topic.replication.factor=1
 
 atlas.authentication.method.kerberos=false
@@ -69,7 +69,7 @@ def configure(
     model: str,
     hard_deletes: bool,
 ) -> list[str]:
-    """Write the files below `home`; the command that starts Atlas with them. `ports`: web, Kafka, ZooKeeper."""
+    """Write the files below `home`; return the command that starts Atlas. `ports`: web, Kafka, ZooKeeper."""
     web, kafka, zookeeper = ports
     properties = _PROPERTIES.format(web=web, kafka=kafka, zookeeper=zookeeper, home=home)
     files = {
@@ -94,7 +94,7 @@ def configure(
         "atlas.data": home / "data",
         "atlas.log.dir": home / LOG.parent,
         "embedded.solr.directory": home,
-        "jetty.testMode": "true",  # what has Solr's web server listen on loopback alone
+        "jetty.testMode": "true",  # makes Solr's web server listen on loopback only
         "user.timezone": "UTC",
     }
     return [

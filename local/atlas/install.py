@@ -34,7 +34,7 @@ class AtlasError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """Where things are: Java, the web application, the classes that come before its own, and Solr's templates."""
+    """The paths of Java, the web application, the classes that replace some of its own, and Solr's templates."""
 
     folder: Path
 
@@ -50,7 +50,7 @@ class Installed:
 
     @property
     def changed(self) -> Path:
-        """What `loopback.groovy` has made."""
+        """The classes that `loopback.groovy` has changed."""
         return self.folder / "changed"
 
     @property
@@ -60,9 +60,9 @@ class Installed:
 
 
 def install() -> Installed:
-    """Install Atlas unless just this version is there: 280 MB are fetched, 500 MB kept.
+    """Install Atlas unless this version is installed: downloads 280 MB, keeps 500 MB.
 
-    Raises AtlasError with the installer's own words when that fails, NoJavaError when there is no Java to fetch with.
+    Raises AtlasError with the installer's message when that fails, NoJavaError when no Java runs the download.
     """
     return Installed(folder=install_once("atlas", _MADE_FROM, _make))
 
@@ -80,14 +80,14 @@ def _make(folder: Path) -> None:
         tools.extractall(made.solr, [name for name in tools.namelist() if name.startswith("solr/")])
     _run(
         [str(made.java), "-cp", f"{libraries}/*", "groovy.ui.GroovyMain", str(_LOOPBACK), str(made.changed)],
-        "The installation of Atlas could not be finished.",
+        "The installation of Atlas failed.",
     )
 
 
 def _fetch(made: Installed) -> Path:
-    """The archive, checked. Its copy in Ivy's cache goes."""
+    """Download the archive and check it. Its copy in Ivy's cache is deleted."""
     cache = made.folder / "ivy"
-    java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"  # it trusts whom this machine trusts
+    java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"  # it uses this machine's certificates
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(cache)]
     what = ["-types", "war", "-confs", "default", "-notransitive", "-dependency", *ARCHIVE]
     _run(
@@ -100,7 +100,7 @@ def _fetch(made: Installed) -> Path:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if digest != DIGEST:
         raise AtlasError(
-            f"What Maven Central gave as Atlas {VERSION} is something else (SHA-256 {digest}): not installed."
+            f"The download of Atlas {VERSION} from Maven Central has the wrong SHA-256 ({digest}): not installed."
         )
     return archive
 

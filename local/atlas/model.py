@@ -1,7 +1,7 @@
-"""The base model that Atlas starts with, and the types that it lacks then.
+"""The base model that Atlas starts with, and the local catalog's types that it lacks then.
 
-The archive holds no model. What Atlas itself insists on is here; the base types that everything else builds on are
-the local catalog's, so that both have the same ones.
+The archive has no model. The types that Atlas itself needs are defined here; the base types are the local catalog's, so
+that both have the same ones.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _OPERATIONS = (
     *("OTHERS", "PURGE", "EXPORT", "IMPORT", "IMPORT_DELETE_REPL", "TYPE_DEF_CREATE", "TYPE_DEF_UPDATE"),
     *("TYPE_DEF_DELETE", "SERVER_START", "SERVER_STATE_ACTIVE"),
 )
-"""What `AtlasAuditEntry.AuditOperation` knows."""
+"""The values of `AtlasAuditEntry.AuditOperation`."""
 
 _INTERNAL = {
     "AtlasServer": "name! fullName displayName serverStatus additionalInfo:map<string,string> urls:array<string>",
@@ -30,14 +30,14 @@ _INTERNAL = {
         "userName! operation:atlas_operation! params startTime:date! endTime:date! clientId result resultCount:long"
     ),
 }
-"""The types of Atlas' own records, with the attributes that its code reads and writes: it does not start without."""
+"""The types of Atlas' own records, with the attributes that its code reads and writes. Atlas needs them to start."""
 
 _STAMPS = frozenset({"guid", "createdBy", "updatedBy", "createTime", "updateTime", "version", "category"})
 _KINDS = {"ENTITY": "entityDefs", "RELATIONSHIP": "relationshipDefs"}
 
 
 def base_model() -> Json:
-    """The types with which Atlas starts, as a model file holds them."""
+    """Return the types that Atlas starts with, in the form of a model file."""
     found = _grouped(plain_typedefs())
     internal = [
         {
@@ -59,7 +59,7 @@ def base_model() -> Json:
 
 
 def lacking(names: Iterable[str]) -> Json:
-    """The types of the local catalog that an Atlas with these types lacks, for one call that creates them."""
+    """Return the types of the local catalog that are not among these, as the body of one call that creates them."""
     there = frozenset(names)
     return _grouped(typedef for typedef in builtin_typedefs() if typedef["name"] not in there)
 

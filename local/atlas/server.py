@@ -1,4 +1,4 @@
-"""Atlas as a child process of this one, on loopback: empty at every start, gone without a trace of a process."""
+"""Atlas as a child process on loopback: empty at every start, and no process is left at the end."""
 
 import contextlib
 import fcntl
@@ -35,10 +35,10 @@ _CALL_SECONDS = 60
 class AtlasServer:
     """Apache Atlas on 127.0.0.1:`port` (0: a free one), as a context manager.
 
-    `home` holds its data and its log; what an earlier one left there goes, since its index does not survive an end.
-    `deletes` is `soft` (Atlas' default: what is deleted is marked and kept) or `hard`. `progress` gets a word on how
-    far the start is, every now and then. Entering raises AtlasError, which holds the log's last words where there are
-    any. Atlas ends with the block and with this process.
+    `home` holds its data and its log; entering empties it, since Atlas' index does not survive an end. `deletes` is
+    `soft` (Atlas' default: deleted entities are marked and kept) or `hard`. `progress` is called with the state of the
+    start, about twice a second. Entering raises AtlasError with the end of the log. Atlas ends with the block and with
+    this process.
     """
 
     def __init__(
@@ -68,18 +68,18 @@ class AtlasServer:
 
     @property
     def log(self) -> Path:
-        """What Atlas itself writes down."""
+        """Atlas' own log."""
         return self.home / LOG
 
     @property
     def pid(self) -> int:
-        """The process whose child it is; RuntimeError when it is not running."""
+        """The id of its parent process, which ends it. Raises RuntimeError when it is not running."""
         if self._child is None:
             raise RuntimeError("Atlas is not running: enter the context first")
         return self._child.pid
 
     def page(self, guid: str) -> str:
-        """Where its web page shows the lineage of an entity."""
+        """The URL of the web page with the lineage of an entity."""
         return f"{self.url}/index.html#!/detailPage/{guid}?tabActive=lineage"
 
     def __enter__(self) -> Self:
@@ -96,9 +96,9 @@ class AtlasServer:
                 model=json.dumps(base_model()),
                 hard_deletes=self.deletes == "hard",
             )
-            said = self.home / "java.txt"
+            output = self.home / "java.txt"
             self._child = parts.enter_context(
-                Leashed(command, environment=os.environ, output=said, log=said.with_suffix(".err"))
+                Leashed(command, environment=os.environ, output=output, log=output.with_suffix(".err"))
             )
             parts.callback(setattr, self, "_child", None)
             self._wait()
@@ -111,13 +111,13 @@ class AtlasServer:
         self._parts.close()
 
     def wait(self) -> int:
-        """Wait until it ends by itself, which it should not: its exit code."""
+        """Wait until it ends by itself, which it should not; return its exit code."""
         if self._child is None:
             raise RuntimeError("Atlas is not running: enter the context first")
         return self._child.wait() or 0
 
     def add_types(self) -> int:
-        """Create what the local catalog has built in and this Atlas lacks: how many types. Raises AtlasError."""
+        """Create the local catalog's built-in types that this Atlas lacks; return their number. Raises AtlasError."""
         headers = self._call("GET", "types/typedefs/headers")
         missing = lacking(header["name"] for header in headers)
         count = sum(map(len, missing.values()))
@@ -143,17 +143,17 @@ class AtlasServer:
                 if requests.get(f"{self.url}/api/atlas/admin/status", timeout=5).json()["Status"] == "ACTIVE":
                     return
             time.sleep(0.5)
-        words = "".join(
+        log = "".join(
             path.read_text(errors="replace")[-2000:]
             for path in (self.home / "java.txt", self.home / "java.err", self.log)
             if path.exists()
         )
-        raise AtlasError(f"Atlas did not start within {_START_SECONDS} s. It said: {words.strip() or 'nothing'}")
+        raise AtlasError(f"Atlas did not start within {_START_SECONDS} s. It output: {log.strip() or 'nothing'}")
 
 
 @contextlib.contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """The folder, empty, and held against a second Atlas."""
+    """Empty the folder, and lock it against a second Atlas."""
     home.mkdir(parents=True, exist_ok=True)
     with (home.parent / f".{home.name}.lock").open("w") as lock:
         try:
@@ -166,7 +166,7 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def ports(wanted: int) -> tuple[int, int, int]:
-    """The web server's, Kafka's and ZooKeeper's: all three were free at the same moment."""
+    """Return the ports of web server, Kafka and ZooKeeper; all three were free at the same moment."""
     try:
         with (
             listen(wanted, "Atlas", "name another by --port") as web,

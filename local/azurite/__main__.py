@@ -20,7 +20,7 @@ def main() -> int:
         if options.action == "install":
             sys.stdout.write(f"{install()}\n")
             return 0
-        # Blocked before Azurite starts, so that sigwait below gets them instead of an interruption anywhere.
+        # Blocked before Azurite starts, so that sigwait below receives them and they interrupt nothing else.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         with Azurite(location=options.location, ports={} if options.free_ports else USUAL_PORTS) as azurite:
             sys.stdout.write(f"{azurite.connection_string}\n")

@@ -17,9 +17,9 @@ class AzuriteError(Exception):
 
 
 def install(tools: NodeTools | None = None) -> Path:
-    """Install Azurite unless just this version is there, and return its main script.
+    """Install Azurite unless this version is installed, and return its main script.
 
-    Raises AzuriteError with npm's own words when that fails, NodeError when there is no node.
+    Raises AzuriteError with npm's message when that fails, NodeError when there is no node.
     """
 
     def make(folder: Path) -> None:

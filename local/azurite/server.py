@@ -25,16 +25,16 @@ USUAL_PORTS: Mapping[str, int] = MappingProxyType({"blob": 10000, "queue": 10001
 _LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at http://127\.0\.0\.1:(\d+)")
 _WATCH_PARENT = Path(__file__).with_name("watch_parent.cjs")
 _START_SECONDS = 30
-_STOP_SECONDS = 15  # a large persistent store takes a while to be written down
+_STOP_SECONDS = 15  # writing a large persistent store takes a while
 
 
 class Azurite:
     """Blob, queue and table storage on 127.0.0.1, as a context manager.
 
-    `ports` names some or all of blob, queue and table; the others get free ones. With `location` everything is kept
-    in that folder, else in memory. `product_style_url` also takes `http://devstoreaccount1.blob.localhost:PORT/`,
-    which Hadoop's wasb needs on other ports than the usual ones. Entering raises AzuriteError when a port is taken
-    or Azurite does not come up, NodeError when there is no node. Azurite ends with the block and with this process.
+    `ports` names some or all of blob, queue and table; the others get free ones. With `location` the data is kept in
+    that folder, else in memory. `product_style_url` also accepts `http://devstoreaccount1.blob.localhost:PORT/`, which
+    Hadoop's wasb needs on other ports than the usual ones. Entering raises AzuriteError when a port is taken or Azurite
+    does not start, NodeError when there is no node. Azurite ends with the block and with this process.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Azurite:
 
     @property
     def connection_string(self) -> str:
-        """What `AzureWebJobsStorage` takes."""
+        """The connection string for `AzureWebJobsStorage`."""
         ends = (f"{name.title()}Endpoint=http://127.0.0.1:{self.ports[name]}/{ACCOUNT}" for name in SERVICES)
         return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};{';'.join(ends)};"
 
@@ -66,7 +66,7 @@ class Azurite:
     def __enter__(self) -> Self:
         for name, port in self.ports.items():
             _refuse_if_taken(name, port)
-        # In a folder of its own without a location: some versions write a log where they stand.
+        # Without a location it gets a folder of its own: some versions write a log into the current folder.
         with contextlib.ExitStack() as cleanup:
             log = cleanup.enter_context(tempfile.TemporaryFile())
             self._process = subprocess.Popen(  # noqa: S603 -- our own command
@@ -74,7 +74,7 @@ class Azurite:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C reaches us; we stop it after what needs it
+                start_new_session=True,  # Ctrl-C reaches only this process, which stops Azurite after its users
             )
             cleanup.callback(self.stop)
             self._wait_until_ready(log.fileno())
@@ -88,7 +88,7 @@ class Azurite:
         self.stop()
 
     def stop(self) -> None:
-        """End the child, gently at first, and wait until it is gone; nothing to do when it is not running."""
+        """End the child, by SIGTERM and then SIGKILL, and wait for its end. Does nothing when it is not running."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -99,7 +99,7 @@ class Azurite:
             os.killpg(process.pid, signal.SIGKILL)  # its own group: it is the session's leader
             process.wait()
         if process.stdin is not None:
-            process.stdin.close()  # only now: closing it is a second SIGTERM, which cuts the writing down short
+            process.stdin.close()  # only now: closing it sends a second SIGTERM, which interrupts writing the data
 
     def _command(self) -> list[str]:
         keeping = ["--inMemoryPersistence"]
@@ -119,7 +119,7 @@ class Azurite:
         assert self._process is not None  # noqa: S101 -- for mypy: just started
         deadline = time.monotonic() + _START_SECONDS
         while True:
-            ended = self._process.poll() is not None  # before reading, so that its last words are read
+            ended = self._process.poll() is not None  # before reading, so that its last output is read
             output = os.pread(log, 1 << 20, 0).decode(errors="replace")
             found = {name.lower(): int(port) for name, port in _LISTENING.findall(output)}
             if len(found) == len(SERVICES):
@@ -127,7 +127,7 @@ class Azurite:
                 return
             if ended or time.monotonic() > deadline:
                 what = "ended at once" if ended else f"was not ready after {_START_SECONDS} s"
-                raise AzuriteError(f"Azurite {what}; it said: {output.strip()[-2000:] or 'nothing'}")
+                raise AzuriteError(f"Azurite {what}; its output: {output.strip()[-2000:] or 'nothing'}")
             time.sleep(0.02)
 
 

@@ -1,4 +1,4 @@
-"""A catalog for one machine: what Throughline uses of Atlas' v2 interface, on SQLite.
+"""A catalog for one machine: the part of Atlas' v2 interface that Throughline uses, on SQLite.
 
 `CatalogServer` runs it as a child process; `python -m local.catalog` runs it by itself.
 """

@@ -1,7 +1,7 @@
 """Starts a catalog: `python -m local.catalog --port 21000 --data catalog.sqlite`.
 
-It listens on this machine only. It ends, after finishing the calls it has, on SIGTERM, SIGINT or, when told
-`--stop-with-stdin`, when its standard input closes.
+It listens on this machine only. It finishes the current calls and ends on SIGTERM, SIGINT or, with `--stop-with-stdin`,
+when its standard input closes.
 """
 
 import argparse
@@ -35,11 +35,11 @@ _GRACE_SECONDS = 5
 
 
 class StartError(Exception):
-    """Why the catalog can't start, in a sentence that says what to do."""
+    """The catalog can't start; the message says why and what to do."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until told to end; return the exit code (2: could not start)."""
+    """Serve until a signal; return the exit code (2: could not start)."""
     options = _parser().parse_args(arguments)
     try:
         with _alone(options.data), _listen(options) as listener:
@@ -57,21 +57,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--port", type=int, default=21000, help="port on 127.0.0.1; 0 takes a free one (21000)")
     parser.add_argument("--fd", type=int, help="serve on this inherited listening socket instead of a port")
-    parser.add_argument("--data", default=MEMORY, help="SQLite file, made when missing; or :memory: (the default)")
-    parser.add_argument("--token", default=LOCAL_TOKEN, help="what clients send as Authorization: Bearer TOKEN (local)")
+    parser.add_argument("--data", default=MEMORY, help="SQLite file, created if missing; or :memory: (the default)")
+    parser.add_argument(
+        "--token", default=LOCAL_TOKEN, help="the token that clients send as Authorization: Bearer TOKEN (local)"
+    )
     parser.add_argument(
         "--deletes",
         choices=["soft", "hard"],
         default="soft",
-        help="soft: what is deleted is marked and kept, Atlas' default; hard: it goes",
+        help="soft: mark deleted entities and keep them, Atlas' default; hard: remove them",
     )
     parser.add_argument(
         "--trouble",
         action="append",
         default=[],
         metavar="KIND[:option=value,…]",
-        help="have something go wrong, as in throttle:every=10,row=5,after=2 or choke:name=/orders; may be given more "
-        f"than once, and changed while it runs by POST /admin/troubles. {'; '.join(_told())}",
+        help="inject a failure, as in throttle:every=10,row=5,after=2 or choke:name=/orders; repeatable; POST "
+        f"/admin/troubles changes it at run time. {'; '.join(_kinds())}",
     )
     parser.add_argument(
         "--types",
@@ -83,13 +85,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _told() -> list[str]:
+def _kinds() -> list[str]:
     return [f"{name}: {kind.what}" for name, kind in KINDS.items()]
 
 
 @contextmanager
 def _alone(data: str) -> "Iterator[None]":
-    """Hold the data's lock file: two catalogs on one file would not see each other's type definitions."""
+    """Hold the data's lock file: two catalogs with the same file would not see each other's type definitions."""
     if data == MEMORY:
         yield
         return
@@ -135,7 +137,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> None:
         server_header=False,
     )
     server = uvicorn.Server(config)
-    # uvicorn ends gracefully and then raises the signal again: that is a success, not a crash.
+    # uvicorn ends gracefully and then raises the signal again: this is a success, not a crash.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     if options.stop_with_stdin:

@@ -1,4 +1,4 @@
-"""Counts the calls that a catalog gets: by verb, by what it answered, and whether the verb writes."""
+"""Counts the calls to a catalog by verb, by status, and by whether the verb writes."""
 
 from collections import Counter
 from typing import Any
@@ -9,24 +9,24 @@ Row = tuple[str, int, bool, int]
 
 
 class Calls:
-    """The counts since the data was created, which are stored, and those since this start."""
+    """The counts since the data was created, which are stored, and the counts since this start."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._since_start: Counter[tuple[str, int, bool]] = Counter()
 
     def count(self, verb: str, status: int, *, writes: bool) -> None:
-        """Count one call. `writes`: the verb creates, changes or deletes, whatever came of it."""
+        """Count one call. `writes`: the verb creates, changes or deletes, even if it failed."""
         self._since_start[verb, status, writes] += 1
         self._store.count_call(verb, status, writes=writes)
 
     def reset(self) -> None:
-        """Start both counts anew."""
+        """Reset both counts to zero."""
         self._since_start.clear()
         self._store.forget_calls()
 
     def to_json(self) -> dict[str, Any]:
-        """Give `reads`, `writes`, `by_verb`, `by_outcome`, `entities` (not deleted) and the same `since_start`."""
+        """Return `reads`, `writes`, `by_verb`, `by_outcome`, `entities` (not deleted) and the same `since_start`."""
         blob_cache = [(verb, status, writes, count) for (verb, status, writes), count in self._since_start.items()]
         return _summary(self._store.calls()) | {
             "entities": self._store.count("status = 'ACTIVE'"),

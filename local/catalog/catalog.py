@@ -1,4 +1,4 @@
-"""A catalog's parts together, and one call to it."""
+"""A catalog made of its parts, and one call to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from local.catalog.typedefs import Typedefs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call: the places in its path, its query in order, its JSON body (None without one), and who makes it."""
+    """One call: its path parameters, its query in order, its JSON body (None without one), and its caller."""
 
     path: Mapping[str, str]
     query: tuple[tuple[str, str], ...]
@@ -25,23 +25,23 @@ class Call:
 
     @property
     def collection(self) -> str:
-        """Give the collection into which it writes, if it names one: in the query, or as older calls do in the path."""
+        """Return the collection that it writes into, if it names one: in the query or, in older calls, in the path."""
         return self.get("collectionId") or self.path.get("collection", "")
 
     def all(self, name: str) -> list[str]:
-        """Give all values of a query parameter."""
+        """Return all values of a query parameter."""
         return [value for key, value in self.query if key == name]
 
     def get(self, name: str, default: str = "") -> str:
-        """Give the first value of a query parameter."""
+        """Return the first value of a query parameter."""
         return next(iter(self.all(name)), default)
 
     def flag(self, name: str) -> bool:
-        """Give a query parameter that is true or false; pyapacheatlas writes True and False."""
+        """Return a query parameter that is true or false; pyapacheatlas writes True and False."""
         return self.get(name).lower() == "true"
 
     def number(self, name: str, default: int) -> int:
-        """Give a query parameter that is a whole number. Error: 400-00-029."""
+        """Return a query parameter that is a whole number. Error: 400-00-029."""
         try:
             return int(self.get(name) or default)
         except ValueError as error:
@@ -49,8 +49,10 @@ class Call:
 
 
 class Catalog:
-    """What is stored, the types that give it a meaning, the counts, and what goes wrong. `soft`: deletes keep what they
-    mark; `plain`: only the types that an Atlas without further models has are built in, not Purview's.
+    """The stored entities, their types, the counts of calls, and the injected failures.
+
+    `soft`: deletes mark entities and keep them. `plain`: only the types of an Atlas without further models are built
+    in, not Purview's.
     """
 
     def __init__(self, store: Store, *, soft: bool, plain: bool = False, troubles: Troubles | None = None) -> None:
@@ -63,42 +65,43 @@ class Catalog:
 
     @property
     def views(self) -> Views:
-        """Makes stored entities readable."""
+        """The reader of stored entities."""
         return Views(self.store, self.typedefs.registry)
 
     @property
     def writer(self) -> Writer:
-        """Creates, changes and deletes entities."""
+        """The writer of entities."""
         return self.writer_into("")
 
     def writer_into(self, collection: str, *, business: str = "ignore") -> Writer:
-        """Give the same, moving what it writes into a collection; without one all stays where it is. `business`: what
-        becomes of business attributes of entities that are there.
+        """Return a writer that moves the written entities into a collection, if one is given.
+
+        `business`: how it treats business attributes of existing entities (see Writer).
         """
         return Writer(
             self.store, self.typedefs.registry, soft=self._soft, collection=collection, business=business or "ignore"
         )
 
     def reset(self, *, types: bool) -> None:
-        """Forget all entities and, when asked to, all type definitions that are not built in."""
+        """Delete all entities and, with `types`, all type definitions that are not built in."""
         self.store.clear(types=types)
         self.account.reset()
         self.typedefs.reload()
 
     def by_guid(self, guid: str) -> Entity:
-        """Give an entity, deleted or not. Error: 404-00-005."""
+        """Return an entity, deleted or not. Error: 404-00-005."""
         entity = self.store.entity(guid)
         if entity is None:
             raise CatalogError(Fault.UNKNOWN_GUID, guid)
         return entity
 
     def by_name(self, type_name: str, name: str) -> Entity:
-        """Give an entity of a type, or a sub type, that is not deleted. Errors: 400-00-014, 404-00-009."""
+        """Return an entity of a type, or a sub type, that is not deleted. Errors: 400-00-014, 404-00-009."""
         entity = self.find(type_name, name)
         if entity is None:
             raise CatalogError(Fault.UNKNOWN_NAME, type_name, f"qualifiedName={name}")
         return entity
 
     def find(self, type_name: str, name: str) -> Entity | None:
-        """Give the same, or None when there is none. Error: 400-00-014."""
+        """Return an entity as `by_name` does, or None when there is none. Error: 400-00-014."""
         return self.store.named(self.typedefs.registry.entity_type(type_name).subs, name)

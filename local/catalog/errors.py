@@ -1,14 +1,14 @@
 """The errors a catalog answers with, as a table: HTTP status and Atlas' code for each.
 
-The codes are Apache Atlas' own (`AtlasErrorCode`); which of them a call gets was seen on real servers of
-versions 2.1.0 and 2.5.0. The wording of the messages is ours: clients decide by the code.
+The codes are Apache Atlas' own (`AtlasErrorCode`), assigned to calls as observed on real servers of versions 2.1.0 and
+2.5.0. The messages are our own: clients decide by the code.
 """
 
 from enum import Enum
 
 
 class Fault(Enum):
-    """What can be wrong with a call: status, code and a message with places for the details."""
+    """The possible errors of a call: status, code and a message with placeholders for the details."""
 
     CIRCULAR_TYPE = (400, "ATLAS-400-00-002", "{0}: its super type {1} leads back to itself")
     UNKNOWN_SEARCH_TYPE = (400, "ATLAS-400-00-00A", "{0}: no type to search for")
@@ -33,7 +33,7 @@ class Fault(Enum):
     NO_GLOSSARY_NAME = (400, "ATLAS-400-00-079", "a glossary needs a name")
     NO_TERM_NAME = (400, "ATLAS-400-00-07A", "a term needs a name")
     NOTHING_RELATED = (400, "ATLAS-400-00-07D", "the relationship leads to nothing: no {0} has the guid {1}")
-    NOT_ASSIGNED = (400, "ATLAS-400-00-080", "the relationship {0} is none of the term {1} and the entity {2}")
+    NOT_ASSIGNED = (400, "ATLAS-400-00-080", "the relationship {0} does not connect the term {1} and the entity {2}")
     BAD_GLOSSARY_NAME = (400, "ATLAS-400-00-083", "{0}: a name in a glossary has no @ and no dot")
     FORBIDDEN = (403, "ATLAS-403-00-001", "the caller is not authorized {0}")
     UNKNOWN_TYPE_NAME = (404, "ATLAS-404-00-001", "no {0} is named {1}")
@@ -59,12 +59,12 @@ class Fault(Enum):
 
 
 class CatalogError(Exception):
-    """A call that is refused. `fault` says how; what is stored stays as it was."""
+    """A refused call. `fault` is the reason; nothing stored has changed."""
 
     def __init__(self, fault: Fault, *details: object) -> None:
         self.fault = fault
         super().__init__(fault.template.format(*details))
 
     def to_json(self) -> dict[str, str]:
-        """Give the body that Atlas answers with."""
+        """Return the body that Atlas answers with."""
         return {"errorCode": self.fault.code, "errorMessage": str(self)}

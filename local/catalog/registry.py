@@ -1,4 +1,4 @@
-"""What the type definitions mean: an immutable view with inheritance and relationships worked out."""
+"""An immutable view of the type definitions, with inheritance and relationships resolved."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """A plain attribute of an entity type, its own or inherited from `declared_by`."""
+    """An attribute of an entity type that is no relationship, its own or inherited from `declared_by`."""
 
     name: str
     type_name: str
@@ -33,8 +33,8 @@ class Relation:
     other_type: str
     many: bool
     other_single: bool
-    owns: bool  # the other side lives and dies with this one
-    legacy: bool  # shown among the plain attributes too
+    owns: bool  # the other side is deleted with this one
+    legacy: bool  # also shown among the attributes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class EntityType:
 
 
 class Registry:
-    """All type definitions at one moment; made anew when one of them changes."""
+    """All type definitions at one moment; replaced by a new registry when one of them changes."""
 
     def __init__(self, typedefs: Iterable[Json]) -> None:
         self.typedefs: dict[str, Json] = {typedef["name"]: typedef for typedef in typedefs}
@@ -67,31 +67,31 @@ class Registry:
         self._types = {name: self._entity_type(name, relations) for name in self._entity_defs}
 
     def entity_type(self, name: object) -> EntityType:
-        """Give the entity type of this name; error 400-00-014 when there is none."""
+        """Return the entity type of this name; error 400-00-014 when there is none."""
         found = self._types.get(name) if isinstance(name, str) else None
         if found is None:
             raise CatalogError(Fault.UNKNOWN_TYPE, "ENTITY", name)
         return found
 
     def is_entity_type(self, name: str) -> bool:
-        """Tell whether an entity type has this name."""
+        """Whether an entity type has this name."""
         return name in self._types
 
     def check_marks(self, entity_type: EntityType, raw: Json) -> None:
-        """Refuse classifications and business attributes of an entity that no definition has."""
+        """Refuse classifications and business attributes of an entity that are not defined."""
         for classification in raw.get("classifications") or ():
             self.check_classification(classification)
         for group, values in (raw.get("businessAttributes") or {}).items():
             self._check_business(entity_type, group, values)
 
     def check_classification(self, value: Any) -> None:
-        """Refuse a classification (400-00-014) that is not `{"typeName": <a known one>}`."""
+        """Refuse a classification (400-00-014) that is not `{"typeName": <a known type>}`."""
         name = value.get("typeName") if isinstance(value, dict) else value
         if self.typedefs.get(str(name), {}).get("category") != "CLASSIFICATION":
             raise CatalogError(Fault.UNKNOWN_TYPE, "CLASSIFICATION", name)
 
     def _check_business(self, entity_type: EntityType, group: str, values: Any) -> None:
-        """Refuse values of business metadata (400-00-029) that no definition has, or not for this type."""
+        """Refuse values of business metadata (400-00-029) that are not defined, or not for this type."""
         known = self.typedefs.get(group, {})
         attributes = {each["name"]: each for each in known.get("attributeDefs") or ()}
         if known.get("category") != "BUSINESS_METADATA" or not isinstance(values, dict):
@@ -105,14 +105,14 @@ class Registry:
                 raise CatalogError(Fault.BAD_REQUEST, f"{group}.{name} is longer than its definition allows")
 
     def enum_values(self, name: str) -> frozenset[str] | None:
-        """Give the values of an enumeration, or None when no enumeration has this name."""
+        """Return the values of an enumeration, or None when no enumeration has this name."""
         typedef = self.typedefs.get(name)
         if typedef is None or typedef["category"] != "ENUM":
             return None
         return frozenset(str(element.get("value")) for element in typedef.get("elementDefs") or ())
 
     def to_json(self, typedef: Json) -> Json:
-        """Give a type definition as a client reads it: an entity's with sub types and relationship attributes."""
+        """Return a type definition in the form for clients: an entity's with sub types and relationship attributes."""
         if typedef["category"] != "ENTITY":
             return typedef
         entity_type = self._types[typedef["name"]]

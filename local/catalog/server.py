@@ -13,7 +13,7 @@ import requests
 
 from local.process.listening import PortError, listen
 
-# No secret: it guards a server that only this machine reaches, and is what clients send unless told otherwise.
+# No secret: it guards a server that only this machine reaches, and is the clients' default.
 LOCAL_TOKEN = "local"  # noqa: S105 (see above)
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -23,16 +23,15 @@ _CALL_SECONDS = 30.0
 
 
 class CatalogStartError(RuntimeError):
-    """The catalog did not start. The message is what it said itself."""
+    """The catalog did not start. The message is its own."""
 
 
 class CatalogServer:
     """A catalog in a child process: `with CatalogServer(data="catalog.sqlite") as catalog: …`.
 
-    Comes in: `port` on 127.0.0.1 (0: a free one), `data` (an SQLite file or `:memory:`), the `token` clients have to
-    show, `deletes` (`soft` or `hard`), built-in `types` (`purview` or `plain`). The child ends with the block, and with
-    this process, however that ends.
-    Errors: `CatalogStartError` when the port or the data is in use, or the child does not answer in 30 s.
+    `port` on 127.0.0.1 (0: a free one), `data` (an SQLite file or `:memory:`), the clients' `token`, `deletes` (`soft`
+    or `hard`), built-in `types` (`purview` or `plain`). The child ends with the block, and with this process in any
+    case. Raises CatalogStartError when the port or the data is in use, or the child does not answer in 30 s.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class CatalogServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on; after a stop, the one it will take again."""
+        """The port; a stopped catalog that starts again listens on the same one."""
         return self._port
 
     @property
@@ -77,34 +76,34 @@ class CatalogServer:
 
     @property
     def endpoint(self) -> str:
-        """The root of Atlas' v2 interface at Purview's place; takes the token as a bearer token."""
+        """The root of Atlas' v2 interface at Purview's path; accepts the token as a bearer token."""
         return f"{self.url}/datamap/api/atlas/v2"
 
     @property
     def atlas_endpoint(self) -> str:
-        """The same at Atlas' own place; takes basic credentials (`admin`, the token) too."""
+        """The same at Atlas' own path; accepts basic credentials (`admin`, the token) too."""
         return f"{self.url}/api/atlas/v2"
 
     @property
     def older_endpoint(self) -> str:
-        """The same where older Purview accounts have it."""
+        """The same at the path of older Purview accounts."""
         return f"{self.url}/catalog/api/atlas/v2"
 
     def token_of(self, principal: str) -> str:
-        """Give the token of somebody else than the owner, who may do what policies allow."""
+        """Return the token of another principal than the owner; the policies give its roles."""
         return f"{self.token}:{principal}"
 
     def start(self) -> None:
         """Start the child and wait until it answers."""
         try:
-            # The socket is ours, so no one can take the port between choosing and using it.
+            # This process holds the socket, so nobody can take the port before the child uses it.
             listener = listen(self._port, "the catalog", "name another one")
         except PortError as error:
             raise CatalogStartError(str(error)) from error
         with listener:
             self._port = listener.getsockname()[1]
-            with tempfile.TemporaryFile() as said:
-                # S603: our own program, with arguments of our own code.
+            with tempfile.TemporaryFile() as output:
+                # S603: our own program, with our own arguments.
                 self._child = subprocess.Popen(  # noqa: S603
                     [
                         *(sys.executable, "-m", "local.catalog", "--fd", str(listener.fileno())),
@@ -114,15 +113,15 @@ class CatalogServer:
                     cwd=_ROOT,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
-                    stderr=said,
+                    stderr=output,
                     pass_fds=(listener.fileno(),),
-                    start_new_session=True,  # Ctrl-C is for us; the child ends when we let go of its input
+                    start_new_session=True,  # Ctrl-C reaches only this process; the child ends when its input closes
                 )
                 listener.close()
-                self._wait(said.fileno())
+                self._wait(output.fileno())
 
     def stop(self) -> None:
-        """End the child gracefully; does nothing when it has ended."""
+        """End the child gracefully. Does nothing when it has ended."""
         child, self._child = self._child, None
         if child is None:
             return
@@ -135,27 +134,27 @@ class CatalogServer:
             child.wait()
 
     def calls(self) -> dict[str, Any]:
-        """Give the counts of the calls the catalog got (`GET /admin/calls`)."""
+        """Return the counts of calls (`GET /admin/calls`)."""
         return self._admin("GET", "calls")
 
     def reset_calls(self) -> None:
-        """Count anew."""
+        """Reset the counts of calls."""
         self._admin("POST", "calls/reset")
 
     def reset(self, *, types: bool = False) -> None:
-        """Forget all entities, and with `types` the type definitions that are not built in."""
+        """Delete all entities and, with `types`, the type definitions that are not built in."""
         self._admin("POST", f"reset?types={str(types).lower()}")
 
     def have_troubles(self, *troubles: str) -> None:
-        """Have these go wrong from now on (`local.catalog.troubles`); none: all is well again."""
+        """Inject these failures from now on (see `local.catalog.troubles`); without arguments, stop injecting."""
         self._admin("POST", "troubles", {"troubles": troubles})
 
     def troubles(self) -> dict[str, int]:
-        """Give how often each trouble has struck."""
+        """Return how often each injected failure occurred."""
         return {each["trouble"]: each["struck"] for each in self._admin("GET", "troubles")["troubles"]}
 
     def good_token(self) -> str:
-        """Give the token that is good now: another one after each that has expired."""
+        """Return the valid token: a new one each time it has expired."""
         return str(self._admin("GET", "token")["token"])
 
     def _admin(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
@@ -171,17 +170,17 @@ class CatalogServer:
             raise CatalogStartError("The catalog is not running: use it inside `with`, or call start().")
         return self._child
 
-    def _wait(self, said: int) -> None:
+    def _wait(self, output: int) -> None:
         deadline = time.monotonic() + _START_SECONDS
         child = self._running()
         while time.monotonic() < deadline and child.poll() is None:
             try:
-                # The socket listens already: the call waits until the child takes it.
+                # The socket already listens: the call waits until the child accepts it.
                 requests.get(f"{self.url}/api/atlas/admin/status", timeout=1).raise_for_status()
             except requests.RequestException:
                 time.sleep(0.02)
             else:
                 return
         self.stop()
-        words = os.pread(said, 10_000, 0).decode(errors="replace").strip()
-        raise CatalogStartError(words or f"The catalog did not answer within {_START_SECONDS:.0f} s.")
+        message = os.pread(output, 10_000, 0).decode(errors="replace").strip()
+        raise CatalogStartError(message or f"The catalog did not answer within {_START_SECONDS:.0f} s.")

@@ -1,7 +1,7 @@
-"""What may go wrong with a catalog, on demand: for tests, and for whoever wants to see what comes of it.
+"""Injected failures of a catalog, for tests and for trying out their effects.
 
-A trouble is a text, `KIND` or `KIND:option=value,…`, as in `throttle:every=10,row=5,after=2`. What strikes when is a
-matter of counting alone: the same calls meet the same troubles.
+A trouble is written `KIND` or `KIND:option=value,…`, as in `throttle:every=10,row=5,after=2`. Only counts decide which
+calls it affects: the same calls meet the same failures.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Does(Enum):
-    """What becomes of a call that is struck."""
+    """How much of an affected call is executed."""
 
     NOTHING = "nothing"
     HALF = "the first half of its entities"
@@ -20,8 +20,9 @@ class Does(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One way to go wrong: `what` it is, in words; what of the call is done; the `status` that is answered instead of
-    the call's own. `slow`: it is done after a while, `late`: it is answered after a while, `cut`: it is not answered.
+    """One kind of failure: its description, how much of the call is executed, and the `status` of the answer.
+
+    `slow`: executed after a delay; `late`: answered after a delay; `cut`: not answered.
     """
 
     what: str
@@ -39,23 +40,24 @@ KINDS: dict[str, Kind] = {
     "choke": Kind(what="500, nothing is done; with `name`: on one entity", status=500),
     "refuse": Kind(what="400, nothing is done; with `name`: of one entity", status=400),
     "slow": Kind(what="it is done `seconds` later", does=Does.ALL, slow=True),
-    "lost": Kind(what="it is done, and answered `seconds` later, when nobody listens", does=Does.ALL, late=True),
+    "lost": Kind(what="it is done, and answered `seconds` later, after the client's timeout", does=Does.ALL, late=True),
     "cut": Kind(what="it is done, and the connection ends without an answer", does=Does.ALL, cut=True),
     "half": Kind(what="half of a bulk is done, then 500", does=Does.HALF, status=500),
-    "part": Kind(what="half of a bulk is done, and the answer names that alone", does=Does.HALF),
-    "expire": Kind(what="the token is not good any more: 401 until the client has the next one", status=401),
+    "part": Kind(what="half of a bulk is done, and the answer names only that half", does=Does.HALF),
+    "expire": Kind(what="the token expires: 401 until the client has the next one", status=401),
 }
 _ON = ("all", "reads", "writes", "bulk")
 
 
 class TroubleError(ValueError):
-    """A text that is no trouble: the message says what would be one."""
+    """The text of a trouble is not valid; the message lists what is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """What strikes: from each `every` calls `row` in a row, `times` in all (0: without end), `on` all calls, reads,
-    writes or bulks only, and only those that hold `name`.
+    """A failure and the calls that it affects: of each `every` calls, `row` in a row; `times` in all (0: no limit).
+
+    `on` limits it to all calls, reads, writes or bulks; `name` to calls whose text contains it.
     """
 
     kind: str
@@ -69,7 +71,7 @@ class Trouble:
 
     @property
     def how(self) -> Kind:
-        """What it does."""
+        """The kind of the failure."""
         return KINDS[self.kind]
 
     @classmethod
@@ -96,8 +98,8 @@ class Trouble:
         return found
 
     def __str__(self) -> str:
-        said = [f"{each.name}={getattr(self, each.name)}" for each in fields(self)[1:] if self._differs(each)]
-        return f"{self.kind}:{','.join(said)}" if said else self.kind
+        options = [f"{each.name}={getattr(self, each.name)}" for each in fields(self)[1:] if self._differs(each)]
+        return f"{self.kind}:{','.join(options)}" if options else self.kind
 
     def _differs(self, each: Any) -> bool:
         return bool(getattr(self, each.name) != each.default)
@@ -113,7 +115,7 @@ class _Counted:
     struck: int = 0
 
     def strikes(self) -> bool:
-        """Whether this call, which fits, is struck."""
+        """Count a matching call; return whether the failure affects it."""
         trouble = self.trouble
         place = self.calls % (trouble.every - 1 + trouble.row)
         self.calls += 1
@@ -124,23 +126,23 @@ class _Counted:
 
 
 class Troubles:
-    """The troubles of a catalog, and how often each has struck."""
+    """The troubles of a catalog, and how often each affected a call."""
 
     def __init__(self, troubles: Iterable[Trouble] = ()) -> None:
         self._counted = [_Counted(each) for each in troubles]
         self._expired = 0
 
     def become(self, troubles: Iterable[Trouble]) -> None:
-        """Have these instead (none: all is well), and the first token good again."""
+        """Replace all troubles (empty: no failures), and make the first token valid again."""
         self._counted = [_Counted(each) for each in troubles]
         self._expired = 0
 
     def token(self, first: str) -> str:
-        """The token that is good now."""
+        """The token that is valid now."""
         return f"{first}.{self._expired}" if self._expired else first
 
     def strike(self, verb: str, *, writes: bool, text: str) -> Trouble | None:
-        """What strikes this call, if anything: the first of all that would. `text`: all that it holds."""
+        """Return the first trouble that affects this call, if any. `text`: the whole content of the call."""
         bulk = verb == "POST entity/bulk"
         for each in self._counted:
             trouble = each.trouble
@@ -151,7 +153,7 @@ class Troubles:
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """Give each trouble as its text, with how many calls fitted and how many of those it struck."""
+        """Return each trouble's text, with the numbers of matching and of affected calls."""
         return {
             "troubles": [
                 {"trouble": str(each.trouble), "calls": each.calls, "struck": each.struck} for each in self._counted

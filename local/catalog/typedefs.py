@@ -1,4 +1,4 @@
-"""Creating, changing and deleting type definitions, with the rules that Atlas has for them."""
+"""Creating, changing and deleting type definitions by Atlas' rules."""
 
 import re
 import uuid
@@ -25,13 +25,13 @@ CATEGORIES = {
 }
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*")
 _CLASSIFICATION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ .]*")
-# Atlas takes any attribute name; a quotation mark in one would end the search's path to it.
+# Atlas accepts any attribute name; here a quotation mark in one would break the SQL path in a search.
 _ATTRIBUTE_NAME = re.compile(r'[^"\\]+')
 _INNER = re.compile(r"(?:array<(?P<item>.+)>|map<(?P<key>[^,]+),(?P<value>.+)>)")
 
 
 class Typedefs:
-    """All type definitions: the built-in ones, laid over by those that clients stored."""
+    """All type definitions: the built-in ones, overridden by those that clients stored."""
 
     def __init__(self, store: Store, *, plain: bool = False, clock: Callable[[], int] = now) -> None:
         self._store = store
@@ -40,13 +40,13 @@ class Typedefs:
         self.registry = self.reload()
 
     def reload(self) -> Registry:
-        """Read the stored definitions anew; give what they mean."""
+        """Read the stored definitions again; return their registry."""
         stored = {typedef["name"]: typedef for typedef in self._store.typedefs()}
         self.registry = Registry((self._builtin | stored).values())
         return self.registry
 
     def everything(self, category: str | None = None) -> Json:
-        """Give all definitions by kind; `category`: only those, the other lists stay empty."""
+        """Return all definitions by kind; `category`: only those, the other lists stay empty."""
         return self._grouped(
             typedef
             for typedef in self.registry.typedefs.values()
@@ -54,19 +54,19 @@ class Typedefs:
         )
 
     def headers(self) -> list[Json]:
-        """Give guid, name and category of all definitions."""
+        """Return guid, name and category of all definitions."""
         keys = ("guid", "name", "serviceType", "category")
         return [{key: typedef.get(key) for key in keys} for typedef in self.registry.typedefs.values()]
 
     def named(self, name: str, category: str | None = None) -> Json:
-        """Give one definition; error 404-00-001 when there is none, or none of this category."""
+        """Return one definition; error 404-00-001 when there is none, or none of this category."""
         typedef = self.registry.typedefs.get(name)
         if typedef is None or category not in {None, typedef["category"]}:
             raise CatalogError(Fault.UNKNOWN_TYPE_NAME, (category or "type").lower(), name)
         return self.registry.to_json(typedef)
 
     def by_guid(self, guid: str) -> Json:
-        """Give one definition; error 404-00-002 when there is none."""
+        """Return one definition; error 404-00-002 when there is none."""
         for typedef in self.registry.typedefs.values():
             if typedef["guid"] == guid:
                 return self.registry.to_json(typedef)
@@ -236,7 +236,7 @@ def _ancestors(known: dict[str, Json], name: str) -> set[str]:
 
 
 def _unknown_part(known: dict[str, Json], type_name: str) -> str | None:
-    """Give the part of an attribute's type that nobody has defined, or None."""
+    """Return the undefined part of an attribute's type, or None."""
     if inner := _INNER.fullmatch(type_name):
         parts = [part.strip() for part in inner.groups() if part]
         return next((unknown for part in parts if (unknown := _unknown_part(known, part))), None)

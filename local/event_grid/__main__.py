@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="the app: the folder of host.json")
     parser.add_argument("--delay", type=float, default=3.0, help="seconds after which a new blob is reported")
     options = parser.parse_args()
-    # Blocked before any thread starts, so that sigwait below gets them.
+    # Blocked before any thread starts, so that sigwait below receives them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         load_local_settings(options.root)

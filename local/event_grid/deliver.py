@@ -1,4 +1,4 @@
-"""Post an event for each new blob until it is taken."""
+"""Post an event for each new blob until it is accepted."""
 
 import contextlib
 import heapq
@@ -35,7 +35,7 @@ _CALM = Weather()
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Delivery:
-    """An event on its way: when (monotonic seconds) it is posted next, and how often that failed."""
+    """A pending event: when (monotonic seconds) it is posted next, and how often that failed."""
 
     due: float
     number: int
@@ -45,11 +45,11 @@ class _Delivery:
 
 
 class EventGrid:
-    """Posts to the host at `url` while its context lasts; looks each `poll` seconds at the account of `connection`.
+    """Posts to the host at `url` while its context lasts; lists the account of `connection` every `poll` seconds.
 
-    An event is posted `delay` seconds after its blob was found. `note` is the file that remembers, from one start to
-    the next, since when blobs may not have been posted; without one, and the first time, all blobs are new. `key` is
-    the host's system key blobs_extension, where it asks for one.
+    An event is posted `delay` seconds after its blob was found. The file `note` keeps, from one start to the next, the
+    time since which blobs may not have been posted; without it all blobs are new. `key` is the host's system key
+    blobs_extension, if it needs one.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class EventGrid:
     ) -> None:
         self.calls: Counter[str] = Counter()
         self.posts: Counter[str] = Counter()
-        """How many posts were answered by a 2xx, and how many by something else or not at all."""
+        """The numbers of posts that were answered by a 2xx, and of all other posts."""
         self._connection = connection
         self._storage: HostStorage
         self._url, self._key = url, key
@@ -89,11 +89,11 @@ class EventGrid:
         self.stop()
 
     def start(self) -> None:
-        """Begin to look and to post."""
+        """Begin to list and to post."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; posts under way are waited for."""
+        """Wait for the current posts, and end."""
         self._stopping.set()
         self._thread.join()
 
@@ -131,7 +131,7 @@ class EventGrid:
             self._remember(min([begun - _SECOND, *waiting]))
 
     def _collect(self) -> None:
-        """Put what was not taken in the line again."""
+        """Queue events that were not accepted again."""
         for posted in [each for each in self._under_way if each.done()]:
             delivery = self._under_way.pop(posted)
             if not posted.result():
@@ -139,7 +139,7 @@ class EventGrid:
                 heapq.heappush(self._due, replace(delivery, due=due, failures=delivery.failures + 1))
 
     def _post(self, delivery: _Delivery) -> bool:
-        """Post an event; False when it is to be posted again."""
+        """Post an event; return False when it must be posted again."""
         subscription = delivery.subscription
         hook = f"{self._url}{PATH}?functionName=Host.Functions.{subscription.function}"
         headers = {"Content-Type": "application/json", EVENT_TYPE: "Notification"}
@@ -153,7 +153,7 @@ class EventGrid:
         taken = 200 <= status < 300  # noqa: PLR2004 -- any success
         self.posts["taken" if taken else "failed"] += 1
         if status in _NOT_AGAIN:
-            _LOG.warning("the functions host answered %s to an event of %s: it is given up", status, delivery.blob.name)
+            _LOG.warning("the functions host answered %s to an event of %s: it is dropped", status, delivery.blob.name)
         return taken or status in _NOT_AGAIN
 
     def _event(self, subscription: Subscription, blob: Listed) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which functions are notified of which blobs: the blob triggers of an app."""
+"""The blob triggers of an app: which functions are notified of which blobs."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -13,14 +13,14 @@ from local.host.settings import expand, read_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """Blobs of a trigger's path, and the function that is notified of them."""
+    """The path of a blob trigger, and its function."""
 
     function: str
     pattern: Pattern
 
 
 def subscriptions(app: Path, environment: Mapping[str, str]) -> tuple[Subscription, ...]:
-    """One for each blob trigger of an app that is not disabled."""
+    """Return a subscription for each enabled blob trigger of an app."""
     return tuple(_subscriptions(app, environment))
 
 
@@ -31,5 +31,5 @@ def _subscriptions(app: Path, environment: Mapping[str, str]) -> Iterator[Subscr
             continue
         for binding in content.get("bindings", ()):
             if binding.get("type") == "blobTrigger":
-                with contextlib.suppress(KeyError):  # the host does not run it either
+                with contextlib.suppress(KeyError):  # the host does not run such a function either
                     yield Subscription(function=path.parent.name, pattern=Pattern(expand(binding["path"], environment)))

@@ -1,4 +1,4 @@
-"""Which blobs of a container are new."""
+"""Find the new blobs of a container."""
 
 import heapq
 import time
@@ -8,14 +8,15 @@ from local.host.blobs.pattern import Pattern
 from local.host.blobs.stored import Listed
 from local.host.storage import HostStorage
 
-_SCAN_PAUSE = 9  # after a listing of t seconds at least 9 t pass until the next whole one: Azurite does nothing else
-_OVERLAP = 250  # names before the last one seen that every look takes in
+_SCAN_PAUSE = 9  # after a listing of t seconds at least 9 t pass until the next whole one: it keeps Azurite fully busy
+_OVERLAP = 250  # names before the last one seen that every listing includes
 
 
 class BlobWatch:
-    """The blobs of a path. Names of events mostly grow with time, so where listing all of them takes long, most looks
-    list only what comes last in order of names, if the storage can begin at a name. `since` leaves out what is older
-    at the first look.
+    """The blobs of a path.
+
+    Names of events mostly grow with time. So when listing them all takes long, most looks list only the last names, if
+    the storage can begin at a name. `since` leaves out older blobs in the first look.
     """
 
     def __init__(self, storage: HostStorage, pattern: Pattern, since: datetime | None) -> None:
@@ -24,7 +25,7 @@ class BlobWatch:
         self._next_full = 0.0
 
     def look(self) -> list[Listed]:
-        """The versions of blobs that no look before has shown. Raises StorageError."""
+        """Return the versions of blobs that no earlier look has returned. Raises StorageError."""
         begun = time.monotonic()
         after = "" if begun >= self._next_full else self.watermark()
         listed = {
@@ -36,13 +37,13 @@ class BlobWatch:
         if self._since is not None:
             new, self._since = [blob for blob in new if blob.modified >= self._since], None
         if not after:
-            self._seen.clear()  # what is gone is forgotten
+            self._seen.clear()  # deleted blobs are forgotten
             self._next_full = time.monotonic() + _SCAN_PAUSE * (time.monotonic() - begun)
         self._seen.update((name, blob.etag) for name, blob in listed.items())
         return new
 
     def watermark(self) -> str:
-        """A name a little before the last one seen; "" when a look at everything costs no more."""
+        """Return a name a little before the last one seen; "" when listing everything costs no more."""
         if not self._storage.emulated or len(self._seen) < 2 * _OVERLAP:
             return ""
         return heapq.nlargest(_OVERLAP, self._seen)[-1]

@@ -1,4 +1,4 @@
-"""What may happen to events on their way: twice, late, never, in any order; by a seed."""
+"""Faults in the delivery of events, by a seed: duplicates, delays, losses, any order."""
 
 import random
 from dataclasses import dataclass
@@ -8,8 +8,10 @@ from local.host.blobs.stored import Listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """What may happen to an event, drawn from `seed` and its blob's name: shares (0 to 1) of events that come twice,
-    late by up to `lateness` seconds, or never. Events found together come in any order.
+    """The faults of events, drawn from `seed` and the blob's name.
+
+    Shares (0 to 1) of events are delivered twice, late by up to `lateness` seconds, or never. Events that are found
+    together are delivered in any order.
     """
 
     seed: int = 0
@@ -19,7 +21,7 @@ class Weather:
     lateness: float = 0.0
 
     def deliveries(self, name: str) -> tuple[float, ...]:
-        """After how many seconds an event is delivered, each time."""
+        """Return the delays in seconds of an event's deliveries."""
         draw = random.Random(f"{self.seed} {name}")
         if draw.random() < self.never:
             return ()
@@ -27,5 +29,5 @@ class Weather:
         return tuple(draw.uniform(0, self.lateness) if draw.random() < self.late else 0.0 for _ in range(times))
 
     def shuffled(self, blobs: list[Listed]) -> list[Listed]:
-        """The same blobs in an order of their own."""
+        """Return the blobs in a random order."""
         return random.Random(f"{self.seed} {len(blobs)}").sample(blobs, len(blobs))

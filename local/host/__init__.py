@@ -1,4 +1,4 @@
 """A small Azure Functions host for machines without `func`: HTTP, blob and timer triggers of function.json apps.
 
-It drives Microsoft's own V1 worker runtime, so loading, signature checks and converters are the real ones.
+It uses Microsoft's own V1 worker runtime, so loading, signature checks and converters are the real ones.
 """

@@ -23,27 +23,27 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("action", nargs="?", choices=["run", "install"], default="run")
     parser.add_argument("--root", type=Path, default=Path.cwd(), help="the app: the folder of host.json")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--port", type=int, default=7071, help="listen here on 127.0.0.1; 0 takes a free one")
+    where.add_argument("--port", type=int, default=7071, help="port on 127.0.0.1; 0 takes a free one")
     where.add_argument("--fd", type=int, help="serve this listening socket, inherited from the parent")
-    parser.add_argument("--workers", type=int, default=8, help="how many functions without async run at once")
+    parser.add_argument("--workers", type=int, default=8, help="number of functions without async that run at once")
     parser.add_argument(
         "--delivery",
         choices=DELIVERIES,
-        help="how blobs are found, as on a real account: by Event Grid's webhook, or by polling it; or as on the "
+        help="how blobs are found: by Event Grid's webhook, by polling as on a real account, or by polling as on the "
         "emulator (default: as function.json and the account say)",
     )
-    parser.add_argument("--poll", type=float, help="seconds between looks for blobs (10; on the emulator 2)")
-    parser.add_argument("--page", type=int, default=5000, help="blobs that one look at an account lists")
+    parser.add_argument("--poll", type=float, help="seconds between listings of blobs (10; on the emulator 2)")
+    parser.add_argument("--page", type=int, default=5000, help="blobs that one listing of an account returns")
     parser.add_argument(
         "--visibility", type=int, default=30, help="seconds until another host takes a dead one's blobs"
     )
     parser.add_argument(
-        "--patience", type=float, default=30.0, help="seconds that storage may be away until the host ends"
+        "--patience", type=float, default=30.0, help="seconds that storage may be unavailable until the host ends"
     )
     parser.add_argument("--restart", type=float, default=10.0, help="seconds until the next worker after a timeout")
     parser.add_argument("--keys", type=Path, help="a file of keys that requests must have (default: none is needed)")
     parser.add_argument("--retry", type=int, default=1, help="seconds until a failed blob is tried again")
-    parser.add_argument("--grace", type=float, default=10.0, help="seconds for what runs when asked to end")
+    parser.add_argument("--grace", type=float, default=10.0, help="seconds for running functions when asked to end")
     parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
     parser.add_argument("--verbose", action="store_true", help="all records, with tracebacks")
     return parser.parse_args()
@@ -65,7 +65,7 @@ async def _run(options: argparse.Namespace) -> bool:
     config = read_host_json(root)
     logs.set_up(level=config.log_level, verbose=options.verbose)
     worker = WorkerProcess(WorkerLimits(timeout=config.timeout, pause=options.restart))
-    # Imported only now: while they are, the worker process starts.
+    # Imported only now, while the worker process starts.
     from local.host.blobs.triggers import Pace  # noqa: PLC0415
     from local.host.serve import AppHost, Options  # noqa: PLC0415
 
@@ -114,7 +114,7 @@ def main() -> int:
         return 2
     if not ended:
         logging.shutdown()
-        os._exit(1)  # Python can't end a thread: what still runs would keep the process for ever
+        os._exit(1)  # Python can't end a thread: a running one would keep the process for ever
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Read an app's host.json and function.json files, as the real host does at its start, and say what is wrong.
+"""Read an app's host.json and function.json files, as the real host does at its start, and report every problem.
 
 Formats: https://learn.microsoft.com/azure/azure-functions/functions-host-json and
 https://github.com/Azure/azure-functions-host/wiki/function.json
@@ -27,7 +27,7 @@ _SPAN = re.compile(r"(?:(?P<days>\d+)\.)?(?P<hours>\d+):(?P<minutes>\d+):(?P<sec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """One binding of a function.json, its settings expanded; `data` has the properties of its type."""
+    """One binding of a function.json with its settings expanded; `data` has the properties of its type."""
 
     name: str
     type: str
@@ -52,13 +52,13 @@ class Function:
 
     @property
     def trigger(self) -> Binding:
-        """Its only trigger: the index refuses folders with none or several."""
+        """Its only trigger: a folder without one, or with several, is refused."""
         return next(binding for binding in self.bindings if binding.type in TRIGGERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostConfig:
-    """What this host uses of host.json, with the real defaults; `timeout` in seconds, None for ever."""
+    """The values of host.json that this host uses, with the real defaults; `timeout` in seconds, None: no limit."""
 
     route_prefix: str = "api"
     blob_parallelism: int = 8 * (os.cpu_count() or 1)
@@ -68,7 +68,7 @@ class HostConfig:
 
 
 def read_host_json(root: Path) -> HostConfig:
-    """Return the app's host.json; AppError when it is missing or a value is wrong. Unknown keys are ignored."""
+    """Return the app's host.json. Raises AppError when it is missing or has a wrong value; ignores unknown keys."""
     content: dict[str, Any] = read_json(root / "host.json")
     problems = list(_host_problems(content))
     if problems:
@@ -98,11 +98,11 @@ _VALUES: tuple[tuple[str, Any, str], ...] = (
     ("extensions.blobs.maxDegreeOfParallelism", _whole(1), "a whole number above 0"),
     ("extensions.blobs.poisonBlobThreshold", _whole(1), "a whole number above 0"),
 )
-"""The keys of host.json whose values are checked: where, what holds, and how that reads."""
+"""The keys of host.json whose values are checked: path, check, and the valid values in words."""
 
 
 def _at(content: Mapping[str, Any], path: str, default: Any = None) -> Any:
-    """What stands at a dotted path; the default where nothing does."""
+    """Return the value at a dotted path, or the default."""
     found: Any = content
     for key in path.split("."):
         if not isinstance(found, Mapping) or key not in found:
@@ -129,7 +129,7 @@ def _seconds(span: str) -> float | None:
 
 
 def read_functions(root: Path) -> tuple[Function, ...]:
-    """Return the enabled functions of the app, in the order of their names; AppError lists every problem at once."""
+    """Return the enabled functions of the app, ordered by name. Raises AppError, which lists every problem."""
     functions, problems = [], []
     for path in sorted(root.glob("*/function.json")):
         try:
@@ -143,8 +143,8 @@ def read_functions(root: Path) -> tuple[Function, ...]:
         if found or disabled(name, content, os.environ):
             continue
         missing = _missing_settings(content)
-        if missing:  # as in Azure the others run
-            logger.error("The '%s' function is in error: %%%s%% is no app setting", name, missing[0])
+        if missing:  # as in Azure, the others run
+            logger.error("The '%s' function is in error: there is no app setting %%%s%%", name, missing[0])
             continue
         functions.append(_function(path.parent, content))
     if problems:
@@ -170,14 +170,14 @@ def _binding(content: Mapping[str, Any]) -> Binding:
 
 
 def disabled(name: str, content: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
-    """Whether a function is disabled by its function.json or by a setting, in one of the two spellings that work."""
+    """Whether a function is disabled by its function.json or by a setting, in one of the two valid spellings."""
     spellings = (f"AzureWebJobs.{name}.Disabled", f"AzureWebJobs_{name}_Disabled")
     by_setting = any(environment.get(each, "").lower() in _TRUE for each in spellings)
     return content.get("disabled") is True or by_setting
 
 
 def _missing_settings(content: Mapping[str, Any]) -> list[str]:
-    """The settings that a function.json names as %X% and that are not set."""
+    """Return the settings that a function.json names as %X% and that are not set."""
     missing = []
     for binding in content["bindings"]:
         for key in _EXPANDED:
@@ -198,7 +198,7 @@ def _problems(folder: Path, content: Mapping[str, Any]) -> Iterator[str]:
         return
     triggers = [binding for binding in bindings if binding.get("type") in TRIGGERS]
     if len(triggers) != 1:
-        yield f"a function has exactly one trigger, this has {len(triggers)} (known here: {', '.join(TRIGGERS)})"
+        yield f"a function has exactly one trigger, this has {len(triggers)} (supported here: {', '.join(TRIGGERS)})"
     names = [binding.get("name") for binding in bindings]
     if len(set(names)) != len(names):
         yield "two bindings have the same name"
@@ -212,7 +212,7 @@ def _binding_problems(binding: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(binding.get("name"), str) or not binding["name"]:
         yield '"name" is missing'
     if kind not in _DIRECTIONS:
-        yield f"type {kind!r} is not known here, only {', '.join(_DIRECTIONS)}"
+        yield f"type {kind!r} is not supported here, only {', '.join(_DIRECTIONS)}"
         return
     if binding.get("direction") != _DIRECTIONS[kind]:
         yield f'"direction" must be {_DIRECTIONS[kind]!r} for {kind}, not {binding.get("direction")!r}'

@@ -1,4 +1,4 @@
-"""Logging to stderr, one line a record, marked with the function that wrote it."""
+"""Logging to stderr: one line for each record, with the function that wrote it."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ LEVELS = {
     "Critical": logging.CRITICAL,
     "None": logging.CRITICAL + 1,
 }
-"""The levels that host.json knows, as Python's."""
+"""The levels of host.json as Python's."""
 
 logger = logging.getLogger("local.host")
 
@@ -38,7 +38,7 @@ class _OneLine(logging.Formatter):
 
 
 def set_up(*, level: str, verbose: bool) -> None:
-    """Send everything from `level` of host.json (DEBUG with `verbose`) to stderr."""
+    """Log to stderr from host.json's `level` on (from DEBUG with `verbose`)."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine(verbose=verbose))
     if not verbose:  # the runtime reports a failure with its traceback, the host in one line
@@ -48,11 +48,11 @@ def set_up(*, level: str, verbose: bool) -> None:
     )
     for noisy in ("azure.core", "azure.identity", "asyncio", "uvicorn", "uvicorn.error"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings hold whole URLs, signatures included
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings contain whole URLs with their signatures
 
 
 def mark_records(function: Callable[[], str]) -> None:
-    """Have every record say which function wrote it, as `function` says at that moment."""
+    """Add to every record the function that writes it: the value of `function` at that moment."""
 
     def mark(record: logging.LogRecord) -> bool:
         record.function = function()

@@ -11,11 +11,11 @@ _REQUIREMENT = Path(__file__).parents[1] / "runtime.txt"
 
 
 class RuntimeInstallError(Exception):
-    """Microsoft's runtime could not be installed; the message holds the installer's own words."""
+    """Microsoft's runtime could not be installed; the message is the installer's."""
 
 
 def install() -> Path:
-    """Install the pinned runtime unless it is there, and return its folder. Raises RuntimeInstallError."""
+    """Install the pinned runtime unless it is installed, and return its folder. Raises RuntimeInstallError."""
     return install_once("v1runtime", (_REQUIREMENT,), _make)
 
 
@@ -23,16 +23,16 @@ def put_on_path() -> None:
     """Make `azure_functions_runtime_v1` importable, installing it first when it is missing."""
     folder = str(install())
     if folder not in sys.path:
-        sys.path.append(folder)  # last: it must not hide what the app brings
+        sys.path.append(folder)  # last: it must not shadow the app's own packages
 
 
 def _make(folder: Path) -> None:
-    # The package asks for Python 3.13, where Azure uses it, and runs on 3.11 as well: uv gets the later version,
-    # which only a pure-Python package allows.
+    # The package requires Python 3.13, Azure's version for it, but also runs on 3.11. It is pure Python, so uv can
+    # install it for the later version.
     command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--python-version", "3.13"]
     command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--compile-bytecode"]
     command += ["--target", str(folder), "-r", str(_REQUIREMENT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- our own command
     if done.returncode:
         raise RuntimeInstallError(f"installing {_REQUIREMENT.name} failed: {done.stderr.strip()}")
-    shutil.rmtree(folder / "tests", ignore_errors=True)  # shipped by mistake, would hide every other `tests`
+    shutil.rmtree(folder / "tests", ignore_errors=True)  # shipped by mistake, it would shadow every other `tests`

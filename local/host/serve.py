@@ -1,4 +1,4 @@
-"""Put the parts together and run them until a signal."""
+"""Assemble the host's parts and run them until a signal."""
 
 import asyncio
 import contextlib
@@ -28,12 +28,14 @@ from local.host.timers import Monitor, Timer
 from local.host.worker.client import WorkerDeadError, WorkerProcess
 from local.host.worker.messages import Load
 
-_KEEP_ALIVE_SECONDS = 75  # longer than the pools of the usual clients keep a connection
+_KEEP_ALIVE_SECONDS = 75  # longer than the usual clients' pools keep a connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run: `threads` for functions without `async`, `grace` seconds for what runs when the end is asked for,
+    """How to run an app.
+
+    `threads` for functions without `async`, `grace` seconds for running functions when the host is asked to end,
     `keys` the file of keys that requests must have.
     """
 
@@ -46,7 +48,7 @@ class Options:
 
 
 class _Server(uvicorn.Server):
-    """Leaves the signals to us: uvicorn's own handling ends the process by the signal instead of with status 0."""
+    """Leaves signals to this module: uvicorn's handling ends the process by the signal instead of with status 0."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -54,7 +56,7 @@ class _Server(uvicorn.Server):
 
 
 class AppHost:
-    """One app: call `load` (AppError says what is wrong with it), then `serve`. `worker` is where its functions run."""
+    """One app: call `load` (raises AppError for an invalid app), then `serve`. Its functions run in `worker`."""
 
     def __init__(self, options: Options, config: HostConfig, worker: WorkerProcess) -> None:
         self._options, self._config, self._worker = options, config, worker
@@ -107,9 +109,9 @@ class AppHost:
         self._server = _Server(config)
 
     async def serve(self, listening: socket.socket) -> bool:
-        """Run until SIGTERM or SIGINT, or until the host can't go on; then end what runs.
+        """Run until SIGTERM or SIGINT, or until the host can't continue; then end what runs.
 
-        Returns whether it ended as it was asked to, and within the grace.
+        Returns whether it ended by a signal and within the grace.
         """
         assert self._server is not None  # noqa: S101 -- load() came first
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
@@ -122,7 +124,7 @@ class AppHost:
         waiting = asyncio.create_task(stop.wait())
         await asyncio.wait([web, waiting, keeping, *tasks], return_when=asyncio.FIRST_COMPLETED)
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)  # a second one ends us at once
+            loop.remove_signal_handler(number)  # a second one ends the process at once
         self._server.should_exit = True
         for task in (waiting, *tasks):
             task.cancel()
@@ -146,14 +148,14 @@ class AppHost:
         return not errors
 
     def _parts(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """What runs beside the HTTP functions; nothing of it when the listener of blobs can't start."""
+        """Run blob and timer triggers; neither when the listener of blobs can't start."""
         if self._blobs is None:
             yield from (timer.run() for timer in self._timers)
         else:
             yield self._listen(self._blobs)
 
     async def _listen(self, blobs: BlobHost) -> None:
-        """Blobs and timers, or the error in which the host stays."""
+        """Start the triggers of blobs and timers, or set the error that the host stays in."""
         try:
             await blobs.prepare()
         except ListenerError as error:
@@ -173,7 +175,7 @@ class AppHost:
                 timer.cancel()
 
     def _monitor(self, function: Function) -> Monitor | None:
-        """What remembers a timer's times; None without storage."""
+        """Return the monitor of a timer's times; None without storage."""
         try:
             own = HostStorage(connection_string("AzureWebJobsStorage"), Counter())
         except KeyError:
@@ -210,6 +212,6 @@ class AppHost:
 
 
 def _host_id(root: Path) -> str:
-    """Return the id that receipts and queue are kept under: the setting of the real host, or one of the folder's."""
+    """Return the id of receipts and queue: from the real host's setting, else derived from the folder."""
     given = os.environ.get("AzureFunctionsWebHost__hostid")  # noqa: SIM112 -- spelled as the real host spells it
     return given or f"local-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"

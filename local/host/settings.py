@@ -1,4 +1,4 @@
-"""App settings: the environment, completed by local.settings.json, and how bindings refer to them."""
+"""App settings, from the environment and local.settings.json, and the bindings' references to them."""
 
 import json
 import os
@@ -10,7 +10,7 @@ _REFERENCE = re.compile(r"%([^%]+)%")
 
 
 class AppError(Exception):
-    """The app can't be run as it stands; `problems` has one sentence for each thing to mend."""
+    """The app can't run; `problems` has one sentence for each problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -18,10 +18,10 @@ class AppError(Exception):
 
 
 def load_local_settings(root: Path) -> None:
-    """Add the Values of `local.settings.json`, when there is one, to the environment; what is set there stays.
+    """Add the Values of `local.settings.json`, if it exists, to the environment, unless they are already set there.
 
     Format: https://learn.microsoft.com/azure/azure-functions/functions-develop-local#local-settings-file
-    Raises AppError when the file is not what Azure's tools accept.
+    Raises AppError when Azure's tools would not accept the file.
     """
     path = root / "local.settings.json"
     if not path.exists():
@@ -37,7 +37,7 @@ def load_local_settings(root: Path) -> None:
 
 
 def read_json(path: Path) -> dict[str, object]:
-    """Return the JSON object in a file of the app; AppError when it is none."""
+    """Return the JSON object in a file of the app. Raises AppError when there is none."""
     name = f"{path.parent.name}/{path.name}"
     try:
         content = json.loads(path.read_bytes())
@@ -49,14 +49,14 @@ def read_json(path: Path) -> dict[str, object]:
 
 
 def expand(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Replace every `%SETTING%` by its value; KeyError with the setting's name when it is not set."""
+    """Replace every `%SETTING%` by its value. Raises KeyError with the name of a setting that is not set."""
     return _REFERENCE.sub(lambda reference: environment[reference[1]], text)
 
 
 def connection_string(setting: str) -> str:
-    """Return the connection string that a binding's `connection` names, with the prefix AzureWebJobs or without.
+    """Return the connection string that a binding's `connection` names, with or without the prefix AzureWebJobs.
 
-    KeyError with a sentence for the user when there is none, or one that only works in Azure.
+    Raises KeyError, with a message for the user, when there is none or it only works in Azure.
     """
     for name in (setting, f"AzureWebJobs{setting}"):
         if os.environ.get(name):

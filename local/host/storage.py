@@ -1,8 +1,8 @@
-"""The few storage calls the host makes for itself, counted by kind.
+"""The host's own storage calls, counted by kind.
 
-Plain HTTP with one SAS for all of them instead of the SDK: the host runs on the same cores as what it hosts, and the
-SDK takes three times the CPU a call, and about a tenth of a millisecond for every blob it lists, which a poll of a full
-container can't afford. Reference: https://learn.microsoft.com/rest/api/storageservices/
+They are plain HTTP with one SAS instead of the SDK: the host shares its cores with the functions, and the SDK takes
+three times the CPU for a call, and about a tenth of a millisecond for every listed blob, too much for polling a full
+container. Reference: https://learn.microsoft.com/rest/api/storageservices/
 """
 
 import hmac
@@ -32,15 +32,15 @@ _NOT_FOUND = 404
 _CONFLICT = 409
 _CREATED = 201
 _FORBIDDEN = (401, 403)
-_LEASE_SECONDS = 30  # of a receipt, as the real host takes it
+_LEASE_SECONDS = 30  # the lease of a receipt, as in the real host
 
 
 class StorageError(Exception):
-    """A storage call failed for good; the message has the call and the answer, never the signature."""
+    """A storage call failed; the message has the call and the answer, never the signature."""
 
 
 class StorageRefusedError(StorageError):
-    """Storage answered 401 or 403: trying again is of no use."""
+    """Storage answered 401 or 403: a retry would not help."""
 
 
 class HostStorage:
@@ -66,16 +66,15 @@ class HostStorage:
         self._counting = threading.Lock()
 
     def create_container(self, container: str) -> None:
-        """Create it unless it is there."""
+        """Create it unless it exists."""
         self._call(
             "create container", "PUT", f"{self._blobs}/{container}", {"restype": "container"}, accept=(_CONFLICT,)
         )
 
     def list_blobs(self, container: str, prefix: str, after: str = "") -> Iterator[Listed]:
-        """Yield every blob; nothing when the container does not exist.
+        """Yield every blob, those after the name `after` if given; nothing when the container does not exist.
 
-        `after` begins behind this name. Only for `emulated` storage: Azurite's marker is the last name of a page,
-        Azure's is opaque.
+        `after` works with `emulated` storage only: Azurite's marker is the last name of a page, Azure's is opaque.
         """
         marker: str | None = after
         while marker is not None:
@@ -83,8 +82,9 @@ class HostStorage:
             yield from page
 
     def list_page(self, container: str, prefix: str, marker: str, most: int) -> tuple[list[Listed], str | None]:
-        """List up to `most` (at most 5,000) blobs from a marker on ("" begins); return them and the next marker, None
-        at the end.
+        """List up to `most` (at most 5,000) blobs from a marker on ("": the start).
+
+        Returns them and the next marker, None at the end.
         """
         query = {"restype": "container", "comp": "list", "prefix": prefix, "maxresults": str(most), "marker": marker}
         answer = self._call("list blobs", "GET", f"{self._blobs}/{container}", query, accept=(_NOT_FOUND,))
@@ -94,7 +94,7 @@ class HostStorage:
         return [_listed(blob) for blob in page.iterfind("Blobs/Blob")], page.findtext("NextMarker") or None
 
     def get_blob(self, container: str, name: str, *, kind: str = "get blob") -> Blob | None:
-        """Download a whole blob, counted as `kind`; None when it is gone."""
+        """Download a whole blob, counted as `kind`; return None when it does not exist."""
         answer = self._call(kind, "GET", self.blob_url(container, name), {}, accept=(_NOT_FOUND,))
         if answer.status == _NOT_FOUND:
             return None
@@ -102,7 +102,7 @@ class HostStorage:
         return Blob(url=self.blob_url(container, name), data=answer.data, properties=properties)
 
     def head_blob(self, container: str, name: str) -> Blob | None:
-        """Return a blob without its content; None when there is none."""
+        """Return a blob without its content; None when it does not exist."""
         url = self.blob_url(container, name)
         answer = self._call("head blob", "HEAD", url, {}, accept=(_NOT_FOUND,))
         if answer.status == _NOT_FOUND:
@@ -118,7 +118,7 @@ class HostStorage:
         fresh: Mapping[str, str] | None = None,
         kind: str = "put blob",
     ) -> bool:
-        """Write a blob, counted as `kind`. With `fresh`, its metadata, only if there is none: False when there is."""
+        """Write a blob, counted as `kind`. With the metadata `fresh`, only a new one: return False if it exists."""
         headers = {"x-ms-blob-type": "BlockBlob"}
         if fresh is not None:
             headers |= {"If-None-Match": "*"} | {f"{META}{key}": text for key, text in fresh.items()}
@@ -127,7 +127,7 @@ class HostStorage:
         return self._call(kind, "PUT", url, {}, headers=headers, body=data, accept=accept).status == _CREATED
 
     def lease_blob(self, container: str, name: str) -> str | None:
-        """Take a lease of 30 seconds and return its id; None when the blob is leased or gone."""
+        """Take a lease of 30 seconds and return its id; None when the blob is leased or does not exist."""
         headers = {
             "x-ms-lease-action": "acquire",
             "x-ms-lease-duration": str(_LEASE_SECONDS),
@@ -138,7 +138,7 @@ class HostStorage:
         return answer.headers.get("x-ms-lease-id") if answer.status == _CREATED else None
 
     def set_metadata(self, container: str, name: str, metadata: Mapping[str, str], lease: str) -> None:
-        """Replace the metadata of a blob that is leased; nothing when the lease or the blob is gone."""
+        """Replace the metadata of a leased blob. Does nothing when the lease or the blob is gone."""
         headers = {"x-ms-lease-id": lease} | {f"{META}{key}": text for key, text in metadata.items()}
         url = self.blob_url(container, name)
         self._call("set metadata", "PUT", url, {"comp": "metadata"}, headers=headers, accept=(_NOT_FOUND, 412))
@@ -150,7 +150,7 @@ class HostStorage:
         self._call("release blob", "PUT", url, {"comp": "lease"}, headers=headers, accept=accept)
 
     def log_writes(self) -> None:
-        """Have the account log what is written to its blobs, for 7 days. Raises StorageRefusedError."""
+        """Turn on the account's log of writes to blobs, kept for 7 days. Raises StorageRefusedError."""
         query = {"restype": "service", "comp": "properties"}
         answer = self._call("get service properties", "GET", f"{self._blobs}/", query)
         properties = ET.fromstring(answer.data)  # noqa: S314 -- from our own storage
@@ -166,29 +166,29 @@ class HostStorage:
         self._call("set service properties", "PUT", f"{self._blobs}/", query, body=ET.tostring(properties))
 
     def delete_blob(self, container: str, name: str) -> None:
-        """Delete it if it is there."""
+        """Delete it if it exists."""
         self._call("delete blob", "DELETE", self.blob_url(container, name), {}, accept=(_NOT_FOUND,))
 
     def create_queue(self, queue: str) -> None:
-        """Create it unless it is there."""
+        """Create it unless it exists."""
         self._call("create queue", "PUT", f"{self._queues}/{queue}", {}, accept=(_CONFLICT,))
 
     def count_messages(self, queue: str) -> int:
-        """Return about how many messages there are, those in somebody's hands included."""
+        """Return the approximate number of messages, including invisible ones."""
         answer = self._call("count messages", "GET", f"{self._queues}/{queue}", {"comp": "metadata"})
         return int(answer.headers["x-ms-approximate-messages-count"])
 
     def put_message(self, queue: str, content: Mapping[str, Any]) -> None:
-        """Queue a JSON object, for ever, in Base64 as the WebJobs SDK does."""
+        """Queue a JSON object without expiry, in Base64 as the WebJobs SDK does."""
         self.put_raw_message(queue, b64encode(json.dumps(content).encode()).decode())
 
     def put_raw_message(self, queue: str, text: str) -> None:
-        """Queue a text that is valid in XML as it stands, for ever."""
+        """Queue a text that needs no escaping in XML, without expiry."""
         body = f"<QueueMessage><MessageText>{text}</MessageText></QueueMessage>".encode()
         self._call("put message", "POST", f"{self._queues}/{queue}/messages", {"messagettl": "-1"}, body=body)
 
     def get_messages(self, queue: str, count: int, visibility: int) -> list[QueueMessage]:
-        """Take up to `count` (at most 32) messages for so many seconds."""
+        """Take up to `count` (at most 32) messages for `visibility` seconds."""
         query = {"numofmessages": str(count), "visibilitytimeout": str(visibility)}
         answer = self._call("get messages", "GET", f"{self._queues}/{queue}/messages", query)
         return [
@@ -202,7 +202,7 @@ class HostStorage:
         ]
 
     def hold_message(self, queue: str, message: QueueMessage, seconds: int) -> str | None:
-        """Hide a message for so many seconds from now and return its new receipt; None when it is not ours any more."""
+        """Hide a message for `seconds` from now and return its new receipt; None when it is no longer held."""
         query = {"popreceipt": message.receipt, "visibilitytimeout": str(seconds)}
         body = f"<QueueMessage><MessageText>{message.text}</MessageText></QueueMessage>".encode()
         answer = self._call(
@@ -211,7 +211,7 @@ class HostStorage:
         return answer.headers.get("x-ms-popreceipt")
 
     def delete_message(self, queue: str, message: QueueMessage) -> bool:
-        """Delete a message; False when it is not ours any more."""
+        """Delete a message; return False when it is no longer held."""
         query = {"popreceipt": message.receipt}
         answer = self._call(
             "delete message", "DELETE", self._message_url(queue, message), query, accept=(400, _NOT_FOUND)
@@ -219,7 +219,7 @@ class HostStorage:
         return answer.status < 400  # noqa: PLR2004 -- any refusal
 
     def blob_url(self, container: str, name: str) -> str:
-        """Where a blob is, without any key."""
+        """Return the URL of a blob, without a signature."""
         return f"{self._blobs}/{container}/{quote(name, safe='/')}"
 
     def _message_url(self, queue: str, message: QueueMessage) -> str:
@@ -253,7 +253,7 @@ class HostStorage:
 def _signature(account: str, key: str) -> str:
     """An account SAS for a year, all services' blobs and queues: https://learn.microsoft.com/rest/api/storageservices/create-account-sas.
 
-    Not by the SDK, whose import takes half of the host's start.
+    It does not use the SDK, whose import takes half of the host's start.
     """
     expiry = (datetime.now(UTC) + timedelta(days=365)).strftime("%Y-%m-%dT%H:%M:%SZ")
     query = {"ss": "bq", "srt": "sco", "sp": "rwdlacup", "se": expiry, "sv": VERSION}

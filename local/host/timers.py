@@ -1,8 +1,8 @@
 """Timer triggers: NCRONTAB expressions of six fields, and spans.
 
 Format: https://learn.microsoft.com/azure/azure-functions/functions-bindings-timer#ncrontab-expressions. Times are UTC,
-as in Azure without WEBSITE_TIME_ZONE. What was missed while no host ran is made up for once, at the start: when the
-next time was due is kept in storage, as the real host's monitor keeps it for schedules of a minute or more.
+as in Azure without WEBSITE_TIME_ZONE. Times that were missed while no host ran cause one call at the start: the next
+due time is kept in storage, as by the real host's monitor for schedules of a minute or more.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _MONITORED = timedelta(minutes=1)
 
 
 def occurrences(schedule: str, start: datetime) -> Iterator[datetime]:
-    """Yield the times of a schedule after `start`, without end; ValueError when it is no schedule."""
+    """Yield the times of a schedule after `start`, without end. Raises ValueError for an invalid schedule."""
     span = _SPAN.fullmatch(schedule)
     if span:
         step = timedelta(**{unit: int(number) for unit, number in span.groupdict("0").items()})
@@ -50,14 +50,14 @@ def _steps(start: datetime, step: timedelta) -> Iterator[datetime]:
 
 
 class Monitor:
-    """When a timer was due last and is due next, kept in `own` as `azure-webjobs-hosts/timers/…/status`."""
+    """The last and the next due time of a timer, kept in `own` as `azure-webjobs-hosts/timers/…/status`."""
 
     def __init__(self, own: HostStorage, host_id: str, function: Function) -> None:
         self._own = own
         self._blob = f"timers/{host_id}/{function.id}/status"
 
     def next_due(self) -> datetime | None:
-        """When an earlier host had to call it next; None when there was none, or storage is away."""
+        """Return the next due time of an earlier host; None without one, or when storage is unavailable."""
         try:
             blob = self._own.get_blob(RECEIPTS, self._blob, kind="read note")
             return None if blob is None else datetime.fromisoformat(json.loads(blob.data)["Next"])
@@ -66,17 +66,17 @@ class Monitor:
             return None
 
     def note(self, last: datetime, following: datetime) -> None:
-        """Keep when it was called last, and when it is to be called next."""
+        """Store the last and the next due time."""
         status = {"Last": last.isoformat(), "Next": following.isoformat(), "LastUpdated": last.isoformat()}
         try:
             self._own.create_container(RECEIPTS)
             self._own.put_blob(RECEIPTS, self._blob, json.dumps(status).encode(), kind="write note")
         except StorageError as error:
-            logger.warning("the timer's status can't be kept: %s", error)
+            logger.warning("the timer's status can't be stored: %s", error)
 
 
 class Timer:
-    """One timer function; its invocations never overlap, and what falls into a long one is left out."""
+    """One timer function; its invocations never overlap, and due times during a long one are skipped."""
 
     def __init__(self, function: Function, worker: WorkerProcess, monitor: Monitor | None) -> None:
         self._function, self._worker = function, worker
@@ -89,7 +89,7 @@ class Timer:
         self._monitor = monitor if second - first >= _MONITORED else None
 
     async def run(self) -> None:
-        """Invoke it at its times until cancelled; what has begun by then goes on, see `finish`."""
+        """Invoke it at its times until cancelled; a running invocation continues, see `finish`."""
         last = datetime.now(UTC)
         missed = await asyncio.to_thread(self._monitor.next_due) if self._monitor is not None else None
         if missed is not None and missed < last:
@@ -101,7 +101,7 @@ class Timer:
         due = last
         while True:
             now = datetime.now(UTC)
-            # From the last due time, so that spans don't drift, and never into the past.
+            # Counted from the last due time, so that spans don't drift, but never into the past.
             due = next(time for time in occurrences(self._schedule, due) if time > now)
             await asyncio.sleep((due - now).total_seconds())
             await self._fire(due, last)

@@ -1,9 +1,8 @@
-"""Runs a command that must not outlive whoever started it: `python leash.py COMMAND…`.
+"""Runs a command that must not outlive its starter: `python leash.py COMMAND…`.
 
-The starter holds the other end of this process's standard input. When that closes, because the starter wants the
-command to end or because it was itself killed, the command's whole process group is ended. This works the same on
-Linux and macOS, and against `kill -9` of the starter. It is run by its path and isolated (`-I`), so it imports the
-standard library only.
+The starter holds the other end of this process's standard input. When it closes, because the starter ends the command
+or was itself killed, even by `kill -9`, the command's whole process group is ended. This works on Linux and macOS. The
+module is run by its path and isolated (`-I`), so it imports only the standard library.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ def _end_when_input_closes(child: subprocess.Popen[bytes]) -> None:
     # Not sys.stdin: a thread that holds its lock aborts the interpreter when that ends.
     while os.read(0, 1024):
         pass
-    with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
         os.killpg(child.pid, signal.SIGTERM)
         try:
             child.wait(GRACE_SECONDS)

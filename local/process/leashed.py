@@ -13,8 +13,9 @@ from local.process import leash
 class Leashed:
     """`with Leashed(command, …) as running:` starts a command; leaving the block ends it if it still runs.
 
-    Its standard output and error go to the files `output` and `log`; it runs in `folder`, or else here. Ctrl-C reaches
-    the starter alone, which ends the command by stop(); local/process/leash.py ends it when the starter was killed.
+    Its standard output and error go to the files `output` and `log`; it runs in `folder`, by default the current one.
+    Ctrl-C reaches only the starter, which ends the command by stop(); local/process/leash.py ends it when the starter
+    is killed.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Leashed:
             )
 
     def __enter__(self) -> Self:
-        """Return the command, which runs already."""
+        """Return the running command."""
         return self
 
     def __exit__(
@@ -57,7 +58,7 @@ class Leashed:
 
     @property
     def pid(self) -> int:
-        """The process whose children are the command's."""
+        """The id of the command's parent process."""
         return self._process.pid
 
     def stop(self) -> int:
@@ -67,7 +68,7 @@ class Leashed:
         return self._process.wait()
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Wait for the end and return the exit code; None when it still runs after that many seconds."""
+        """Wait for the end and return the exit code; None when it still runs after `seconds`."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:

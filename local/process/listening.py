@@ -1,4 +1,4 @@
-"""Listening on loopback, with one sentence when a port is taken."""
+"""Listening on loopback, with a clear error when a port is taken."""
 
 import socket
 
@@ -10,9 +10,9 @@ class PortError(Exception):
 
 
 def listen(port: int, what: str, otherwise: str) -> socket.socket:
-    """A socket that listens on 127.0.0.1:`port` (0: a free one) for `what`.
+    """Return a socket that listens on 127.0.0.1:`port` (0: a free one) for `what`.
 
-    Raises PortError, which advises `otherwise`.
+    Raises PortError, whose message ends in the advice `otherwise`.
     """
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Why a Spark job failed or did not end, in one sentence, from what it left behind."""
+"""The reason, in one sentence, why a Spark job failed or did not end, from its output and log."""
 
 import contextlib
 import re
@@ -21,14 +21,14 @@ _LAST_ERROR = re.compile(r"^(?:: |Caused by: )?(?:\w+\.)*(\w*(?:Error|Exception|
 
 
 def without_noise(output: str) -> str:
-    """What a job printed, without the lines in which Ivy reports its downloads."""
+    """Return a job's output without Ivy's reports of downloads."""
     return _IVY_NOISE.sub("", output)
 
 
 def explain_failure(name: str, log: str, output: str, path: Path) -> str:
-    """Say in one sentence why a job failed: packages that did not come, else the last error that is named.
+    """Return in one sentence why a job failed: packages that could not be downloaded, else the last error.
 
-    `log` is what spark-submit wrote to its standard error, `output` the rest: a Python job's traceback is there.
+    `log` is the standard error of spark-submit, `output` its standard output, which has a Python job's traceback.
     """
     missing = sorted({":".join(found) for found in _UNRESOLVED.findall(log)})
     if missing:
@@ -36,7 +36,7 @@ def explain_failure(name: str, log: str, output: str, path: Path) -> str:
         if _NO_NETWORK.search(log):
             return (
                 f"Spark could not download {packages} from Maven Central: check the network "
-                f"(what was downloaded once is kept in ~/.ivy2). Log: {path}"
+                f"(downloads are kept in ~/.ivy2). Log: {path}"
             )
         return f"Maven Central has no {packages}: check the version. Log: {path}"
     errors = _LAST_ERROR.findall(output) or _LAST_ERROR.findall(log)
@@ -45,13 +45,13 @@ def explain_failure(name: str, log: str, output: str, path: Path) -> str:
 
 
 def explain_endless(name: str, seconds: float, pid: int, output: Path, log: Path) -> str:
-    """Say in one sentence that a job did not end, and what to look at; the job must still run.
+    """Return in one sentence that a job did not end, and where to look; the job must still run.
 
-    Its Java is asked for its threads first (SIGQUIT, on which a JVM goes on), which it prints to `output`. One cause
-    is known: Spark's stop() waits for its listeners, and the OpenLineage listener for a job that it had Delta begin.
+    First SIGQUIT makes its Java print its threads to `output` and continue. One cause is known: Spark's stop() waits
+    for its listeners, and the OpenLineage listener waits for a job that it had Delta start.
     """
     for process in psutil.Process(pid).children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended by itself
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
             if process.name() == "java":
                 process.send_signal(signal.SIGQUIT)
     deadline = time.monotonic() + _SECONDS_FOR_A_DUMP
@@ -60,6 +60,6 @@ def explain_endless(name: str, seconds: float, pid: int, output: Path, log: Path
     why = (
         "it waits for its listeners, so let it wait for them before it stops Spark, as examples/customer_merge.py does"
         if _WAITS_FOR_LISTENERS.search(threads)
-        else f"what its threads did stands at the end of {output}"
+        else f"its threads are at the end of {output}"
     )
     return f"The job {name} did not end within {seconds:g} s and was stopped: {why}. Log: {log}"

@@ -1,7 +1,7 @@
 """Running Spark jobs on this machine with the unmodified OpenLineage listener.
 
-`listener_configuration` gives the properties with which any Spark session reports to a receiver, `SparkJob` runs a
-script with them as a user would, by `spark-submit`.
+`listener_configuration` returns the properties with which any Spark session reports to a receiver; `SparkJob` runs a
+script with them by `spark-submit`, as users do.
 """
 
 import os
@@ -20,12 +20,12 @@ from local.toolchain.versions import LISTENER_VERSION, SPARK_3, Platform
 LISTENER_CLASS = "io.openlineage.spark.agent.OpenLineageSparkListener"
 ENDPOINT = "/api/v1/lineage"
 PATIENCE_SECONDS = 600.0
-"""How long a job may take unless told otherwise: the longest of ours takes a tenth of it on a small machine."""
+"""The default time limit of a job: our longest one takes a tenth of it on a small machine."""
 
-# What makes a session small and quiet on one machine: no web page, loopback only, few partitions (Delta's own
-# log takes 50 by default), and a JVM tuned to start fast rather than to run long. Checking the bytecode of Spark's own
-# jars takes a seventh of the CPU time of a short job; what is run here came from the registries by its hash or was
-# compiled here, and tests/spark_listener has throughline-plan.jar checked.
+# A small and quiet session on one machine: no web page, loopback only, few partitions (Delta's own log has 50 by
+# default), and a JVM tuned for a fast start. Verifying the bytecode of Spark's own jars takes a seventh of the CPU time
+# of a short job; all code here is downloaded by its hash or compiled here, and tests/spark_listener verifies
+# throughline-plan.jar.
 SMALL_SESSION = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
@@ -66,15 +66,15 @@ def listener_configuration(
 ) -> dict[str, str]:
     """Return the Spark properties with which a session reports to the receiver at `url` (`http://127.0.0.1:7071`).
 
-    `key` is the receiver's function key. It travels as a header: the listener drops a query string in the URL, and a
-    header does not end up in access logs. `packages` are further Maven packages that the session needs
-    besides the listener and Delta. The properties are those of the listener's configuration page, transport `http`.
+    `key` is the receiver's function key, sent as a header: the listener drops a query string in the URL, and access
+    logs don't contain headers. `packages` are Maven packages that the session needs besides the listener and Delta. The
+    properties are documented on the listener's configuration page, transport `http`.
     """
     properties = _with_listener(platform, listener, packages, namespace) | {
         "spark.openlineage.transport.type": "http",
         "spark.openlineage.transport.url": url.rstrip("/"),
         "spark.openlineage.transport.endpoint": ENDPOINT,
-        # Twice the default: a cold receiver on a small machine must not cost an event.
+        # Twice the default, so that a cold receiver on a small machine loses no event.
         "spark.openlineage.transport.timeoutInMillis": "10000",
     }
     if key:
@@ -90,7 +90,7 @@ def file_configuration(
     listener: str = LISTENER_VERSION,
     packages: Iterable[str] = (),
 ) -> dict[str, str]:
-    """Return the Spark properties with which a session appends its events to a file, one JSON text a line."""
+    """Return the Spark properties with which a session appends its events to a file, one JSON text per line."""
     return _with_listener(platform, listener, packages, namespace) | {
         "spark.openlineage.transport.type": "file",
         "spark.openlineage.transport.location": str(events),
@@ -107,9 +107,9 @@ def _with_listener(platform: Platform, listener: str, packages: Iterable[str], n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """How a job ended: its exit code, what it printed, Spark's log, and in one sentence what went wrong, if anything.
+    """The result of a job: exit code, output, Spark's log, and the problem in one sentence, if any.
 
-    `unsent` counts events that the listener could not deliver: the job succeeds all the same.
+    `unsent` counts the events that the listener could not deliver, which does not make the job fail.
     """
 
     exit_code: int
@@ -122,12 +122,12 @@ class JobResult:
 class SparkJob:
     """A script running under `spark-submit`, in its own process group; it ends with the process that started it.
 
-    `with SparkJob(…) as job:` starts it; leaving the block ends it if it still runs, whatever the reason.
+    `with SparkJob(…) as job:` starts it; leaving the block ends it if it still runs.
 
-    `script` and `arguments` are what spark-submit gets, `configuration` the Spark properties, `directory` a
-    folder of this job's own for its configuration, output and log. The properties are written to a file
-    that only this user can read, so that a key is not seen in the list of processes. `interpreter` is the Python and
-    Spark that run it, this process's own unless given. Raises NoJavaError, InterpreterError.
+    `script` and `arguments` go to spark-submit; `configuration` are the Spark properties; `directory` is this job's own
+    folder for its configuration, output and log. The properties are written to a file that only this user can read, so
+    that the list of processes shows no key. `interpreter` is the Python and Spark that run it, by default this
+    process's own. Raises NoJavaError, InterpreterError.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class SparkJob:
         )
 
     def __enter__(self) -> Self:
-        """Return the job, which runs already."""
+        """Return the running job."""
         return self
 
     def __exit__(
@@ -182,11 +182,11 @@ class SparkJob:
         return self._command.running
 
     def stop(self) -> None:
-        """End the job and all it started; nothing happens when it has ended already."""
+        """End the job and all it started. Does nothing when it has ended."""
         self._command.stop()
 
     def wait(self, *, seconds: float = PATIENCE_SECONDS) -> JobResult:
-        """Wait for the end of the job and say how it ended. One that takes longer is stopped, which is its problem."""
+        """Wait for the end of the job and return its result. A job that exceeds `seconds` is stopped and has failed."""
         problem = None
         code = self._command.wait(seconds)
         if code is None:
@@ -206,11 +206,11 @@ class SparkJob:
         defaults = self._directory / "spark-defaults.conf"
         defaults.unlink(missing_ok=True)
         defaults.touch(mode=0o600)
-        # Without a warehouse of its own a session makes a folder in the current directory.
+        # Without a warehouse of its own a session creates a folder in the current directory.
         properties = {"spark.sql.warehouse.dir": str(self._directory / "warehouse"), **configuration}
         defaults.write_text("".join(f"{name} {_escaped(value)}\n" for name, value in properties.items()))
 
 
 def _escaped(value: str) -> str:
-    """Write a value as java.util.Properties reads it: a backslash starts an escape, a line break ends the value."""
+    """Escape a value for java.util.Properties: a backslash starts an escape, a line break ends the value."""
     return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")

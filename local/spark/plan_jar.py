@@ -1,8 +1,8 @@
-"""`python -m local.spark.plan_jar`: the plan listener as a jar, the same bytes whenever it is made from the same files.
+"""`python -m local.spark.plan_jar`: build the plan listener's jar; the same files always give the same bytes.
 
-An installed wheel has the jar in it. In a checkout `spark_listener/src` is compiled to Java 8 bytecode by Eclipse's
-compiler, which is pinned, against the jars of the pinned PySpark 3.5: a Java runtime is enough, and every machine has
-the same compiler. The archive has no times and names its files in order.
+An installed wheel contains the jar. In a checkout `spark_listener/src` is compiled to Java 8 bytecode by the pinned
+Eclipse compiler against the jars of the pinned PySpark 3.5: a Java runtime is enough, and every machine uses the same
+compiler. The archive has no times and orders its files by name.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from local.toolchain.versions import SPARK_3, SPARK_4
 JAR = "throughline-plan.jar"
 LISTENER_CLASS = "throughline.plan.PlanListener"
 LISTENERS = f"{OPENLINEAGE_LISTENER},{LISTENER_CLASS}"
-"""For `spark.extraListeners`, in this order: the plan listener takes the run ids of the other one."""
+"""For `spark.extraListeners`, in this order: the plan listener uses the run ids of the other one."""
 
 SHIPPED = ROOT / "spark_listener" / JAR
 """The jar in an installed wheel; a checkout has the sources instead."""
@@ -31,19 +31,19 @@ COMPILER = ("org.eclipse.jdt", "ecj", "3.44.0")
 COMPILER_DIGEST = "14c46ddc2e511c46c998da728f6a80f13a689c920f3832402f7ad150f6a6188d"
 """SHA-256 of the compiler's jar."""
 
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip file can say
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip file
 _MANIFEST = "META-INF/MANIFEST.MF"
 
 
 class PlanJarError(Exception):
-    """The jar could not be made; the message says why and what to do."""
+    """The jar could not be built; the message says why and what to do."""
 
 
 def plan_jar(*, build: Path = BUILD) -> Path:
-    """Return the jar: of the wheel, or of a checkout, compiled when its sources are new.
+    """Return the wheel's jar or, in a checkout, the jar compiled from the current sources.
 
-    A checkout raises PlanJarError, NoJavaError (the compiler runs on Java 17 or later), InterpreterError without
-    PySpark.
+    In a checkout it raises PlanJarError, NoJavaError (the compiler needs Java 17 or later), and InterpreterError
+    without PySpark.
     """
     if SHIPPED.exists():
         return SHIPPED
@@ -53,9 +53,9 @@ def plan_jar(*, build: Path = BUILD) -> Path:
 
 
 def plan_configuration(events: Path | None = None) -> dict[str, str]:
-    """The Spark properties that add the jar to a session with the listener; `events`: a file of its own for its events.
+    """Return the Spark properties that add the jar to a session with the listener; `events`: its own file of events.
 
-    Raises as `plan_jar`.
+    Raises the errors of `plan_jar`.
     """
     own_file = {"spark.throughline.plan.transport.location": str(events)} if events else {}
     return {"spark.jars": str(plan_jar()), "spark.extraListeners": LISTENERS, **own_file}
@@ -75,7 +75,7 @@ def _make(sources: tuple[Path, ...], build: Path, folder: Path) -> None:
 
 
 def _fetch(java: Path, folder: Path) -> None:
-    """Put the compiler into the folder, fetched by the Ivy that PySpark brings, and checked."""
+    """Download the compiler into the folder by PySpark's Ivy, and check it."""
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(folder / "ivy")]
     what = ["-types", "jar", "-confs", "default", "-notransitive", "-dependency", *COMPILER]
     _run(
@@ -86,7 +86,7 @@ def _fetch(java: Path, folder: Path) -> None:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if digest != COMPILER_DIGEST:
         raise PlanJarError(
-            f"What Maven Central gave as {':'.join(COMPILER)} is something else (SHA-256 {digest}): not used."
+            f"The download of {':'.join(COMPILER)} from Maven Central has the wrong SHA-256 ({digest}): not used."
         )
 
 
@@ -97,7 +97,7 @@ def _zip(jar: Path, classes: Path) -> None:
         for name, content in ((_MANIFEST, manifest), *sorted(files.items())):
             entry = zipfile.ZipInfo(name, date_time=_LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix: the permissions below count
+            entry.create_system = 3  # Unix: the permissions below apply
             entry.external_attr = 0o644 << 16
             target.writestr(entry, content)
 
@@ -109,7 +109,7 @@ def _run(command: list[str], problem: str) -> None:
 
 
 def main() -> int:
-    """Run the command line: 0, or 2 with one sentence."""
+    """Run the command line; return 0, or 2 after an error message."""
     argparse.ArgumentParser(prog="python -m local.spark.plan_jar", description="Make the plan listener.").parse_args()
     try:
         jar = plan_jar()

@@ -1,17 +1,17 @@
-"""Holding lineage to what a job's author wrote down: the processes, their inputs, and every column edge.
+"""Compare lineage with the truth that a job's author wrote down: processes, their inputs, and every column edge.
 
-A truth file names data sets by the end of their location, and is written from the job's meaning, never from its
-events: `processes` is what the job does, as far as any listener reports it. Every gap is named, with its reason; one
-with `only` holds for the captures that match one of its patterns (`spark35-ol1.12`, `spark4*`), one without for all:
+A truth file names data sets by the end of their location, and is written from the job's meaning, never from its events:
+`processes` is the job's work as far as any listener reports it. Every gap is listed with its reason. A gap with `only`
+applies to the captures that match one of its patterns (`spark35-ol1.12`, `spark4*`), one without to all:
 
-- `not_told`: what is true, but no event says it. Without `only` it is not among `processes`. With `only` it is, and
-  is taken away for these captures: an `edge`; the `columns` of an `output` (their names, null for all rows, or
-  "all"); its `inputs` with all that comes from them; or, with neither, the whole process;
-- `told_wrongly`: what the events say though it is not true: an `edge` (with `instead_of`, when it stands in the place
-  of a true one), the `inputs` or `operations` of an `output`, or a whole process, as in `processes`;
-- `not_run`: where the scenario is not captured at all.
+- `not_told`: true, but in no event. Without `only` it is not among `processes`. With `only` it is, and is removed for
+  these captures: an `edge`; the `columns` of an `output` (their names, null for all rows, or "all"); its `inputs` with
+  all edges from them; or, with neither, the whole process;
+- `told_wrongly`: in the events, but not true: an `edge` (with `instead_of`, if it replaces a true one), the `inputs` or
+  `operations` of an `output`, or a whole process, as in `processes`;
+- `not_run`: the captures that do not have the scenario.
 
-What a version of the listener leaves out of every job is reported once, by a `Listener`.
+A `ListenerVersion` says once what a version of the listener omits in every job.
 """
 
 import json
@@ -37,7 +37,7 @@ class TruthError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """One process as its author has it."""
+    """One process as its author wrote it down."""
 
     output: str
     operations: frozenset[str]
@@ -47,16 +47,16 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerVersion:
-    """How much a version of the listener reports: whether it has INDIRECT edges at all, and masks."""
+    """What a version of the listener reports: whether INDIRECT edges, and whether masks."""
 
     indirect: bool
     masks: bool
 
     @classmethod
     def read(cls, path: Path, *, capture: str) -> Self:
-        """The one of a capture, from a file such as tests/golden/listeners.json: the first pattern that fits.
+        """Return the version of a capture from a file such as tests/golden/listeners.json: the first matching pattern.
 
-        Raises TruthError when none does.
+        Raises TruthError when none matches.
         """
         for pattern, facts in json.loads(path.read_text()).items():
             if fnmatchcase(capture, pattern):
@@ -64,7 +64,7 @@ class ListenerVersion:
         raise TruthError(f"{path} does not say what is reported in {capture}: add a pattern for it")
 
     def reports(self, edges: frozenset[Edge]) -> frozenset[Edge]:
-        """These edges as this version reports them."""
+        """Return these edges as this version reports them."""
         return frozenset(
             (source, sink, kind, masked and self.masks)
             for source, sink, kind, masked in edges
@@ -74,21 +74,21 @@ class ListenerVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """What a job must give, with the known gaps of one capture taken into account."""
+    """The expected lineage of a job, with the known gaps of one capture applied."""
 
     processes: tuple[Expected, ...]
 
     @classmethod
     def read(cls, *paths: Path, capture: str) -> "Truth":
-        """From truth files, together, as a capture such as `spark35-ol1.53` reports them.
+        """Read truth files together, as a capture such as `spark35-ol1.53` reports them.
 
-        Raises TruthError when an entry takes away or replaces what the file does not say.
+        Raises TruthError when an entry removes or replaces something that the file does not contain.
         """
         return cls(processes=tuple(process for path in paths for process in _reported(path, capture)))
 
     @classmethod
     def whole(cls, path: Path) -> "Truth":
-        """All that is true by a truth file, also what no capture reports. Raises TruthError."""
+        """Read the whole truth of a file, including the parts that no capture reports. Raises TruthError."""
         found: dict[str, Any] = json.loads(path.read_text())
         processes = {each["output"]: _expected(each) for each in found["processes"]}
         for gap in found["not_told"]:
@@ -97,11 +97,11 @@ class Truth:
         return cls(processes=tuple(processes.values()))
 
     def as_reported_by(self, listener: ListenerVersion) -> "Truth":
-        """What is left of the truth when this version of the listener reports it."""
+        """Return the part of the truth that this version of the listener reports."""
         return Truth(processes=tuple(replace(each, edges=listener.reports(each.edges)) for each in self.processes))
 
     def differences(self, processes: Iterable[Process]) -> list[str]:
-        """In what these processes differ from the truth, one sentence each; empty when they are the same."""
+        """Return the differences between these processes and the truth, one sentence each."""
         found: list[str] = []
         expected = {each.output: each for each in self.processes}
         seen: set[str] = set()
@@ -117,22 +117,22 @@ class Truth:
         return found
 
     def as_reported(self, process: Process) -> Expected:
-        """A process in the words of the truth."""
+        """Return a process with the truth's names."""
         return _as_reported(process, self.called(process))
 
     def called(self, process: Process) -> dict[str, str]:
-        """What the truth calls the inputs and the output of a process, by their qualified names."""
+        """Return the truth's names of a process's inputs and output, by qualified name."""
         names = {name for each in self.processes for name in (each.output, *each.inputs)}
         return {asset.qualified_name: _called(asset, names) for asset in (*process.inputs, *process.outputs)}
 
 
 def holds(entry: Mapping[str, Any], capture: str) -> bool:
-    """Whether an entry of `not_told`, `told_wrongly` or `not_run` concerns this capture."""
+    """Whether an entry of `not_told`, `told_wrongly` or `not_run` applies to this capture."""
     return "only" not in entry or any(fnmatchcase(capture, pattern) for pattern in entry["only"])
 
 
 def not_run(path: Path, capture: str) -> str | None:
-    """The reason why a truth file's scenario is not captured there; None when it is."""
+    """Return the reason why a truth file's scenario is not in this capture; None when it is."""
     entries = json.loads(path.read_text()).get("not_run", ())
     return next((entry["reason"] for entry in entries if holds(entry, capture)), None)
 
@@ -153,7 +153,7 @@ def _reported(path: Path, capture: str) -> tuple[Expected, ...]:
 
 
 def _add(processes: dict[str, Expected], gap: Mapping[str, Any]) -> None:
-    """What a gap without `only` says is true besides."""
+    """Add the true facts of a gap without `only`."""
     output = _output(gap)
     before = processes.get(output)
     edges = frozenset({_edge(gap["edge"])} if "edge" in gap else ())
@@ -165,7 +165,7 @@ def _add(processes: dict[str, Expected], gap: Mapping[str, Any]) -> None:
 
 
 def _take_away(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
-    """What a gap with `only` says is not reported; TruthError when that is not true in the first place."""
+    """Remove the facts of a gap with `only`. Raises TruthError when they are not true."""
     output = _output(gap)
     before = reported.get(output)
     if before is None:
@@ -187,7 +187,7 @@ def _take_away(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
 
 
 def _put_in(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
-    """What is reported wrongly; TruthError when it stands in the place of what is not there."""
+    """Add the wrongly reported facts of a gap. Raises TruthError when it replaces an unknown fact."""
     output = _output(gap)
     if gap.keys() >= _WHOLE_PROCESS:
         reported[output] = _expected(gap)
@@ -231,15 +231,15 @@ def _compare(expected: Expected, reported: Expected) -> list[str]:
         ("edge", expected.edges, reported.edges),
     ]
     return [
-        f"{expected.output}: {kind} {word}: {each}"
+        f"{expected.output}: {kind} {how}: {each}"
         for kind, should, is_ in kinds
-        for word, gap in (("missing", should - is_), ("too many", is_ - should))
+        for how, gap in (("missing", should - is_), ("too many", is_ - should))
         for each in sorted(gap, key=str)
     ]
 
 
 def _called(asset: Asset, names: Iterable[str]) -> str:
-    """The truth's name of an asset: the longest that its own name ends with; its own name if there is none."""
+    """Return the truth's name of an asset: the longest one that its own name ends with, else its own name."""
     identity = canonical(asset.namespace, asset.name)
     path = f"{identity.namespace}/{identity.name.strip('/')}"
     fitting = [name for name in names if path == name or path.endswith(f"/{name}")]

@@ -1,7 +1,7 @@
 """The Python that runs Spark jobs: this one with its PySpark 3.5, or one made for another version.
 
-`build/spark4` and `build/spark3` are made when they are first asked for, by uv from requirements/spark4.txt and
-spark3.txt, whose packages are pinned with their hashes.
+`build/spark4` and `build/spark3` are made at their first use, by uv from requirements/spark4.txt and spark3.txt, which
+pin packages with their hashes.
 """
 
 import subprocess
@@ -22,14 +22,14 @@ class InterpreterError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """A Python, and the Spark that is installed in it."""
+    """A Python and its installed Spark."""
 
     python: Path
     spark_home: Path
 
 
 def own() -> Interpreter:
-    """Return this process's Python; PySpark is found without importing it, which takes most of a second."""
+    """Return this process's Python. PySpark is found without an import, which would take most of a second."""
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise InterpreterError(
@@ -39,17 +39,17 @@ def own() -> Interpreter:
 
 
 def made_for(platform: Platform) -> Interpreter:
-    """Return the Python of its own that this version of Spark has, made when it is not there yet.
+    """Return the separate Python of this version of Spark, made at its first use.
 
-    Raises InterpreterError, which holds the installer's last words.
+    Raises InterpreterError with the installer's last message.
     """
     return pinned(f"spark{platform.major}")
 
 
 def pinned(name: str) -> Interpreter:
-    """Return the Python with the PySpark of requirements/NAME.txt, made in build/NAME when it is not there yet.
+    """Return the Python with the PySpark of requirements/NAME.txt, made in build/NAME at its first use.
 
-    Raises InterpreterError, which holds the installer's last words.
+    Raises InterpreterError with the installer's last message.
     """
     requirements = _REQUIREMENTS / f"{name}.txt"
 
@@ -57,8 +57,8 @@ def pinned(name: str) -> Interpreter:
         environment = folder / ".venv"
         _uv("venv", "--relocatable", "--python", sys.executable, str(environment))
         python = str(environment / "bin" / "python")
-        # The file pins all that is needed. To resolve it again, uv would build PySpark's source distribution for its
-        # metadata, also where the built wheel is in uv's cache: half a minute and 900 MB each time.
+        # The file pins all packages. To resolve it, uv would build PySpark's source distribution for its metadata, even
+        # with the built wheel in its cache: half a minute and 900 MB each time.
         _uv("pip", "install", "--python", python, "--no-deps", "--require-hashes", "-r", str(requirements))
 
     environment = install_once(name, (requirements,), make) / ".venv"

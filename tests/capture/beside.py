@@ -1,4 +1,4 @@
-"""What the listener alone tells of a job beside what it tells with the plan, both compared with the whole truth.
+"""Compare the listener's report of a job, without and with the plan, with the whole truth.
 
 The events of one run give both: without those of the plan they are the unmodified listener's.
 """
@@ -28,7 +28,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """Writes whose facts are all told and no others, and facts that are told, not told, and told though not true."""
+    """The number of writes, of exactly reported ones, and of facts that are exact, missing and wrong."""
 
     writes: int = 0
     exact: int = 0
@@ -48,20 +48,20 @@ class Tally:
 
 
 def without_plans(events: Iterable[bytes]) -> Iterator[bytes]:
-    """The listener's own events."""
+    """Return the listener's own events."""
     return (line for line in events if _PLAN not in line)
 
 
 def tally(truth: Truth, events: Iterable[bytes]) -> Tally:
     """Compare what these events give with the truth."""
-    told: dict[str, frozenset[str | Edge]] = {}
+    reported: dict[str, frozenset[str | Edge]] = {}
     for process in translate_history([decode(line) for line in events]).processes:
         found = truth.as_reported(process)
-        told[found.output] = told.get(found.output, frozenset()) | _facts(found)
+        reported[found.output] = reported.get(found.output, frozenset()) | _facts(found)
     true = {each.output: _facts(each) for each in truth.processes}
-    pairs = [(true.get(output, frozenset()), told.get(output, frozenset())) for output in true | told]
+    pairs = [(true.get(output, frozenset()), reported.get(output, frozenset())) for output in true | reported]
     return Tally(
-        writes=sum(true[output] == told.get(output) for output in true),
+        writes=sum(true[output] == reported.get(output) for output in true),
         exact=sum(len(should & does) for should, does in pairs),
         missing=sum(len(should - does) for should, does in pairs),
         wrong=sum(len(does - should) for should, does in pairs),
@@ -73,7 +73,7 @@ def _facts(process: Expected) -> frozenset[str | Edge]:
 
 
 def table(known: Iterable[Scenario]) -> Iterator[str]:
-    """The lines of the table: each scenario that was captured with plans, by version, and the sums."""
+    """Yield the lines of the table: each scenario captured with plans, by version, and the sums."""
     yield from (*_HEAD.splitlines(), "", f"| {' | '.join(_COLUMNS)} |", "|-" * len(_COLUMNS) + "|")
     sums: dict[str, tuple[int, Tally, Tally]] = {}
     for scenario in known:

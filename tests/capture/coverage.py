@@ -1,5 +1,4 @@
-"""`python -m tests.capture.coverage`: write docs/reference/coverage.md, what comes out of every scenario on every
-version.
+"""`python -m tests.capture.coverage`: write docs/reference/coverage.md, the result of every scenario on every version.
 
 Each result is computed from the kept events: they are translated and compared with the truth of their scenario.
 """
@@ -40,7 +39,7 @@ the listener ([exact lineage](../concepts/exact-lineage.md)).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What comes out of one scenario in one capture."""
+    """The result of one scenario in one capture."""
 
     capture: str
     differences: tuple[str, ...]
@@ -53,11 +52,11 @@ class Cell:
         if not (self.missing or self.wrong):
             return "full"
         counts = ((self.missing, "not reported"), (self.wrong, "wrong"))
-        return "gaps: " + ", ".join(f"{count} {word}" for count, word in counts if count)
+        return "gaps: " + ", ".join(f"{count} {kind}" for count, kind in counts if count)
 
 
 def examine(scenario: Scenario, capture: str) -> Cell | None:
-    """What a scenario gives in a capture; None when no events are kept. Raises TruthError."""
+    """Return the result of a scenario in a capture; None when no events are kept. Raises TruthError."""
     folder = GOLDEN / capture / scenario.name
     if not (folder / "events.jsonl").exists():
         return None
@@ -108,8 +107,8 @@ def _others(known: Iterable[Scenario]) -> Iterator[str]:
 def _listeners() -> Iterator[str]:
     for pattern, facts in json.loads(LISTENERS.read_text()).items():
         lacks = [
-            word
-            for word, lacking in (
+            kind
+            for kind, lacking in (
                 ("edges that concern all rows", facts["indirect"] == "none"),
                 ("masks", not facts["masks"]),
                 ("the SQL statement", not facts["statement"]),
@@ -121,21 +120,21 @@ def _listeners() -> Iterator[str]:
 
 
 def gaps(scenario: Scenario) -> Iterator[str]:
-    """The gaps of a scenario: a reason once, with what it concerns and where."""
+    """Yield the gaps of a scenario: each reason once, with its facts and captures."""
     truth: dict[str, Any] = json.loads(scenario.truth.read_text())
     here = [capture for capture in captures(scenario) if (GOLDEN / capture / scenario.name).exists()]
     reasons: dict[tuple[str, str, str], list[str]] = {}
-    for part, word in (("not_told", "not reported"), ("told_wrongly", "reported wrongly"), ("not_run", "not run")):
+    for part, kind in (("not_told", "not reported"), ("told_wrongly", "reported wrongly"), ("not_run", "not run")):
         for entry in truth.get(part, ()):
             where = _where(entry, here)
-            reasons.setdefault((word, where, entry["reason"]), []).append(_what(entry))
+            reasons.setdefault((kind, where, entry["reason"]), []).append(_what(entry))
     if not reasons:
         return
     yield f"### {scenario.name}"
     yield ""
-    for (word, where, reason), concerned in reasons.items():
+    for (kind, where, reason), concerned in reasons.items():
         what = ", ".join(dict.fromkeys(each for each in concerned if each))
-        yield f"- *{word}* ({where}){': ' if what else ''}{what}: {reason}"
+        yield f"- *{kind}* ({where}){': ' if what else ''}{what}: {reason}"
     yield ""
 
 
@@ -149,7 +148,7 @@ def _where(entry: Mapping[str, Any], here: Sequence[str]) -> str:
 
 
 def _what(entry: Mapping[str, Any]) -> str:
-    """What an entry concerns, in a word: `out/a.id ← in/b.id`."""
+    """Return the fact of an entry in short form: `out/a.id ← in/b.id`."""
     if "edge" in entry:
         (source, sink) = entry["edge"]["input"], entry["edge"]["output"]
         return f"`{sink[0]}.{sink[1] or '*'} ← {source[0]}.{source[1]}`"
@@ -165,7 +164,7 @@ def _what(entry: Mapping[str, Any]) -> str:
 
 
 def main() -> int:
-    """Write the page; 1 when a result differs from what its events tell, which is printed."""
+    """Write the page; print and return 1 when a result differs from the report of its events."""
     argparse.ArgumentParser(
         prog="python -m tests.capture.coverage", description="Write docs/reference/coverage.md."
     ).parse_args()

@@ -1,4 +1,4 @@
-"""Compiling the few Java classes that captures need, against a Spark's own jars."""
+"""Compile the Java classes that captures need, against a Spark's own jars."""
 
 import shutil
 import subprocess
@@ -11,11 +11,11 @@ from local.toolchain.stamp import install_once
 
 
 class NoCompilerError(Exception):
-    """No Java compiler on this machine, or it refused a class; the message says what to do."""
+    """There is no Java compiler on this machine, or it refused a class; the message says what to do."""
 
 
 def compile_java(java: JavaHome, sources: Sequence[Path], class_path: str, classes: Path) -> None:
-    """Compile the sources into the folder `classes`; they keep the names of parameters. Raises NoCompilerError."""
+    """Compile the sources into the folder `classes`, with names of parameters. Raises NoCompilerError."""
     beside = java.path / "bin" / "javac"
     compiler = str(beside) if beside.exists() else shutil.which("javac")
     names = ", ".join(source.name for source in sources)
@@ -28,9 +28,9 @@ def compile_java(java: JavaHome, sources: Sequence[Path], class_path: str, class
 
 
 def classes_beside(script: Path, java: JavaHome, spark_home: Path) -> dict[str, str]:
-    """Compile the class that stands beside a script (`PlanTyped.java` beside `plan_typed.py`), once for each Spark.
+    """Compile the class beside a script (`PlanTyped.java` beside `plan_typed.py`), once for each Spark.
 
-    Return the properties that put it on the class path; none where there is no class. Raises NoCompilerError.
+    Return the properties that put it on the class path; none without a class. Raises NoCompilerError.
     """
     source = script.with_name("".join(map(str.title, script.stem.split("_"))) + ".java")
     if not source.exists():

@@ -1,4 +1,4 @@
-"""What a scenario needs besides its script: `NAME.job.json` beside it, as tests/golden/README.md describes."""
+"""The needs of a scenario besides its script: `NAME.job.json`, described in tests/golden/README.md."""
 
 import json
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 _KINDS = ("spark", "python")
-# Properties that several have a say in: with what the parts are put together. Of all others the last one holds.
+# Properties whose values are joined, and their separators. Of all others the last value holds.
 _JOINED = {"spark.driver.extraClassPath": ":", "spark.driver.extraJavaOptions": " ", "spark.jars.packages": ","}
 
 
 class NeedsError(Exception):
-    """A job.json that says something else than it may; the message says what, and which file."""
+    """A job.json with invalid content; the message names it and the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Needs:
 
     @classmethod
     def beside(cls, script: Path) -> "Needs":
-        """Those of a script; none when there is no file. Raises NeedsError."""
+        """Read the needs of a script; none when there is no file. Raises NeedsError."""
         path = script.with_suffix(".job.json")
         if not path.exists():
             return cls()
@@ -43,12 +43,12 @@ class Needs:
             raise NeedsError(f"{path} names no system: a script of the kind python runs with the Python of one")
         return needs
 
-    def filled_in(self, words: Mapping[str, str]) -> "Needs":
-        """The same with `{spark}`, `{data}` and the like replaced; other braces stay as they are."""
+    def filled_in(self, values: Mapping[str, str]) -> "Needs":
+        """Return the needs with placeholders such as `{spark}` and `{data}` replaced; other braces stay."""
 
         def fill(text: str) -> str:
-            for word, value in words.items():
-                text = text.replace(f"{{{word}}}", value)
+            for name, value in values.items():
+                text = text.replace(f"{{{name}}}", value)
             return text
 
         return Needs(
@@ -61,7 +61,7 @@ class Needs:
 
 
 def together(*configurations: Mapping[str, str]) -> dict[str, str]:
-    """Spark properties of several: the last one holds, but paths, options and packages are put together."""
+    """Merge Spark properties: the last value holds, but paths, options and packages are joined."""
     found: dict[str, str] = {}
     for configuration in configurations:
         for name, value in configuration.items():

@@ -1,4 +1,4 @@
-"""Plans in events, as text in which the facts of a machine can be replaced, and packed again."""
+"""Unpack the plans in events into text, so that a machine's facts can be replaced, and pack them again."""
 
 import base64
 import gzip
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 
 def unpacked(events: str) -> str:
-    """The events, one a line, with each plan's document in the place of its packed form."""
+    """Return the events, one per line, with each plan's document instead of its packed form."""
     return _with_plans(events, lambda plan: gzip.decompress(base64.b64decode(plan)).decode())
 
 
 def packed(events: str) -> str:
-    """The events with each document packed: the same bytes each time."""
+    """Return the events with each document packed, always into the same bytes."""
     return _with_plans(events, lambda plan: base64.b64encode(gzip.compress(plan.encode(), mtime=0)).decode())
 
 

@@ -1,4 +1,4 @@
-"""Running one scenario and keeping its events with the versions that gave them and the truth written by hand."""
+"""Run one scenario, and keep its events with their versions and the hand-written truth."""
 
 import fcntl
 import json
@@ -32,11 +32,11 @@ class CaptureError(Exception):
 
 
 def capture(scenario: Scenario, versions: Versions) -> Path:
-    """Run the scenario, on these versions if it is one of Spark's; return the folder in which its events are kept now.
+    """Run the scenario, on these versions if it is one of Spark's; return the folder of its kept events.
 
-    Everything is run afresh in a folder of its own. Raises CaptureError when the job fails, NoJavaError,
-    NoCompilerError without a JDK, InterpreterError, NeedsError, LeakError when something of this machine would be
-    kept, and what starting the scenario's system and building the jar of plans raise.
+    It runs in an empty folder of its own. Raises CaptureError when the job fails, NoJavaError, NoCompilerError without
+    a JDK, InterpreterError, NeedsError, LeakError when the events contain a fact of this machine, and the errors of
+    starting the scenario's system and of building the jar of plans.
     """
     if not scenario.truth.exists():
         raise CaptureError(f"{scenario.script} has no truth: write {scenario.truth.name} beside it first, from the job")
@@ -44,7 +44,7 @@ def capture(scenario: Scenario, versions: Versions) -> Path:
     # No dots or dashes in the folder: the listener folds them in the names of jobs.
     folder = WORK / (versions.name.replace(".", "_").replace("-", "_") if spark else "python") / scenario.name
     data = folder / "data"
-    needs = scenario.needs.filled_in({**versions.platform.words(), "data": str(data), "project": str(PROJECT)})
+    needs = scenario.needs.filled_in({**versions.platform.placeholders(), "data": str(data), "project": str(PROJECT)})
     with _alone_in(folder), system(needs.system) if needs.system else nullcontext() as used:
         data.mkdir()
         if spark:
@@ -54,12 +54,12 @@ def capture(scenario: Scenario, versions: Versions) -> Path:
             assert used is not None
             facts = _run_python(scenario, needs, used, folder)
             name = f"{needs.system}-{'.'.join(used.versions[str(needs.system)].split('.')[:2])}"
-        return _keep(scenario, GOLDEN / name / scenario.name, folder, facts, used.words if used else {})
+        return _keep(scenario, GOLDEN / name / scenario.name, folder, facts, used.stable_names if used else {})
 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """An empty folder, which no other process may have meanwhile. Raises CaptureError when one has it."""
+    """Hold an empty folder exclusively. Raises CaptureError when another process holds it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.lock").open("w") as lock:
         try:
@@ -72,7 +72,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def copy_truths(scenario: Scenario) -> int:
-    """Put a scenario's truth beside all its kept events, as it is now; return beside how many."""
+    """Copy a scenario's current truth beside all its kept events; return the number of copies."""
     kept = [events.parent for events in GOLDEN.glob(f"*/{scenario.name}/events.jsonl")]
     for folder in kept:
         shutil.copyfile(scenario.truth, folder / "truth.json")
@@ -82,7 +82,7 @@ def copy_truths(scenario: Scenario) -> int:
 def _run_spark(
     scenario: Scenario, versions: Versions, needs: Needs, used: System | None, folder: Path
 ) -> dict[str, object]:
-    """Run it under spark-submit; return what is to be known of the versions."""
+    """Run it under spark-submit; return the facts for versions.json."""
     platform = versions.platform
     java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), made_for(platform)
     events = _events(folder)
@@ -120,7 +120,7 @@ def _run_spark(
 
 
 def _run_python(scenario: Scenario, needs: Needs, used: System, folder: Path) -> dict[str, object]:
-    """Run it with the Python of its system; return what is to be known of the versions."""
+    """Run it with the Python of its system; return the facts for versions.json."""
     if used.python is None:
         raise CaptureError(
             f"{scenario.name} is no Spark job, and the system {needs.system} has no Python to run it with"
@@ -137,8 +137,8 @@ def _run_python(scenario: Scenario, needs: Needs, used: System, folder: Path) ->
     if code is None:
         raise CaptureError(f"{scenario.name} did not end within {PATIENCE_SECONDS:g} s and was stopped. Log: {log}")
     if code:
-        said = log.read_text(errors="replace")
-        raise CaptureError(explain_failure(scenario.name, output.read_text(errors="replace"), said, log))
+        errors = log.read_text(errors="replace")
+        raise CaptureError(explain_failure(scenario.name, output.read_text(errors="replace"), errors, log))
     if not events.exists():
         raise CaptureError(f"{scenario.name} wrote no events to its --events. Log: {log}")
     return dict(used.versions)
@@ -152,11 +152,13 @@ def _events(folder: Path) -> Path:
     return folder / "events.jsonl"
 
 
-def _keep(scenario: Scenario, kept: Path, folder: Path, facts: Mapping[str, object], words: Mapping[str, str]) -> Path:
-    """Put the events without this machine's facts into `kept`, with the truth and the versions. Raises LeakError."""
+def _keep(
+    scenario: Scenario, kept: Path, folder: Path, facts: Mapping[str, object], stable_names: Mapping[str, str]
+) -> Path:
+    """Write the events without this machine's facts into `kept`, with the truth and the versions. Raises LeakError."""
     machine = Machine(
-        paths={**words, str(folder / "data"): ROOT, str(folder): "/opt/job", str(PROJECT): "/opt/throughline"},
-        words=(str(PROJECT), str(Path.home()), socket.gethostname()),
+        paths={**stable_names, str(folder / "data"): ROOT, str(folder): "/opt/job", str(PROJECT): "/opt/throughline"},
+        forbidden=(str(PROJECT), str(Path.home()), socket.gethostname()),
     )
     text = scrub(_events(folder).read_text(), machine)
     if _plans(folder).exists():

@@ -1,4 +1,4 @@
-"""The scenarios: scripts, the lineage that they must give, and where their events are kept."""
+"""The scenarios: scripts, their true lineage, and the folders of their events."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LISTENERS = GOLDEN / "listeners.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A script that takes `--data FOLDER`, and the lineage it must give, written by hand beside it."""
+    """A script that takes `--data FOLDER`, and its true lineage, written by hand in a file beside it."""
 
     name: str
     script: Path
@@ -27,7 +27,7 @@ class Scenario:
 
     @property
     def needs(self) -> Needs:
-        """What else it needs. Raises NeedsError."""
+        """Its further needs. Raises NeedsError."""
         return Needs.beside(self.script)
 
 
@@ -46,10 +46,10 @@ class Versions:
 
 
 WITH_PLANS = (Versions(plans=True), Versions(platform=SPARK_4, plans=True))
-"""With Spark's own plans: for scenarios whose truth they show whole."""
+"""With Spark's own plans: for scenarios whose whole truth they show."""
 
 MATRIX = (*(Versions(listener=each) for each in LISTENER_VERSIONS), Versions(platform=SPARK_4))
-"""All that a Spark scenario runs on, unless its truth says `not_run`."""
+"""All versions that a Spark scenario runs on, unless its truth says `not_run`."""
 
 
 def scenarios() -> dict[str, Scenario]:
@@ -62,7 +62,7 @@ def scenarios() -> dict[str, Scenario]:
 
 
 def captures(scenario: Scenario) -> Iterator[str]:
-    """The captures of a Spark scenario that there are to be; those kept, of one that is not Spark's."""
+    """Return all captures that a Spark scenario should have; for other scenarios, the kept ones."""
     if scenario.needs.kind == "python":
         yield from sorted(path.parent.parent.name for path in GOLDEN.glob(f"*/{scenario.name}/events.jsonl"))
     else:

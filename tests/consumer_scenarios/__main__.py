@@ -1,7 +1,7 @@
-"""`python -m tests.consumer_scenarios FOLDER`: send OpenLineage's consumer scenarios, and compare what the catalog has.
+"""`python -m tests.consumer_scenarios FOLDER`: send OpenLineage's consumer scenarios, and check the catalog's content.
 
-FOLDER is a copy of the repository OpenLineage/compatibility-tests: a work tree, or a git directory. What each scenario
-must give is in docs/contribute/openlineage-consumer, in that repository's format.
+FOLDER is a copy of the repository OpenLineage/compatibility-tests: a work tree, or a git directory. The expected
+results are in docs/contribute/openlineage-consumer, in that repository's format.
 """
 
 import argparse
@@ -18,21 +18,21 @@ EXPECTED = "scenarios/{}/validation/processes.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 when every scenario gives what is expected, 1 otherwise."""
+    """Run the command line; return 0 when every scenario has the expected result, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.consumer_scenarios",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--write", action="store_true", help="write what is expected: read the difference by hand")
+    parser.add_argument("--write", action="store_true", help="write the expected results: review the difference")
     options = parser.parse_args(arguments)
     scenarios = scenarios_in(options.folder)
     if not scenarios:
         sys.stderr.write(f"no consumer scenarios in {options.folder}: it must be a copy of compatibility-tests\n")
         return 1
     wrong = [name for name, events in scenarios.items() if not _holds(name, events, write=options.write)]
-    sys.stdout.write(f"{len(scenarios) - len(wrong)} of {len(scenarios)} scenarios give what is expected\n")
+    sys.stdout.write(f"{len(scenarios) - len(wrong)} of {len(scenarios)} scenarios have the expected result\n")
     return 1 if wrong else 0
 
 

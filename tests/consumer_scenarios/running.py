@@ -22,7 +22,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 
 def scenarios_in(folder: Path) -> dict[str, tuple[bytes, ...]]:
-    """The events of each scenario in a copy of the repository: a work tree, or a git directory without one."""
+    """Return the events of each scenario in a copy of the repository: a work tree, or a bare git directory."""
     found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     for path, content in _files(folder):
         parts = PurePosixPath(path).parts
@@ -47,9 +47,7 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerState:
-    """What a scenario leaves: the state of each run by its stored id, the parts of events that were left out, and the
-    processes of the catalog.
-    """
+    """The result of a scenario: the state of each run by its stored id, omitted parts of events, and the processes."""
 
     runs: Mapping[str, str]
     omitted: tuple[str, ...]
@@ -57,7 +55,7 @@ class ConsumerState:
 
     @property
     def document(self) -> list[dict[str, Any]]:
-        """The processes for comparison: names, inputs and outputs, and pairs of columns."""
+        """Return the processes for comparison: names, inputs and outputs, and pairs of columns."""
         return [
             {
                 "qualified_name": each.qualified_name,
@@ -74,7 +72,7 @@ class ConsumerState:
 
 
 def consume(events: Iterable[bytes]) -> ConsumerState:
-    """Receive, process and publish these events. Raises Refused for one that the receiver does not accept."""
+    """Receive, process and publish these events. Raises Refused for an event that the receiver does not accept."""
     bodies = tuple(events)
     probe = MemoryStorage()
     receipts = [receive(probe, each, most_bytes=_MOST_BYTES) for each in bodies]

@@ -1,5 +1,6 @@
-"""The shapes of OpenLineage's six consumer scenarios, with events of our own; the scenarios themselves are read by
-`python -m tests.consumer_scenarios FOLDER`.
+"""The six forms of OpenLineage's consumer scenarios, with our own events.
+
+`python -m tests.consumer_scenarios FOLDER` reads the scenarios themselves.
 """
 
 import json
@@ -21,7 +22,7 @@ WAREHOUSE = "/user/hive/warehouse"
 
 
 def _table(name: str, columns: Sequence[str] = (), **facets: Any) -> Json:
-    """A Hive table as Spark names it: by its folder, with the catalog's name beside it."""
+    """Return a Hive table as Spark names it: by its folder, with its name in the catalog."""
     links = {"identifiers": [{"namespace": "hive://metastore:9083", "name": f"default.{name}", "type": "TABLE"}]}
     schema = {"fields": [{"name": each, "type": "int"} for each in columns]}
     more: Json = {"symlinks": links, **({"schema": schema} if columns else {}), **facets}
@@ -34,16 +35,16 @@ def _copied(name: str, columns: Sequence[str]) -> Json:
 
 
 def _simple_run_event() -> list[Json]:
-    """One COMPLETE event without facets, whose run's id is a word."""
-    told = body(application=None, job_facets={}, inputs=[dataset("d.t.in", "bigquery")])
-    told["outputs"] = [dataset("d.t.out", "bigquery")]
-    told["run"] = {"runId": "some run", "facets": {}}
-    told["job"] = {"namespace": "word", "name": "job", "facets": {}}
-    return [told]
+    """Return one COMPLETE event without facets, whose run id is no UUID."""
+    event = body(application=None, job_facets={}, inputs=[dataset("d.t.in", "bigquery")])
+    event["outputs"] = [dataset("d.t.out", "bigquery")]
+    event["run"] = {"runId": "some run", "facets": {}}
+    event["job"] = {"namespace": "word", "name": "job", "facets": {}}
+    return [event]
 
 
 def _join() -> list[Json]:
-    """Two tables are created, then joined, aggregated and written to a place."""
+    """Return events of two tables that are created, then joined, aggregated and written to a location."""
     columns = lineage(
         {
             "ident": [source("/t/one", "a", IDENTITY)],
@@ -83,7 +84,7 @@ def _join() -> list[Json]:
 
 
 def _airflow() -> list[Json]:
-    """Tasks of a DAG: one copies, one deletes, one only reads, one does neither."""
+    """Return events of a DAG's tasks: one copies, one deletes, one only reads, one does nothing."""
     kinds = {"jobType": {"integration": "AIRFLOW", "jobType": "TASK", "processingType": "BATCH"}}
     tasks: dict[str, tuple[list[Json], list[Json]]] = {
         "copy": ([dataset("a.txt", "gs://bucket")], [dataset("b.txt", "gs://bucket")]),
@@ -113,11 +114,11 @@ def _airflow() -> list[Json]:
 
 
 def _bigquery() -> list[Json]:
-    """A public table is shown, then counted into files; RUNNING events name less than the others."""
+    """Return events of a public table that is shown, then counted into files; RUNNING events name less than others."""
     table = dataset("public.samples.words", "bigquery")
     fields = {"sum(n)": [source("public.samples.words", "n", AGGREGATION, namespace="bigquery")]}
     out = dataset("/tmp/outputs/words", columnLineage=lineage(fields))  # noqa: S108 - a name in an event
-    told: dict[str, Any] = {
+    common: dict[str, Any] = {
         "application": "app",
         "app_name": "words",
         "run": "save",
@@ -127,16 +128,16 @@ def _bigquery() -> list[Json]:
         body("START", application=None, run="app", app_name="words"),
         body("START", application="app", app_name="words", run="show", job="adaptive_spark_plan", inputs=[table]),
         body(application="app", app_name="words", run="show", job="adaptive_spark_plan", minute=1, inputs=[table]),
-        body("START", minute=2, inputs=[table], outputs=[out], **told),
-        body("RUNNING", minute=3, outputs=[out], **told),
-        body("COMPLETE", minute=4, inputs=[table], outputs=[out], **told),
+        body("START", minute=2, inputs=[table], outputs=[out], **common),
+        body("RUNNING", minute=3, outputs=[out], **common),
+        body("COMPLETE", minute=4, inputs=[table], outputs=[out], **common),
         body(application=None, run="app", app_name="words", minute=5),
     ]
 
 
 def _insert(*, application: bool) -> list[Json]:
-    """A Hive table is copied; the application's own events are there, or are not."""
-    told: dict[str, Any] = {"application": "app", "app_name": "copy", "run": "copy"}
+    """Return events of a Hive table that is copied, with or without the application's own events."""
+    fields: dict[str, Any] = {"application": "app", "app_name": "copy", "run": "copy"}
     copied = [
         body(
             kind,
@@ -144,7 +145,7 @@ def _insert(*, application: bool) -> list[Json]:
             job="execute_insert_into_hive_table.warehouse_t2",
             inputs=[_table("t1", ("a", "b"))],
             outputs=[_table("t2", ("a", "b"), columnLineage=_copied("t1", ("a", "b")))],
-            **told,
+            **fields,
         )
         for minute, kind in ((5, "START"), (6, "RUNNING"), (7, "COMPLETE"))
     ]
@@ -245,11 +246,11 @@ def test_a_work_tree_and_a_git_directory_are_read_alike(tmp_path: Path) -> None:
     assert scenarios_in(tmp_path / "tree") == scenarios_in(tmp_path / "bare") == expected
 
 
-def test_a_scenario_that_gives_something_else_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_with_another_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused = {**_simple_run_event()[0], "run": {"runId": ""}}
     _copy(tmp_path, {"simple_run_event": _simple_run_event()[0], "airflow": refused})
     assert main([str(tmp_path)]) == 1
-    told = capsys.readouterr().out
-    assert "simple_run_event: 1 events, 1 runs, 1 processes: differs" in told
-    assert "airflow: an event was refused: A run's id must not be empty" in told
-    assert run_id("run") not in told
+    output = capsys.readouterr().out
+    assert "simple_run_event: 1 events, 1 runs, 1 processes: differs" in output
+    assert "airflow: an event was refused: A run's id must not be empty" in output
+    assert run_id("run") not in output

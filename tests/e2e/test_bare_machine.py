@@ -51,6 +51,6 @@ def test_all_that_starts_java_or_node_runs() -> None:
     assert "skipped" not in passed
 
 
-def test_a_java_of_pypi_takes_the_arguments_of_spark_4() -> None:
+def test_a_java_of_pypi_accepts_the_arguments_of_spark_4() -> None:
     bare("-m", "local.toolchain.java")
     bare("-c", _SPARK_4_1)

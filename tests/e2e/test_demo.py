@@ -159,7 +159,7 @@ def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) 
     assert (after["writes"], after["entities"]) == (calls["writes"], 53)
 
 
-def test_what_pages_and_demo_tell_to_look_at_next_is_there(home: Path, up: Command) -> None:
+def test_the_next_steps_of_pages_and_demo_exist(home: Path, up: Command) -> None:
     up.world()
     texts = [
         (ROOT / name).read_text()

@@ -41,14 +41,14 @@ def test_a_receiver_that_is_not_there_and_one_that_is_none(world: World) -> None
     assert "receiver-missing" in other.output
 
 
-def test_what_never_arrives_is_told_with_where_to_look(world: World) -> None:
+def test_a_missing_arrival_is_reported_with_where_to_look(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--patience", "0")
     assert done.exit_code == 1
     assert "not there after 0 s" in done.output
     assert "event-late" in done.output
 
 
-def test_a_catalog_and_a_storage_that_are_away_are_told_apart(world: World) -> None:
+def test_an_unavailable_catalog_and_an_unavailable_storage_are_distinguished(world: World) -> None:
     with listen(0, "nothing", "") as silent:
         away = f"http://127.0.0.1:{silent.getsockname()[1]}"
     environment = world.environment

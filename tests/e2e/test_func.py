@@ -59,7 +59,7 @@ if shutil.which("func"):  # it can't be installed everywhere; where it is, it ha
 
 
 @pytest.mark.parametrize("command", ["demo", "up"])
-def test_without_func_one_sentence_says_where_to_get_it(command: str, tmp_path: Path) -> None:
+def test_without_func_the_error_says_where_to_get_it(command: str, tmp_path: Path) -> None:
     java = find_java(JavaNeed(platform=SPARK_3, listener=True)).path
     done = CliRunner().invoke(
         app, [command, "--func", "--home", str(tmp_path)], env={"PATH": str(tmp_path), "JAVA_HOME": str(java)}
@@ -67,10 +67,10 @@ def test_without_func_one_sentence_says_where_to_get_it(command: str, tmp_path: 
     assert done.exit_code == 2, done.output
     said = " ".join(done.output.split())
     assert "func is not installed: get Azure Functions Core Tools 4" in said
-    assert "leave FUNC=1 and --func out" in said
+    assert "or omit FUNC=1 and --func" in said
 
 
-def test_a_func_that_ends_is_told_in_its_own_words(func: Path, tmp_path: Path) -> None:
+def test_the_error_of_a_func_that_ends_has_its_output(func: Path, tmp_path: Path) -> None:
     host = Func(func=func, app=tmp_path, environment=dict(os.environ), log=tmp_path / "functions.log")
     with pytest.raises(FunctionsHostError, match=f"func start ended: no app in {tmp_path}"), host:
         pass

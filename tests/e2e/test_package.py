@@ -34,7 +34,7 @@ def test_events_become_lineage(packaged_world: World) -> None:
         assert process_in(parts.catalog, entity.qualified_name) == entity
 
 
-def test_what_ran_came_from_the_package(packaged_world: World, package: Package) -> None:
+def test_the_code_that_ran_came_from_the_package(packaged_world: World, package: Package) -> None:
     """The worker process has files of the package mapped: its compiled parts, and none of those installed beside it."""
     maps = Path(f"/proc/{packaged_world.functions.worker_pid}/maps")
     mapped = {line.split()[-1] for line in maps.read_text().splitlines() if line.endswith(".so")}

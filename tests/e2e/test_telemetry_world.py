@@ -49,7 +49,7 @@ def parsed(log: str, key: str) -> list[dict[str, Any]]:
     return [each for each in found if key in each]
 
 
-def test_receiver_parser_and_publisher_tell_of_a_run_in_one_trace(told: str) -> None:
+def test_receiver_parser_and_publisher_report_a_run_in_one_trace(told: str) -> None:
     spans = parsed(told, "context")
     ours = f"{trace_of(run_id('a')):#034x}"
     names = [each["name"] for each in spans if each["context"]["trace_id"] == ours]
@@ -65,7 +65,7 @@ def test_receiver_parser_and_publisher_tell_of_a_run_in_one_trace(told: str) -> 
     assert {call["parent_id"] for call in calls} & {each["context"]["span_id"] for each in batches}
 
 
-def test_metrics_count_what_came(told: str) -> None:
+def test_metrics_count_received_events(told: str) -> None:
     metrics = {  # each as it was told last: on a busy machine not every line has all of them
         metric["name"]: metric["data"]["data_points"]
         for line in parsed(told, "resource_metrics")

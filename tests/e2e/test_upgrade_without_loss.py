@@ -197,7 +197,7 @@ def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
         yield Upgrade(front=front, next_worker=next_worker, senders=tuple(senders), slow=slow, peaceful=peaceful)
 
 
-def test_no_sender_gives_up_while_another_version_takes_over_and_the_first_one_comes_back(upgrade: Upgrade) -> None:
+def test_no_event_is_lost_in_an_upgrade_and_a_rollback(upgrade: Upgrade) -> None:
     assert [lost.why for each in (*upgrade.senders, upgrade.slow) for lost in each.lost] == []
     assert upgrade.slow.versions == ["", _NEXT]
     for each in upgrade.senders:

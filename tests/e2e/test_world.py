@@ -64,7 +64,7 @@ def test_sending_again_changes_nothing(world: World) -> None:
     assert world.catalog.calls()["writes"] == writes
 
 
-def test_status_and_show_tell_the_same_to_machines_and_people(world: World) -> None:
+def test_status_and_show_have_the_same_content_as_json_and_text(world: World) -> None:
     throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
     calm(world)
     counts = json.loads(throughline(world, "status", "--json").stdout)
@@ -163,7 +163,7 @@ def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
     assert "file:///away/in" in throughline(world, "show", "/away/out").stdout
 
 
-def test_storage_being_away_is_a_503_that_asks_to_come_again(world: World) -> None:
+def test_unavailable_storage_is_a_503_with_retry_after(world: World) -> None:
     """The last test of this file: it ends Azurite."""
     world.azurite.stop()
     answer = post(world, event("lost", "START", "10:00:00", inputs=["/a"], application="app"))

@@ -1,1 +1,1 @@
-"""Storage and catalog that fail in every way that they can, and histories that are lived through on them."""
+"""Fault injection: storage and catalog that fail in every possible way, and simulated histories on them."""

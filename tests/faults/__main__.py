@@ -3,8 +3,8 @@
 python -m tests.faults --seconds 600       ten minutes, from a seed of its own (printed)
 python -m tests.faults --seeds 0 2000      these 2,000 histories
 python -m tests.faults --seed 7            one history again, exactly
-python -m tests.faults --seed 7 --trace    … with every call that was made
-python -m tests.faults --seeds 0 2000 --delivery polling   … with one way of delivery; it is drawn otherwise
+python -m tests.faults --seed 7 --trace    … with a trace of every call
+python -m tests.faults --seeds 0 2000 --delivery polling   … with one way of delivery instead of a random one
 """
 
 import argparse
@@ -20,15 +20,15 @@ from tests.faults.hunt import scenario_of, simulate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 when all histories ended as expected, else 1."""
+    """Run the command line; return 0 when all histories ended as expected, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--seed", type=int, help="one history")
     which.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), help="these histories")
-    parser.add_argument("--seconds", type=float, help="start no further history after so many seconds")
-    parser.add_argument("--delivery", choices=NAMES, help="the one way in which the host learns of blobs")
+    parser.add_argument("--seconds", type=float, help="start no further history after this many seconds")
+    parser.add_argument("--delivery", choices=NAMES, help="the one way in which the host finds blobs")
     parser.add_argument("--trace", action="store_true", help="print every call")
     options = parser.parse_args(arguments)
     if options.seed is not None:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def hunt(first: int, before: int | None, seconds: float, *, trace: bool = False, delivery: Name | None = None) -> int:
-    """Simulate the histories of these seeds; prints each failure at once, and figures at the end."""
+    """Simulate the histories of these seeds; print each failure at once, and figures at the end."""
     began, failed, met, seed = time.monotonic(), 0, Counter[str](), first
     ways = Counter[str]()
     fixed = f" --delivery {delivery}" if delivery else ""

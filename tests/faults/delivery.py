@@ -1,4 +1,4 @@
-"""How the functions host learns of a new blob: each of the three ways, as Microsoft's blob extension does it.
+"""The three ways in which the functions host finds new blobs, as in Microsoft's blob extension.
 
 Event Grid posts a notification for each blob: at least once, in any order, some twice, some late, some never. A scan
 finds blobs in a listing and queues them one after another, once each. A real account is listed by one page every ten
@@ -27,16 +27,17 @@ NAMES: tuple[Name, ...] = get_args(Name)
 _REAL_SECONDS = 10.0
 _EMULATOR_SECONDS = 2.0
 _QUEUEING_SECONDS = (1 / 17, 1 / 8)
-"""From one found blob to the next: 8 to 17 were queued in a second."""
+"""Seconds from one found blob to the next: 8 to 17 were queued in a second."""
 _FETCHING_SECONDS = (0.05, 1.0)
-"""From the queue to the function."""
+"""Seconds from the queue to the function."""
 _LATE_SECONDS = (60.0, 3600.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaws:
-    """What goes wrong with notifications, as parts of one: `missed` ones never come, `doubled` ones come twice, `late`
-    ones within an hour. `page` is how many blobs one listing of a real account returns.
+    """The faults of notifications, as shares: `missed` (never sent), `doubled` (sent twice), `late` (within an hour).
+
+    `page` is the number of blobs that one listing of a real account returns.
     """
 
     missed: float = 0.0
@@ -47,7 +48,7 @@ class Flaws:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryEnvironment:
-    """The history around it. `call` calls the function at a time (in seconds) for a blob; `chance` draws."""
+    """The delivery's view of the history. `call` calls the function at a time (seconds) for a blob; `chance` draws."""
 
     scheduler: Scheduler
     faults: Faults
@@ -67,13 +68,13 @@ class DeliveryEnvironment:
         return [(fact.name, math.floor(fact.arrived.timestamp())) for fact in self.storage.blobs(EVENTS)]
 
     def away_until(self) -> float:
-        """When storage is reached again; 0 when it is reached now."""
+        """The time at which storage is available again; 0 when it is available now."""
         begins, ends = self.faults.away.get("storage", (0.0, 0.0))
         return ends if begins <= self.now < ends else 0.0
 
 
 class Delivery(Protocol):
-    """A way of delivery. `pending`: it is going to look again, so the history has not ended."""
+    """A way of delivery. `pending`: it will list blobs again, so the history has not ended."""
 
     pending: bool
 
@@ -97,7 +98,7 @@ class _EventGrid:
         world, flaws, chance = self._world, self._flaws, self._world.chance
         draw = chance.random()
         if draw < flaws.missed:
-            world.trace(f"{world.now:10.3f} nobody notices {name}")
+            world.trace(f"{world.now:10.3f} no notification of {name}")
             return
         for _ in range(2 if draw > 1 - flaws.doubled else 1):
             soon = chance.uniform(0.1, 10)
@@ -107,7 +108,7 @@ class _EventGrid:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a scan knows: the newest whole second of the last full listing and of this one, and where this one is."""
+    """The state of a scan: the newest whole second of the last full listing and of this one, and its position."""
 
     newest: float = -math.inf
     current: float = -math.inf
@@ -116,7 +117,7 @@ class _Seen:
 
 
 class _Scan:
-    """Looks as long as there may be a blob that it has not listed: what it would see later is what it has seen."""
+    """Lists blobs while there may be an unlisted one: later listings would show nothing new."""
 
     def __init__(self, world: DeliveryEnvironment, flaws: Flaws, *, emulator: bool) -> None:
         self.pending = False
@@ -143,7 +144,7 @@ class _Scan:
 
     def _look(self) -> None:
         world, chance = self._world, self._world.chance
-        if back := world.away_until():  # the host ends; another one begins with the receipts
+        if back := world.away_until():  # the host ends; another one starts from the receipts
             self._seen = _Seen(receipts=self._seen.receipts)
             self._next = back + self._every
             world.scheduler.schedule(self._next, self._look)
@@ -164,7 +165,7 @@ class _Scan:
             self._wait()
 
     def _page(self) -> tuple[list[str], bool]:
-        """The blobs that this look takes for new, and whether it reached the end of the listing."""
+        """Return the blobs that are new in this page, and whether it reached the end of the listing."""
         seen = self._seen
         rest = [each for each in self._world.listing() if each[0] > seen.after]
         listed = rest if self._emulator else rest[: self._flaws.page]

@@ -9,7 +9,7 @@ from shared.translation.reference import History
 
 
 def expected_states(pure: History, bodies: Iterable[bytes]) -> tuple[Counter[str], Counter[str]]:
-    """Events by state, and skipped events by reason."""
+    """Return the numbers of events by state, and of skipped events by reason."""
     of = {each.run_id: each for each in pure.runs}
     states: Counter[str] = Counter()
     reasons: Counter[str] = Counter()

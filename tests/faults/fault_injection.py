@@ -1,4 +1,4 @@
-"""Storage or catalog whose calls may fail in the ways in which calls over a network fail."""
+"""Storage or catalog whose calls may fail in all ways of calls over a network."""
 
 import random
 from collections import Counter
@@ -15,29 +15,28 @@ LISTS = frozenset({"partition", "scan", "blobs"})
 WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", "delete_process"})
 """Calls that change the catalog."""
 BULKS = frozenset({"write_processes", "create_assets"})
-"""Those of which a catalog may take a part only."""
+"""Calls that a catalog may execute in part."""
 UNASKED = frozenset({"calls_to_write", "may_still_land"})
 """Attributes that need no call."""
 
 _RACES: dict[str, Any] = {"insert": None, "replace": None, "put_new": False, "lease": None, "renew": False}
-"""The answer to a call that took effect, whose response was lost, and that the SDK tried again."""
+"""The answer to the SDK's retry of a call that took effect but whose response was lost."""
 
 _LONGEST_STALL = 300.0
 _HALVED = 0.7
-"""The share of refused bulks of which a part is taken."""
+"""The share of refused bulks that are executed in part."""
 _TIMED_OUT = "timed out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """How often what happens at a call, as parts of one.
+    """The shares of calls with each fault.
 
     `before`: it fails (429, 503, no connection). `after`: it takes effect, then fails (the answer is lost). `late`: it
-    fails by timeout, and takes effect some time afterwards. `race`: it takes effect, and is answered as if it had not
-    (409, 412; a lease that is gone). `slow`: it, or its answer, takes up to minutes. `torn`: a list is read in two
-    pages, and the world goes on in between. `refused`: the catalog will not have it (400, 403), or takes a part of it
-    and says so, refuses it or answers 500. `death`: the worker dies before or after it, half the time with its whole
-    process.
+    fails by timeout, and takes effect later. `race`: it takes effect, and is answered as if it had not (409, 412; a
+    lost lease). `slow`: it, or its answer, takes up to minutes. `torn`: a list is read in two pages, and others write
+    in between. `refused`: the catalog refuses it (400, 403), or executes a part of it and reports that, refuses it or
+    answers 500. `death`: the worker dies before or after it, half the time with its whole process.
     """
 
     before: float = 0.0
@@ -50,7 +49,7 @@ class Rates:
     death: float = 0.0
 
     def draw(self, chance: random.Random) -> str:
-        """What happens at this call: the name of a rate, or nothing."""
+        """Draw the fault of this call: the name of a rate, or ""."""
         left = chance.random()
         for name in self.__slots__:
             left -= getattr(self, name)
@@ -61,11 +60,11 @@ class Rates:
 
 @dataclass(slots=True, kw_only=True)
 class Faults:
-    """What goes wrong, and when.
+    """The faults of a history, and their times.
 
-    `aside` draws what a call is answered, so that seeds keep their histories. `calls` counts all calls, `met` what
-    happened, `away` says when a whole store is not reached; `at` strikes one call, by number. `stored` is told of each
-    new blob, `trace` of all calls.
+    `aside` draws answers separately, so that seeds keep their histories. `calls` counts all calls, `met` the faults.
+    `away` are the times when a whole store is unavailable; `at` lets one call fail, by number. `stored` is called with
+    each new blob, `trace` with each call.
     """
 
     scheduler: Scheduler
@@ -82,7 +81,7 @@ class Faults:
     trace: Callable[[str], None] = lambda _line: None
 
     def strike(self, away: str) -> str:
-        """What happens at this call to a store that may be away."""
+        """Return the fault of this call to a store that may be unavailable."""
         self.calls += 1
         begins, ends = self.away.get(away, (0.0, 0.0))
         if begins <= self.scheduler.now < ends:
@@ -92,7 +91,7 @@ class Faults:
         return self.rates.draw(self.chance) or "well"
 
     def pause(self, longest: float) -> float:
-        """How long something slow takes: mostly little."""
+        """Draw the seconds of something slow: mostly few."""
         return longest * self.chance.random() ** 3
 
 
@@ -104,7 +103,7 @@ def _nothing(_act: Act) -> None:
 
 
 class Faulty:
-    """An adapter (`what` it is: storage or catalog) or a lease, each of its methods a call that may go wrong."""
+    """An adapter (`what`: storage or catalog) or a lease whose every method call may fail."""
 
     def __init__(self, real: Any, what: str, faults: Faults) -> None:
         self._real = real
@@ -118,7 +117,7 @@ class Faulty:
         return partial(self._call, name, method)
 
     def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """A call for each row: the port promises no more of it than their order."""
+        """Make a call for each row: the port guarantees only their order."""
         for row in rows:
             self._call("upsert_all", self._real.upsert_all, table, [row])
 
@@ -173,21 +172,21 @@ class Faulty:
         raise CatalogRefused(status=status, code="ATLAS", detail="refused by chance")
 
     def _halve(self, name: str, method: Callable[..., Any], given: Any, named: Any) -> Any:
-        """Take a part of a call, and answer in one of three ways."""
+        """Execute a part of a call, and answer in one of three ways."""
         sent, *others = given
         taken = self._act(
             name, method, (sent[: self._faults.aside.randrange(len(sent) + 1)], *others), named, torn=False
         )
-        answer = self._faults.aside.choice(("told", "refused", "choked"))
+        answer = self._faults.aside.choice(("partial", "refused", "choked"))
         self._faults.met[f"half taken, {answer}"] += 1
-        if answer == "told":
+        if answer == "partial":
             return taken
         if answer == "refused":
             raise CatalogRefused(status=400, code="ATLAS", detail="half of it")
         raise CatalogUnavailable("500 by chance", after=0, over=True)
 
     def _dawdle(self, _act: Act) -> None:
-        """Be slow to take effect; the catalog not beyond the bound of a call."""
+        """Take effect slowly; in the catalog, within the bound of a call."""
         longest = self._faults.call_bound / 2 if self._what == "catalog" else _LONGEST_STALL
         self._faults.scheduler.sleep(self._faults.pause(longest))
 
@@ -203,7 +202,7 @@ class Faulty:
         return StorageUnavailable(f"storage {how}", after=after)
 
     def _unseen(self, act: Callable[[], object]) -> None:
-        """What lands late finds nobody whom it could tell that it was refused."""
+        """Execute a late call; nobody receives its refusal."""
         try:
             act()
         except CatalogRefused:
@@ -219,7 +218,7 @@ class Faulty:
         return self._torn(found, partial(method, *given, **named)) if torn and found else iter(found)
 
     def _torn(self, found: list[Any], again: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-        """The first page as it was, the second as it is when it is asked for; perhaps it is not to be had."""
+        """Yield the first page as it was, and the second as it is later, or fail."""
         faults = self._faults
         pages = faults.chance.randrange(len(found))
         yield from found[:pages]
@@ -231,7 +230,7 @@ class Faulty:
 
 
 def _order(item: Any) -> tuple[str, str]:
-    """By what a listing is sorted: a blob's name, or a row's keys."""
+    """Return the sort key of a listing: a blob's name, or a row's keys."""
     return (item.name, "") if hasattr(item, "name") else (item.partition, item.key)
 
 
@@ -240,7 +239,7 @@ def _who(scheduler: Scheduler) -> str:
 
 
 def _short(given: tuple[Any, ...]) -> str:
-    words = (
+    arguments = (
         f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given
     )
-    return repr(tuple(str(word)[:90] for word in words))
+    return repr(tuple(str(each)[:90] for each in arguments))

@@ -1,4 +1,4 @@
-"""The events of a history: generated, or captured from real jobs, some of them late."""
+"""The events of a history: generated or captured from real jobs, some of them late."""
 
 import json
 import random
@@ -13,11 +13,11 @@ from tests.faults.simulation import EPOCH
 from tests.support.histories import history
 
 _LONGEST = 34
-"""Captured events in one history."""
+"""The number of captured events in one history."""
 
 
 def events_of(seed: int) -> list[bytes]:
-    """The events of this seed's history, in the order of their times, about the beginning of the epoch."""
+    """Return the events of this seed's history, in the order of their times, around the history's start."""
     draw = random.Random(f"material {seed}")
     if draw.random() < 0.5:
         bodies = history(seed, longest=9)
@@ -34,7 +34,7 @@ def _decoded_times(name: str) -> tuple[datetime, ...]:
 
 
 def _captured(draw: random.Random) -> list[bytes]:
-    """A stretch of a captured scenario: neighbours, since what belongs together comes together."""
+    """Return consecutive events of a captured scenario, since related events are neighbours."""
     family = draw.choice(families())
     order = sorted(range(len(family.events)), key=_decoded_times(family.name).__getitem__)
     length = draw.randint(4, _LONGEST)
@@ -43,20 +43,18 @@ def _captured(draw: random.Random) -> list[bytes]:
 
 
 def _late(draw: random.Random, bodies: Sequence[bytes]) -> list[bytes]:
-    """A run that has ended turns out to have failed; or is said to have ended once more."""
+    """Return a late end of an ended run: it failed after all, or it ends once more."""
     ends = [body for body in bodies if b'"COMPLETE"' in body]
     if not ends:
         return []
-    told: dict[str, Any] = json.loads(draw.choice(ends))
-    told["eventType"] = draw.choice(("FAIL", "FAIL", "COMPLETE", "ABORT"))
-    told["eventTime"] = (
-        datetime.fromisoformat(told["eventTime"]) + timedelta(seconds=draw.uniform(1, 900))
-    ).isoformat()
-    return [json.dumps(told).encode()]
+    end: dict[str, Any] = json.loads(draw.choice(ends))
+    end["eventType"] = draw.choice(("FAIL", "FAIL", "COMPLETE", "ABORT"))
+    end["eventTime"] = (datetime.fromisoformat(end["eventTime"]) + timedelta(seconds=draw.uniform(1, 900))).isoformat()
+    return [json.dumps(end).encode()]
 
 
 def _shifted(bodies: Sequence[bytes], end: datetime) -> list[bytes]:
-    """The same, with the last one at this time."""
+    """Return the events shifted so that the last one is at this time."""
     times = [decode(body).time for body in bodies]
     shift = end - max(times, default=end)
     order = sorted(range(len(bodies)), key=times.__getitem__)

@@ -1,4 +1,4 @@
-"""From a seed to a simulated history, and to the differences between its end and the expected one."""
+"""Simulate the history of a seed, and compare its end with the expected one."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -22,13 +22,13 @@ from tests.faults.simulation import END, EPOCH, NEVER, Outcome, Scenario, Simula
 _USUAL = Rates(before=0.008, after=0.008, late=0.005, race=0.008, slow=0.008, torn=0.02, refused=0.05, death=0.004)
 
 _MAX_CALLS = 40
-"""A history with more than so many times the calls of the fault-free one is a failure: workers hinder each other. Of
-500 histories the longest took six times as many.
+"""A history with more than this many times the calls of the fault-free one is a failure: workers hinder each other. The
+longest of 500 histories took six times as many.
 """
 
 
 def scenario_of(seed: int, delivery: Name | None = None) -> Scenario:
-    """The scenario of a seed; `delivery` is drawn too unless it is given."""
+    """Return the scenario of a seed; `delivery` is drawn too unless it is given."""
     draw = random.Random(f"way {seed}")
     strength = draw.choice((0.0, 0.3, 1.0, 1.0, 2.0, 4.0))
     only = draw.choice((None, None, *Rates.__slots__))
@@ -68,7 +68,7 @@ def scenario_of(seed: int, delivery: Name | None = None) -> Scenario:
 def simulate(
     seed: int, trace: Callable[[str], None] = lambda _line: None, delivery: Name | None = None
 ) -> tuple[Outcome, list[str]]:
-    """Simulate a seed's history: how it ended, and how that differs from the expected end."""
+    """Simulate a seed's history; return its end, and the differences from the expected end."""
     return simulate_events(events_of(seed), scenario_of(seed, delivery), trace)
 
 
@@ -81,14 +81,14 @@ def simulate_events(
 
 
 def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario) -> list[str]:
-    """How the end differs from that of the fault-free history of the same events, in order."""
+    """Return the differences from the end of the fault-free history of the same events in order."""
     stored = _stored(outcome)
     kept = [body for body in dict.fromkeys(bodies) if digest_of(body) in stored]
     expected = fault_free(kept, scenario)
     status, should = outcome.status, expected.status
     wrong = {
         "an event that was answered with a 2xx is lost": outcome.promised - set(kept),
-        "an event is stored that nobody sent": stored - {digest_of(body) for body in bodies},
+        "an event is stored that was not sent": stored - {digest_of(body) for body in bodies},
         "the processes differ": outcome.catalog.processes != expected.catalog.processes,
         "the data sets differ": _assets(outcome) != _assets(expected),
         "a placeholder has other columns than on record": _wrong_columns(outcome),
@@ -98,7 +98,7 @@ def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario) -
         "something is dead": status.dead,
         f"the counts differ: {_counts(status)} instead of {_counts(should)}": _counts(status) != _counts(should),
         "the fault-free history differs from the pure core": _unlike_core(expected, kept, scenario),
-        "a queue entry was left though nothing failed": outcome.left_due and _had_no_faults(outcome),
+        "a queue entry is left although nothing failed": outcome.left_due and _had_no_faults(outcome),
         f"too many calls: {outcome.faults.calls:,} instead of {expected.faults.calls:,}": (
             outcome.faults.calls > _MAX_CALLS * expected.faults.calls
         ),
@@ -113,14 +113,14 @@ def _stored(outcome: Outcome) -> set[str]:
 
 
 def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
-    """The assets that processes refer to; other placeholders may be left of withdrawn contributions."""
+    """Return the assets that processes refer to; withdrawn contributions may leave other placeholders."""
     catalog = outcome.catalog
     wanted = {key for each in catalog.processes.values() for key in (*each.inputs, *each.outputs)}
     return {key: catalog.assets.get(key) for key in wanted}
 
 
 def _wrong_columns(outcome: Outcome) -> list[AssetKey]:
-    """The placeholders whose columns differ from those of all processes on record."""
+    """Return the placeholders whose columns differ from those of all processes on record."""
     now, storage = EPOCH + timedelta(seconds=2 * END), outcome.storage
     options = PublishOptions(patience=SupersessionPolicy(quiet=outcome.quiet), now=lambda: now)
     reading = Reading(storage=storage, options=options)
@@ -139,7 +139,7 @@ def _counts(status: object) -> dict[str, object]:
 
 def _unlike_core(expected: Outcome, kept: Sequence[bytes], scenario: Scenario) -> bool:
     if scenario.end_timeout != NEVER or scenario.quiet != NEVER:
-        return False  # the core knows no clock
+        return False  # the core has no clock
     pure = translate_history(map(decode, kept))
     return expected.catalog.processes != {each.qualified_name: process_entity(each) for each in pure.processes}
 

@@ -1,7 +1,7 @@
-"""A scheduler in virtual time: workers are real threads of which exactly one runs, until it pauses.
+"""A scheduler in virtual time: workers are real threads, exactly one of which runs, until it pauses.
 
-Each pause has a length, and the worker that is due first runs next; so lengths drawn from a seed draw the interleaving:
-any order of calls is possible, and a seed always gives the same one.
+Each pause has a length, and the worker that is due first runs next. Lengths drawn from a seed so select one of all
+possible interleavings, always the same one for a seed.
 """
 
 import heapq
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 
 class Killed(BaseException):
-    """`kill -9`: nothing of ours may catch it, and nothing after it reaches storage or catalog."""
+    """`kill -9`: our code must not catch it, and no later call reaches storage or catalog."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -48,7 +48,7 @@ class Scheduler:
         return self._failure is not None
 
     def run(self, bodies: Sequence[Callable[[], None]], *, processes: int = 1) -> None:
-        """Run workers to their end, spread over so many processes. Raises the first error of any of them."""
+        """Run workers to their end, spread over `processes` processes. Raises the first error of any of them."""
         self._workers = [
             Worker(number=number, process=number % processes, due=self.now + number / 1e6)
             for number in range(len(bodies))
@@ -71,11 +71,11 @@ class Scheduler:
             raise self._failure
 
     def schedule(self, at: float, act: Callable[[], None]) -> None:
-        """Call `act` at a time, whatever workers do; it must not pause."""
+        """Call `act` at a time, independently of the workers; it must not pause."""
         heapq.heappush(self._due, (at, next(self._numbers), act))
 
     def sleep(self, seconds: float) -> None:
-        """Let others run for so long. Raises Killed in a worker that died meanwhile."""
+        """Let others run for `seconds`. Raises Killed in a worker that died meanwhile."""
         me = self.current
         if me is None:
             until = self.now + seconds
@@ -88,7 +88,7 @@ class Scheduler:
             raise Killed
 
     def park(self, until: float = math.inf) -> bool:
-        """Let others run until then or until `wake`. False when no other worker can run any more."""
+        """Let others run until a time or until `wake`. Returns False when no other worker can run."""
         me = self.current
         assert me is not None, "only a worker can wait for others"
         me.due, me.parked = until, True
@@ -97,14 +97,14 @@ class Scheduler:
         return not (self.idle or self._failure)
 
     def wake(self, at: float) -> None:
-        """Wake a parked worker at a time, as there is work."""
+        """Wake a parked worker at a time, when there will be work."""
         for worker in self._workers:
             if worker.parked and worker.due > at:
                 worker.due = max(at, self.now)
                 return
 
     def kill(self, *, whole_process: bool) -> None:
-        """Kill the running worker, perhaps with all others of its process. Always raises Killed."""
+        """Kill the running worker or, with `whole_process`, all workers of its process. Always raises Killed."""
         me = self.current
         if me is not None:
             me.dead = True
@@ -146,7 +146,7 @@ class Scheduler:
             self._over.release()
 
     def _choose(self) -> Worker | None:
-        """The worker due first; when all wait for one another, the simulation is over."""
+        """Return the worker that is due first; when all are parked, the simulation ends."""
         alive = [worker for worker in self._workers if not worker.ended]
         if not alive:
             return None
@@ -162,7 +162,7 @@ class Scheduler:
         return chosen
 
     def _run_scheduled(self, until: float) -> None:
-        """Run what is scheduled until then."""
+        """Run the actions that are scheduled until a time."""
         while self._due and self._due[0][0] <= until:
             at, _, act = heapq.heappop(self._due)
             self.now = max(self.now, at)

@@ -1,8 +1,8 @@
-"""The simulation of one history: senders post, a host delivers, a timer sweeps; then without faults, until all is done.
+"""The simulation of one history: senders post, a host delivers, a timer sweeps; then without faults to the end.
 
-The parts around the pipeline behave like the real ones: a sender retries, or gives up; the host learns of new blobs in
-one of the ways of `delivery.py`, tries five times, and then moves the message to the poison queue; the message of a
-crashed delivery is visible again some time later; the sweeper runs every minute or two.
+The parts around the pipeline behave like the real ones: a sender retries a few times; the host finds new blobs in one
+of the ways of `delivery.py`, tries five times, and then moves the message to the poison queue; the message of a crashed
+delivery becomes visible again later; the sweeper runs every minute or two.
 """
 
 import heapq
@@ -34,10 +34,10 @@ from tests.support.publishing import publish
 from tests.support.receiving import receive
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
-"""When each history begins: later than any time of the real clock."""
+"""The start of each history: later than any time of the real clock."""
 
 END = timedelta(days=60).total_seconds()
-"""When the end of a history is checked, in seconds."""
+"""The time in seconds at which the end of a history is checked."""
 
 NEVER = timedelta(days=100_000)
 _TRIES = 5
@@ -48,16 +48,16 @@ _NO_ARCHIVING = ArchiveOptions(after=None, keep=None)
 
 _DAY = 86_400.0
 _CALM_TICKS = [60.0] * 15 + [1200.0] * 12 + [_DAY / 4] * 24
-"""Seconds between sweeps once nothing fails any more; the longest backoff is six hours."""
+"""Seconds between sweeps in the fault-free end; the longest backoff is six hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """How a history is simulated; all of it follows from `seed`.
+    """The parameters of a history, all derived from `seed`.
 
     `workers` in `processes` share the work; `span`: the seconds over which events are sent; `persistent`: how often a
-    sender retries; `delivery`: the way the host learns of blobs, `flaws`: what goes wrong with that; `duplicates`:
-    events sent twice; `away`: when storage or catalog is unavailable; `end_timeout`, `quiet`: as in the settings.
+    sender retries; `delivery`: how the host finds blobs, `flaws`: its faults; `duplicates`: the share of events that
+    are sent twice; `away`: when storage or catalog is unavailable; `end_timeout`, `quiet`: as in the settings.
     """
 
     seed: int = 0
@@ -76,15 +76,17 @@ class Scenario:
 
     @property
     def fault_free(self) -> "Scenario":
-        """The same life in which nothing goes wrong."""
+        """Return the same scenario without faults."""
         return Scenario(end_timeout=self.end_timeout, quiet=self.quiet)
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What a life ended in. `promised` are the bodies that were answered with a 2xx, `calls` how many calls the
-    workers made, `left_due` how many processes were left lying when the last worker had nothing more to do,
-    `calm_after` how many ticks of the sweeper came after that, `quiet` after what time applications were so.
+    """The end of a history.
+
+    `promised` are the bodies that were answered with a 2xx, `calls` the number of workers' calls, `left_due` the number
+    of processes left in the publish queue when the last worker had nothing to do, `calm_after` the sweeper's ticks
+    after that, `quiet` the quiet time of applications.
     """
 
     storage: MemoryStorage
@@ -164,7 +166,7 @@ class Simulation:
             self._put(self.chance.random() * scenario.span, partial(self._post, body, 1))
 
     def simulate(self) -> Outcome:
-        """Run the history, then sweep until all is done."""
+        """Run the history, then sweep until nothing is left to do."""
         self._put(60.0, self._tick)
         self.scheduler.run([self._work] * self.scenario.workers, processes=self.scenario.processes)
         calls = self.faults.calls
@@ -201,12 +203,12 @@ class Simulation:
             found = status(self.storage)
             if not (found.in_progress or found.publish_queue):
                 break
-        for _ in range(3):  # what time decides, and what comes of that
+        for _ in range(3):  # work that depends on time, and its consequences
             self.scheduler.now = max(self.scheduler.now + 3600, END)
             self._sweep()
         return ticks
 
-    # --- what is to be done
+    # --- jobs
 
     def _put(self, at: float, act: Callable[[], None], *, delivery: int = 0) -> None:
         heapq.heappush(self._jobs, _Job(at, next(self._numbers), act, delivery))
@@ -242,7 +244,7 @@ class Simulation:
                 self._busy -= 1
 
     def _again(self, job: _Job, *, died: bool) -> None:
-        """Deliver a message again, five times in all; other interrupted work is not repeated."""
+        """Deliver a message again, at most five times in all; other interrupted work is not repeated."""
         if not job.delivery:
             return
         if job.delivery >= _TRIES:
@@ -251,10 +253,10 @@ class Simulation:
         pause = self.chance.uniform(5, 600) if died else self.chance.uniform(0.1, 30)
         self._put(self.scheduler.now + pause, job.act, delivery=job.delivery + 1)
 
-    # --- who does it
+    # --- the parts around the pipeline
 
     def _post(self, body: bytes, tries: int) -> None:
-        """The sender, and the receiver that answers it."""
+        """Send a body until the receiver accepts it or the tries are used up."""
         try:
             receive(self._reached, body, most_bytes=10_000_000)
         except (Killed, Retry):
@@ -272,7 +274,7 @@ class Simulation:
         packed = self.storage.get(EVENTS, name)
         assert packed is not None
         current = self.scheduler.current
-        # Also that of a process that has died since: what it holds may be as old as it likes.
+        # Also the context of a process that has died since: its caches may be of any age.
         application_cache = self._lately[current.process if current else 0]
         if RunProcessor(storage=self._reached, application_cache=application_cache).receive(
             stored_from_blob(name), packed
@@ -280,7 +282,7 @@ class Simulation:
             publish(self._reached, self._written, self.publishing)
 
     def _tick(self) -> None:
-        """The sweeper's function and its timer, which ends when nothing else is left."""
+        """Run the sweeper on its timer, until nothing else is left."""
         if self._jobs or self._busy > 1 or self._delivery.pending:
             self._put(self.scheduler.now + self.chance.uniform(50, 150), self._tick)
         self._sweep()
@@ -293,6 +295,6 @@ class Simulation:
 
 
 def fault_free(bodies: Sequence[bytes], scenario: Scenario) -> Outcome:
-    """The end of the history in which these bodies arrive one by one, in order, without faults."""
+    """Return the end of the history in which these bodies arrive one by one, in order, without faults."""
     calm = replace(scenario.fault_free, span=0.0)
     return Simulation(bodies, calm).simulate()

@@ -1,4 +1,4 @@
-"""The three ways in which a host learns of blobs, each by the calls that it makes of the function."""
+"""The three ways in which a host finds blobs, each by its calls of the function."""
 
 import random
 from collections import Counter
@@ -27,7 +27,7 @@ def called(
     seed: int = 1,
     flaws: Flaws = CALM,
 ) -> list[tuple[float, str]]:
-    """The calls, by time, that follow when these blobs arrive at these times, until the host looks no more."""
+    """Return the calls, by time, after these blobs arrive at these times, until the host lists no more."""
     scheduler, calls = Scheduler(), list[tuple[float, str]]()
     storage = MemoryStorage(now=lambda: EPOCH + timedelta(seconds=scheduler.now))
     chance = random.Random(seed)
@@ -51,7 +51,7 @@ def called(
 
 
 def many(number: int) -> dict[str, float]:
-    """Blobs that arrive in five minutes, in another order than that of their names."""
+    """Return blobs that arrive within five minutes, in another order than that of their names."""
     draw = random.Random(number)
     return {f"{draw.random():.9f}": draw.uniform(0, 300) for _ in range(number)}
 
@@ -91,7 +91,7 @@ def test_a_blob_of_a_page_that_is_behind_may_never_be_found_on_a_real_account() 
     arrivals = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.0}
     found = {blob for _, blob in called("polling", arrivals, flaws=Flaws(page=2))}
     assert found == set(arrivals)
-    # Between the looks at the first page and at the second one: "aa" is older than "z", which the cycle still sees.
+    # Between the listings of the first and the second page: "aa" is older than "z", which the cycle still lists.
     late = {**arrivals, "aa": 12.0, "z": 14.0}
     missing = [
         set(late) - {blob for _, blob in called("polling", late, flaws=Flaws(page=2), seed=seed)} for seed in range(30)
@@ -100,7 +100,7 @@ def test_a_blob_of_a_page_that_is_behind_may_never_be_found_on_a_real_account() 
     assert set() in missing
 
 
-def test_the_emulator_s_scan_never_finds_what_arrives_in_a_second_that_it_has_seen() -> None:
+def test_the_emulator_s_scan_never_finds_a_blob_that_arrives_later_in_a_listed_second() -> None:
     arrivals = many(2000)
     found = Counter(blob for _, blob in called("emulator", arrivals))
     assert set(found.values()) == {1}
@@ -110,7 +110,7 @@ def test_the_emulator_s_scan_never_finds_what_arrives_in_a_second_that_it_has_se
     assert {int(arrivals[blob]) for blob in never} <= seconds, "each shares its second with one that was found"
 
 
-def test_a_host_that_ended_with_the_storage_finds_what_it_has_missed_and_nothing_twice() -> None:
+def test_a_host_that_ended_with_the_storage_finds_each_missed_blob_once() -> None:
     arrivals = many(2000)
     found = Counter(blob for _, blob in called("emulator", {**arrivals, "last": 500.0}, away=(400.0, 600.0)))
     assert found == Counter([*arrivals, "last"])

@@ -33,34 +33,34 @@ def test_every_history_ends_as_if_nothing_had_failed(first: int, delivery: Name)
 
 
 FOUND = {
-    23: "a data set that was dropped before anybody placed it",
+    23: "a data set that was dropped before its placeholder was created",
     250: "a drop that failed after all",
-    1151: "another, heard of by a worker that had timed out",
-    20116: "who tells the columns of a placeholder, forgotten by a publisher that was overtaken",
-    20119: "a process by itself, taken and refused",
-    20436: "a run that moved from one page to another while the speakers of its application were read",
-    30320: "columns of a placeholder that nobody tells any more",
-    31027: "a schema that was only looked at, by a job whose name became known later",
-    33818: "a table dropped by its name, of which one run knows only where it lies",
-    34001: "the same in the life without faults",
-    34276: "columns that were told by a run that failed later",
+    1151: "another, read by a worker that had timed out",
+    20116: "the reporter of a placeholder's columns, forgotten by a superseded publisher",
+    20119: "a process alone in a call, accepted and refused",
+    20436: "a run that moved between pages while its application's reports were read",
+    30320: "columns of a placeholder that no run reports any more",
+    31027: "a schema that was only read, by a job whose name became known later",
+    33818: "a table dropped by its name, of which one run knows only the location",
+    34001: "the same in the history without faults",
+    34276: "columns reported by a run that failed later",
     35899: "another",
-    37206: "another, with the catalog away",
+    37206: "another, with the catalog unavailable",
     41245: "the START of an application that no trigger delivered",
-    44612: "an application that goes on, found by a sweep that died",
-    60303: "sweeps at one run that overtook each other for a quarter of a million calls",
-    42465: "when an application began, on record only after what it wrote was published anew",
+    44612: "an application that continues, found by a sweep that died",
+    60303: "sweeps of one run that superseded each other for a quarter of a million calls",
+    42465: "an application's start, recorded only after its processes were published again",
 }
 
 
 @pytest.mark.parametrize("seed", FOUND, ids=FOUND.get)
-def test_what_the_hunt_found(seed: int) -> None:
-    """These histories were found when there was one way of delivery, without late notifications."""
+def test_a_history_that_once_ended_wrong_ends_as_expected(seed: int) -> None:
+    """These seeds are from a time with one way of delivery, without late notifications."""
     scenario = scenario_of(seed, "eventGrid")
     assert simulate_events(events_of(seed), replace(scenario, flaws=replace(scenario.flaws, late=0.0)))[1] == []
 
 
-def test_what_lands_late_lands_in_its_time_though_all_workers_are_busy() -> None:
+def test_a_late_write_takes_effect_in_its_time_while_all_workers_are_busy() -> None:
     scheduler, seen = Scheduler(), list[float]()
 
     def work() -> None:
@@ -74,7 +74,7 @@ def test_what_lands_late_lands_in_its_time_though_all_workers_are_busy() -> None
     assert (seen, scheduler.now) == ([5.0, 60.0, 70.0], 120.0)
 
 
-def test_a_seed_is_lived_through_in_the_same_way_again() -> None:
+def test_a_seed_gives_the_same_history_again() -> None:
     traces: list[list[str]] = [[], []]
     for trace in traces:
         simulate(7, trace.append)
@@ -84,7 +84,7 @@ def test_a_seed_is_lived_through_in_the_same_way_again() -> None:
     assert scenario_of(7) != scenario_of(8)
 
 
-def test_a_seed_is_lived_through_in_the_same_way_whatever_order_sets_have() -> None:
+def test_a_seed_gives_the_same_history_for_any_order_of_sets() -> None:
     traces = {
         subprocess.run(
             [sys.executable, "-c", "from tests.faults.hunt import simulate; simulate(20436, print, 'eventGrid')"],
@@ -98,7 +98,7 @@ def test_a_seed_is_lived_through_in_the_same_way_whatever_order_sets_have() -> N
     assert len(traces.pop()) > 100
 
 
-def test_the_hunt_sees_what_is_wrong() -> None:
+def test_the_hunt_reports_planted_differences() -> None:
     scenario = Scenario(seed=1)
     bodies = next(
         bodies for bodies in map(events_of, range(100)) if Simulation(bodies, scenario).simulate().catalog.processes
@@ -117,12 +117,13 @@ def test_the_hunt_sees_what_is_wrong() -> None:
     outcome.promised.add(b"another")
     assert "an event that was answered with a 2xx is lost" in differences(outcome, bodies, scenario)
     outcome.storage.put_new(EVENTS, "foreign_name.json.gz", b"")
-    assert "an event is stored that nobody sent" in differences(outcome, bodies, scenario)
+    assert "an event is stored that was not sent" in differences(outcome, bodies, scenario)
 
 
 def test_without_the_pipeline_s_care_histories_end_wrong() -> None:
-    """A sender that does not come again loses events of which it was promised nothing; a host that gives up loses none:
-    the sweeper finds them. Without a sweeper they would be left in progress.
+    """A sender without retries loses only events that were not accepted; a host without retries loses none.
+
+    The sweeper finds the host's. Without a sweeper they would stay in progress.
     """
     bodies = events_of(3)
     life = Simulation(bodies, Scenario(flaws=Flaws(missed=1.0)))
@@ -132,8 +133,8 @@ def test_without_the_pipeline_s_care_histories_end_wrong() -> None:
     assert "something is still in progress" in differences(outcome, bodies, Scenario())
 
 
-def test_the_command_tells_how_to_live_through_a_failing_seed_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_how_to_repeat_a_failing_seed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seeds", "0", "3", "--delivery", "polling"]) == 0
-    said = capsys.readouterr().out
-    assert "3 histories (3 by polling)" in said
-    assert "0 ended wrong" in said
+    output = capsys.readouterr().out
+    assert "3 histories (3 by polling)" in output
+    assert "0 ended wrong" in output

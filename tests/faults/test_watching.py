@@ -1,4 +1,4 @@
-"""The watch loses no message and decides none twice, wherever it is cut off; planted defects are detected."""
+"""The watch loses no message and decides none twice, wherever it is interrupted; planted defects are detected."""
 
 from collections import Counter
 from dataclasses import replace
@@ -38,8 +38,8 @@ def test_without_faults_each_message_is_sent_once() -> None:
 
 
 @pytest.mark.parametrize("kind", ["death before", "death after", "after", "before", "late", "race"])
-def test_struck_at_any_one_call_no_message_is_lost_and_none_decided_twice(kind: str) -> None:
-    """The same history again and again, each time with another of the calls of its first announcement struck."""
+def test_a_fault_at_any_one_call_loses_no_message_and_decides_none_twice(kind: str) -> None:
+    """Repeat the same history, each time with a fault at another call of its first announcement."""
     calls = simulate(CALM).calls
     met = 0
     for number in range(1, calls + 1):
@@ -59,7 +59,7 @@ class AnnouncesFirst(RecordingStorage):
 
 
 class ForgetsDecisions(RecordingStorage):
-    """The defect: a message is put on record although it is there."""
+    """The defect: a message is recorded although it is already on record."""
 
     def insert(self, table: str, row: Row) -> str | None:
         if table == WATCH and row.partition == "decided":
@@ -68,7 +68,7 @@ class ForgetsDecisions(RecordingStorage):
 
 
 class ListsNothing(RecordingStorage):
-    """The defect: what was decided is listed for a channel at the first attempt only."""
+    """The defect: decided messages are listed for a channel in the first attempt only."""
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -96,6 +96,6 @@ def _wrong(seed: int, defect: type[RecordingStorage]) -> list[str]:
     return differences(simulate(plan, defect))
 
 
-def test_the_command_tells_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seeds", "0", "3"]) == 0
     assert "3 histories" in capsys.readouterr().out

@@ -1,11 +1,11 @@
-"""`python -m tests.faults.watching`: histories of the watch with failing storage and channels, and how they must end.
+"""`python -m tests.faults.watching`: histories of the watch with failing storage and channels, and their required end.
 
-Lineage passes through some states while several workers watch it. Storage fails in every way that calls over a network
-fail, workers die at any call, channels fail or die with a message in hand. Then nothing fails any more, and:
+Lineage changes through some states while several workers watch it. Storage fails in all ways of calls over a network,
+workers die at any call, channels fail or die with a message. Then the faults stop, and:
 
 - the messages on record are those between each announced state and the next: none lost, none decided twice;
 - the last state is announced, with the policies that it breaks;
-- each channel has got each of its messages, more than once only where something failed.
+- each channel has received each of its messages, more than once only after a fault.
 
 python -m tests.faults.watching --seeds 0 2000
 """
@@ -73,7 +73,7 @@ _NO_RATES = Rates()
 
 
 class RecordingStorage(MemoryStorage):
-    """Memory that keeps what was announced, and every state that was ever stored."""
+    """Storage in memory that also keeps all announced messages and all stored states."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -104,7 +104,7 @@ class RecordingStorage(MemoryStorage):
 
 @dataclass(slots=True, kw_only=True)
 class FaultyChannel:
-    """A channel that fails, or dies with a message before or after it was taken, as chance has it."""
+    """A channel that randomly fails, or dies with a message before or after accepting it."""
 
     scheduler: Scheduler
     chance: random.Random
@@ -137,8 +137,9 @@ class FaultyChannel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How a history goes; all of it follows from `seed`. `at` strikes one call to storage, by number; workers watch for
-    `seconds` with faults.
+    """The parameters of a history, all derived from `seed`.
+
+    `at` lets one call to storage fail, by number; workers watch for `seconds` with faults.
     """
 
     seed: int = 0
@@ -173,7 +174,7 @@ def plan_of(seed: int) -> Plan:
 
 
 def random_state(chance: random.Random) -> Snapshot:
-    """A small state of lineage, often like another one, with what it breaks of the policies."""
+    """Return a small random state of lineage, often equal to another one, with the policies that it breaks."""
     tables = ("a", "b", "c")
     schemas = {table: "k:int " + " ".join(f"{name}:int" for name in "xyz" if chance.random() < 0.7) for table in tables}
     jobs = {
@@ -188,7 +189,7 @@ def random_state(chance: random.Random) -> Snapshot:
 
 @dataclass(slots=True, kw_only=True)
 class Ended:
-    """How a history ended: storage, channels, the states it went through, what was met, calls before the calm."""
+    """The end of a history: storage, channels, all states, the faults, and the calls before the fault-free end."""
 
     storage: RecordingStorage
     channels: dict[str, FaultyChannel]
@@ -198,8 +199,9 @@ class Ended:
 
 
 def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorage) -> Ended:
-    """Live through a history, then go on without faults until nothing is open. `storage_class`: memory, or one with a
-    planted defect.
+    """Simulate a history, then continue without faults until nothing is open.
+
+    `storage_class`: storage in memory, or a class with a planted defect.
     """
     scheduler = Scheduler()
     chance = random.Random(f"states {plan.seed}")
@@ -273,7 +275,7 @@ def _is_announced(storage: RecordingStorage, last: Snapshot) -> bool:
 
 
 def differences(ended: Ended) -> list[str]:
-    """How the end of a history differs from what it must be."""
+    """Return the differences of a history's end from the required one."""
     storage, chain = ended.storage, ended.storage.announced
     expected: dict[str, Message] = {}
     for before, after in pairwise(chain):
@@ -283,9 +285,9 @@ def differences(ended: Ended) -> list[str]:
     due = {name: {key for key, each in expected.items() if name in RULES.channels_for(each)} for name in ended.channels}
     wrong = {
         "a message is lost": expected.keys() - found.keys(),
-        "a message is on record that no change explains": found.keys() - expected.keys(),
+        "a message is on record without a change": found.keys() - expected.keys(),
         "a message is decided twice": any(count > 1 for count in storage.decisions.values()),
-        "a message says something else": any(
+        "a message has the wrong content": any(
             _content(found[key].message) != _content(expected[key]) for key in found.keys() & expected.keys()
         ),
         "the last state is not announced": not _is_announced(storage, ended.states[-1]),
@@ -294,7 +296,7 @@ def differences(ended: Ended) -> list[str]:
         "a channel lacks a message": any(
             due[name] != set(each.taken) | each.refused for name, each in ended.channels.items()
         ),
-        "a message was sent twice though nothing failed": set(ended.met) <= {"well", "channel"}
+        "a message was sent twice although nothing failed": set(ended.met) <= {"well", "channel"}
         and not ended.met["channel"]
         and any(count > 1 for each in ended.channels.values() for count in each.taken.values()),
         "an old state was left": len(list(storage.blobs(SNAPSHOTS, "record/"))) > 1 and set(ended.met) <= {"well"},
@@ -307,7 +309,7 @@ def _content(message: Message) -> tuple[object, ...]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 when all histories ended as they must, else 1."""
+    """Run the command line; return 0 when all histories ended as required, else 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.watching", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), default=(0, 2000))
     first, before = parser.parse_args(arguments).seeds

@@ -1,4 +1,4 @@
-"""Whether a user of `func start` sees every event soon, although func's look at the emulator misses some of them."""
+"""Test that `func start` delivers every event soon, although func's polling of the emulator misses some."""
 
 import random
 import time
@@ -14,7 +14,7 @@ from shared.settings.reading import load
 from tests.support.events import write
 
 SOON = 30.0
-"""Seconds after the last event within which all are to be published."""
+"""Seconds after the last event within which all must be published."""
 
 _BUSY = 503  # storage did not answer in time: senders try again
 
@@ -28,9 +28,7 @@ PYTHONPATH={ROOT} exec python -m local.host --port "$3" --delivery emulator
 
 
 def stand_in(folder: Path) -> Path:
-    """Write a program `func` that is as strict as func about how it is called, and looks for blobs as func does with
-    Azurite; return it.
-    """
+    """Write a stand-in for `func`, as strict about its arguments and with its polling of Azurite; return its path."""
     program = folder / "func"
     program.write_text(_STAND_IN)
     program.chmod(0o755)
@@ -39,8 +37,9 @@ def stand_in(folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Of `events` that were sent: how many `published` in time, how many the host's own look `missed`, and how many
-    `seconds` after the last one all was at rest (at most, or when the time was up).
+    """The result: `events` sent, `published` in time, `missed` by the host's own polling.
+
+    `seconds` are those from the last event until nothing was in progress, or until the time limit.
     """
 
     events: int
@@ -50,7 +49,7 @@ class Seen:
 
 
 def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Seen:
-    """Send so many events, at most `rate` a second, and wait up to SOON until all are published."""
+    """Send events, at most `rate` per second, and wait up to SOON until all are published."""
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     draw = random.Random(seed)
     bodies = [

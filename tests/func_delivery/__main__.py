@@ -1,7 +1,7 @@
-"""`python -m tests.func_delivery`: send events to a world under a stand-in for `func`, and see when all are published.
+"""`python -m tests.func_delivery`: send events to a world under a stand-in for `func`; measure when all are published.
 
 python -m tests.func_delivery                     2,000 events at 10 a second
-python -m tests.func_delivery --without-notices   the same without Event Grid: what func's own look misses is late
+python -m tests.func_delivery --without-notices   the same without Event Grid: what func's polling misses is late
 """
 
 import argparse
@@ -15,7 +15,7 @@ from tests.func_delivery import SOON, send_slowly, stand_in
 
 
 def main() -> int:
-    """Run the command line: 0 when all events were published in time, else 1."""
+    """Run the command line; return 0 when all events were published in time, else 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.func_delivery", description=__doc__)
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=10.0, help="events a second, at most")
@@ -32,7 +32,7 @@ def main() -> int:
             seen = send_slowly(world, options.events, rate=options.rate, seed=options.seed)
     sys.stdout.write(
         f"{seen.events:,} events, {seen.published:,} published {seen.seconds:.1f} s after the last "
-        f"(goal: {SOON:.0f} s); the host's own look missed {seen.missed:,} blobs\n"
+        f"(goal: {SOON:.0f} s); the host's own polling missed {seen.missed:,} blobs\n"
     )
     return 0 if seen.published == seen.events else 1
 

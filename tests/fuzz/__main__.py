@@ -1,9 +1,9 @@
-"""`python -m tests.fuzz`: damage captured events at random and look for what the core does not withstand.
+"""`python -m tests.fuzz`: damage captured events at random, and find damage that the core does not withstand.
 
-python -m tests.fuzz --seconds 600          ten minutes, with a seed of its own (printed)
+python -m tests.fuzz --seconds 600          ten minutes, with a random seed (printed)
 python -m tests.fuzz --seed 7 --seconds 60  the same cases again
 python -m tests.fuzz --replay FILE          one failure again, with its whole traceback
-python -m tests.fuzz --permute 10000        no damage: other orders, repetitions and splits of real runs
+python -m tests.fuzz --permute 10000        no damage: reorder, repeat and split real runs
 """
 
 import argparse
@@ -17,7 +17,7 @@ from tests.fuzz.hunt import WAYS, hunt, permute, replay
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 when everything held, 1 when something failed."""
+    """Run the command line; return 0 when no case failed, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

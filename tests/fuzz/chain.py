@@ -1,4 +1,4 @@
-"""What damaged events are sent through: the whole core, from bytes to entities."""
+"""The chain that damaged events go through: the whole core, from bytes to entities."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from shared.translation.reference import History, translate_history
 
 
 def survives(raws: Sequence[bytes]) -> int:
-    """Damaged events are refused or understood; how many were refused.
+    """Check that damaged events are refused or understood; return the number of refused ones.
 
-    Whatever else is raised is a fault. So is an AssertionError of ours: lineage that depends on the order or on the
-    number of the events, or an entity that no catalog can take.
+    Any other exception is a fault, and so is our AssertionError: lineage that depends on the order or number of
+    events, or an entity that no catalog accepts.
     """
     events: list[Event] = []
     refused = 0
@@ -27,13 +27,15 @@ def survives(raws: Sequence[bytes]) -> int:
         select(event)
         _redacted(event)
     history = translate_history(events)
-    assert translate_history([*reversed(events), *events]) == history, "the order or the number of events shows"
+    assert translate_history([*reversed(events), *events]) == history, (
+        "the lineage depends on the order or number of events"
+    )
     _entities(history)
     return refused
 
 
 def _redacted(event: Event) -> None:
-    """What is stored with redaction can be read, says whose event it is, and nothing that would have to leave."""
+    """Check that a redacted event is readable, identifies its run, and contains nothing to redact."""
     again = decode(redacted(event))
     assert (again.run_id, again.time, again.type) == (event.run_id, event.time, event.type)
     assert not again.omitted

@@ -1,4 +1,4 @@
-"""What is damaged: captured events, run by run."""
+"""The events to damage: captured ones, run by run."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from bench.replay import families
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """The bytes of the events of each run, and all keys that any of their objects has."""
+    """The bytes of each run's events, and all keys of their JSON objects."""
 
     runs: tuple[tuple[bytes, ...], ...]
     keys: tuple[str, ...]
@@ -19,7 +19,7 @@ class Corpus:
 
 @cache
 def corpus() -> Corpus:
-    """All captured events. FileNotFoundError says what to do when there are none."""
+    """Return all captured events. Raises FileNotFoundError, with the step to take, when there are none."""
     runs: dict[tuple[str, str], list[bytes]] = {}
     keys: set[str] = set()
     for family in families():

@@ -1,4 +1,4 @@
-"""Ways to damage events: in their structure, or in their bytes. The same chance gives the same damage."""
+"""Ways to damage events, in their structure or in their bytes. The same random state gives the same damage."""
 
 import copy
 import json
@@ -41,7 +41,7 @@ JUNK: tuple[Any, ...] = (
     ),
     "INSERT INTO t SELECT 'Ann', 7 FROM s WHERE a = \"Bo",
 )
-"""JSON values that do not belong where they will be put."""
+"""JSON values to put where they do not belong."""
 
 AFFIXES = (
     *(
@@ -86,11 +86,11 @@ AFFIXES = (
         "wasbs://c@",
     ),
 )
-"""What is put before, behind or into texts."""
+"""Texts to put before, behind or into others."""
 
 
 def in_structure(chance: random.Random, corpus: Corpus) -> list[bytes]:
-    """Some events of a run, with one to four wrong parts in them."""
+    """Return some events of a run with one to four wrong parts."""
     events: list[Any] = [json.loads(raw) for raw in _some(chance, corpus)]
     for _ in range(chance.randint(1, 4)):
         place = _place(chance, chance.choice(events))
@@ -110,7 +110,7 @@ def _some(chance: random.Random, corpus: Corpus) -> Sequence[bytes]:
 
 
 def _place(chance: random.Random, event: Any) -> Place | None:
-    """Somewhere in the event, at any depth."""
+    """Return a random place in the event, at any depth."""
     holder, place = event, None
     while holder and isinstance(holder, dict | list):
         key = chance.choice(list(holder)) if isinstance(holder, dict) else chance.randrange(len(holder))
@@ -132,7 +132,7 @@ def _drop(_: random.Random, __: Corpus, place: Place) -> None:
 
 
 def _repeat(chance: random.Random, _: Corpus, place: Place) -> None:
-    """The value a second time: beside itself, or where it does not belong."""
+    """Repeat the value beside itself, or where it does not belong."""
     holder, key = place
     if isinstance(holder, list):
         holder.insert(chance.randint(0, len(holder)), holder[key])
@@ -154,7 +154,7 @@ def _transplant(chance: random.Random, corpus: Corpus, place: Place) -> None:
 
 
 def _twist(chance: random.Random, _: Corpus, place: Place) -> None:
-    """Another text, near to the one that was there."""
+    """Replace the text by a similar one."""
     holder, key = place
     text = holder[key]
     if isinstance(text, str):
@@ -174,7 +174,7 @@ _WAYS: tuple[Callable[[random.Random, Corpus, Place], None], ...] = (
 
 
 def in_bytes(chance: random.Random, corpus: Corpus) -> list[bytes]:
-    """Some events of a run, with bytes exchanged, lost, inserted or repeated; now and then nothing but noise."""
+    """Return some events of a run with bytes replaced, lost, inserted or repeated; sometimes only noise."""
     if chance.random() > _NEARLY_ALWAYS:
         return [chance.randbytes(chance.randint(0, 200))]
     return [_broken(chance, raw) for raw in _some(chance, corpus)]

@@ -1,4 +1,4 @@
-"""The hunt: case after case until the time is over, each made again from its seed and number alone."""
+"""The hunt: case after case until the time limit, each reproducible from its seed and number."""
 
 import base64
 import hashlib
@@ -17,15 +17,15 @@ from tests.fuzz.damage import in_bytes, in_structure
 from tests.fuzz.permutations import same_lineage
 
 Through = Callable[[Sequence[bytes]], int]
-"""What events are sent through: returns how many were refused."""
+"""A check of events; returns the number of refused ones."""
 
 WAYS: Mapping[str, Callable[[random.Random, Corpus], list[bytes]]] = {"structure": in_structure, "bytes": in_bytes}
-"""How events are damaged, by name."""
+"""The ways to damage events, by name."""
 
 
 @dataclass(slots=True)
 class Bag:
-    """What a hunt found: how much was tried, and the files of what failed."""
+    """The result of a hunt: the numbers of cases, and the files of failures."""
 
     cases: int = 0
     events: int = 0
@@ -55,9 +55,9 @@ def hunt(
     through: Through = survives,
     most_failures: int = 10,
 ) -> Bag:
-    """Damage events in these ways, in turns, and send them `through` the core: for so many seconds, and at most so
-    many cases. What fails is written to the folder `out`; failures of one kind (the same exception at the same line)
-    are written once.
+    """Damage events in these ways, in turns, and check them with `through`, up to the limits of seconds and cases.
+
+    Failures are written to the folder `out`, once for each kind (the same exception at the same line).
     """
     bag = Bag()
     kinds: Counter[str] = Counter()
@@ -83,13 +83,13 @@ def hunt(
 
 
 def replay(path: Path, through: Through = survives) -> None:
-    """Send the events of a failure through the core again, and let what is raised pass."""
-    said = json.loads(path.read_text())
-    through([base64.b64decode(each) for each in said["events"]])
+    """Check the events of a failure again; its exception is not caught."""
+    failure = json.loads(path.read_text())
+    through([base64.b64decode(each) for each in failure["events"]])
 
 
 def permute(seed: int, *, times: int) -> Bag:
-    """Reorder, repeat and split real applications so often. AssertionError names the case when lineage changes."""
+    """Reorder, repeat and split real applications. Raises AssertionError, with the case, when lineage changes."""
     bag = Bag()
     begun = time.monotonic()
     for number in range(times):
@@ -110,7 +110,7 @@ def _kind(error: Exception) -> str:
 
 
 def _fewest(raws: Sequence[bytes], kind: str, through: Through) -> list[bytes]:
-    """Those of the events that are needed to fail in this way."""
+    """Return the smallest part of the events that still fails in this way."""
     kept = list(raws)
     for raw in raws:
         fewer = [each for each in kept if each is not raw]
@@ -130,11 +130,11 @@ def _fails(raws: Sequence[bytes], kind: str, through: Through) -> bool:
 def _kept(out: Path, case: str, raws: Sequence[bytes], error: Exception) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{hashlib.sha256(case.encode()).hexdigest()[:12]}.json"
-    said = {
+    failure = {
         "case": case,
         "error": "".join(traceback.format_exception(error)),
         "events": [base64.b64encode(raw).decode() for raw in raws],
         "readable": [raw.decode(errors="backslashreplace") for raw in raws],
     }
-    path.write_text(json.dumps(said, indent=1))
+    path.write_text(json.dumps(failure, indent=1))
     return path

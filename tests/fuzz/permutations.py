@@ -1,4 +1,4 @@
-"""The events of real runs in another order, some of them twice, some as two: their lineage must be the same."""
+"""The events of real runs reordered, repeated and split: their lineage must not change."""
 
 import random
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def _entities(history: History) -> list[ProcessEntity]:
 
 
 def same_lineage(chance: random.Random) -> int:
-    """Any application's events, changed by chance; how many there were. AssertionError when anything of it shows."""
+    """Check a random application with randomly changed events; return their number. Raises AssertionError."""
     number = chance.randrange(len(_applications()))
     events = list(_applications()[number])
     events += chance.choices(events, k=chance.randrange(len(events)))
@@ -49,7 +49,7 @@ def same_lineage(chance: random.Random) -> int:
 
 
 def split(events: Sequence[Event], chance: random.Random) -> list[Event]:
-    """Some events as two, each with a part of the data sets."""
+    """Split some events into two, each with a part of the data sets."""
     found: list[Event] = []
     for event in events:
         if event.body is None or chance.random() < _HALF:

@@ -9,8 +9,8 @@ ENOUGH = 3_000
 
 
 def test_real_events_with_wrong_parts_are_refused_or_understood(tmp_path: Path) -> None:
-    """A failure says how to make it again."""
+    """The message of a failure has the command that repeats it."""
     bag = hunt(1, out=tmp_path, cases=CASES, ways=["structure"])
     assert not bag.failures, bag.failures[0].read_text()
     assert bag.events > ENOUGH
-    assert bag.refused < bag.events / 2, "what is refused at once tests little"
+    assert bag.refused < bag.events / 2, "refused events test little"

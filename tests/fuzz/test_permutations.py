@@ -1,4 +1,4 @@
-"""Real runs in other orders, repeated and split: `make fuzz ARGS="--permute 10000"` does more of the same."""
+"""Real runs reordered, repeated and split: `make fuzz ARGS="--permute 10000"` tries more."""
 
 import random
 
@@ -17,15 +17,15 @@ def test_no_order_repetition_or_split_changes_the_entities(seed: int) -> None:
 
 
 def test_splitting_loses_nothing() -> None:
-    """Else the test above would compare less than it seems to."""
+    """Otherwise the test above would compare less than it should."""
     events = [decode(raw) for raws in corpus().runs for raw in raws]
     parts = split(events, random.Random(1))
     assert len(parts) > 1.2 * len(events)
-    assert _said(parts) == _said(events)
+    assert _facts(parts) == _facts(events)
 
 
-def _said(events: list[Event]) -> set[str]:
-    """Everything that the events say, apart from which says it: the data sets one by one, and all else."""
+def _facts(events: list[Event]) -> set[str]:
+    """Return the content of the events, independent of the event: the data sets one by one, and the rest."""
     found = set()
     for event in events:
         assert event.body

@@ -1,1 +1,1 @@
-"""A catalog that does all that catalogs do to a publisher."""
+"""A catalog with all kinds of failures that a publisher meets."""

@@ -1,4 +1,4 @@
-"""`python -m tests.hostile`: publish to a hostile catalog in each way, and print what that took."""
+"""`python -m tests.hostile`: publish to a catalog with each kind of failure, and print the numbers of calls."""
 
 import logging
 import sys
@@ -10,7 +10,7 @@ _FORM = "{:46} {:>6} {:>6} {:>7} {:>8} {:>8}\n"
 
 
 def main() -> int:
-    """Print the table: 0 when all lineage arrived in at most twice the calm run's calls."""
+    """Print the table; return 0 when all lineage arrived in at most twice the calls of the run without failures."""
     logging.disable()
     sys.stdout.write(_FORM.format("", "calls", "well", "ratio", "minutes", "arrived"))
     good = True

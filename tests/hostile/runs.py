@@ -1,6 +1,6 @@
-"""Publishing to a local catalog that is hostile, on real HTTP, and counting the calls.
+"""Publish to a failing local catalog over real HTTP, and count the calls.
 
-Waiting is told to a clock of its own; only what is not answered takes real time.
+Waiting only advances a clock of the run; only unanswered calls take real time.
 """
 
 from dataclasses import dataclass, field
@@ -24,10 +24,10 @@ from tests.support.publishing import publish, settled
 PROCESSES = 120
 BATCH = 10
 ROUNDS = 400
-"""Ticks of the sweeper, a minute each: what is set back for long comes within six hours."""
+"""Ticks of the sweeper, a minute each: the longest backoff is six hours."""
 
 LAKE = b'"abfss://raw@acct.dfs.core.windows.net"'
-"""A namespace whose data sets are searched for, one call each: of local files nobody scans any."""
+"""A namespace whose data sets are searched for, one call each; no scan includes local files."""
 
 SCOPE = "https://catalog.example.com/.default"
 EFFORT = RetryPolicy(connect=1, read=0.4, tries=3, max_pause=5)
@@ -35,7 +35,7 @@ EFFORT = RetryPolicy(connect=1, read=0.4, tries=3, max_pause=5)
 
 @dataclass
 class Time:
-    """The time that everybody is told: it goes on when somebody waits."""
+    """The clock of all parts: waiting advances it."""
 
     passed: float = 0.0
     began: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(days=1))
@@ -51,7 +51,7 @@ class Time:
 
 
 class Renewing:
-    """A credential that keeps its token, and asks for another at every so many calls."""
+    """A credential that keeps its token, and requests another one after a number of calls."""
 
     def __init__(self, server: CatalogServer) -> None:
         self._server = server
@@ -71,9 +71,7 @@ class Renewing:
 
 @dataclass
 class Run:
-    """One publishing of all, to its end. `total`: the calls that the catalog got; `well`: that were answered as if
-    nothing had been wrong; `searches` among these.
-    """
+    """One complete publishing. `total`: all calls to the catalog; `well`: successful ones; `searches` among these."""
 
     done: Published
     total: int
@@ -85,12 +83,12 @@ class Run:
 
 
 def publish_all_against(server: CatalogServer, *troubles: str, search: bool = False, heal_after: int = ROUNDS) -> Run:
-    """Publish all on a fresh catalog that has these troubles; after so many rounds all is well."""
+    """Publish everything to an empty catalog with these troubles, which end after `heal_after` rounds."""
     server.have_troubles()
     server.reset(types=True)
     server.reset_calls()
     server.have_troubles(*troubles)
-    storage, told, done = MemoryStorage(), Time(), Published()
+    storage, clock, done = MemoryStorage(), Time(), Published()
     for number in range(PROCESSES):
         bodies = write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}")
         settled(storage, *(body.replace(b'"file"', LAKE) if search else body for body in bodies))
@@ -99,10 +97,10 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
         call_bound=timedelta(seconds=EFFORT.bound),
         patience=SupersessionPolicy(quiet=timedelta(days=100_000)),
         finding=ResolutionOptions(search=search),
-        now=told.now,
-        seconds=told.seconds,
+        now=clock.now,
+        seconds=clock.seconds,
     )
-    rate_limiter = RateLimiter(20, clock=told.seconds, sleep=told.sleep)
+    rate_limiter = RateLimiter(20, clock=clock.seconds, sleep=clock.sleep)
     client = SteadyAtlasClient(
         server.endpoint,
         CredentialToken(Renewing(server), scope=SCOPE),
@@ -115,7 +113,7 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
         done.add(publish(storage, catalog, how))
         if not queue_entries(storage)[0]:
             break
-        told.passed += 60
+        clock.passed += 60
         if number == heal_after:
             struck = server.troubles()
             server.have_troubles()
@@ -139,7 +137,7 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
         held=held,
         storage=storage,
         left=len(queue_entries(storage)[0]),
-        minutes=told.passed / 60,
+        minutes=clock.passed / 60,
     )
 
 
@@ -154,7 +152,7 @@ HOSTILE: dict[str, tuple[str, ...]] = {
     "answers that are cut off": ("cut:every=5,on=writes",),
     "too slow now and then": ("slow:every=7,seconds=1",),
     "half-applied bulks": ("half:every=3,on=bulk",),
-    "bulks of which a part is taken": ("part:every=3,on=bulk",),
+    "bulks that are executed in part": ("part:every=3,on=bulk",),
     "500 now and then": ("choke:every=5",),
     "bulks refused for no reason": ("refuse:every=4,on=bulk",),
     "tokens that expire": ("expire:every=12",),
@@ -171,7 +169,7 @@ HOSTILE: dict[str, tuple[str, ...]] = {
 
 
 SEARCHED = ("a storm of 429 at every tenth call", "429 that ask for minutes", "503 in rows", "all of it")
-"""Those that are also run where a batch takes more calls than go well in a row."""
+"""The troubles that are also tried with batches that take more calls than succeed in a row."""
 
 POISONS = {"500 on one entity": ("choke:on=bulk,name=/out77",), "400 on one entity": ("refuse:on=bulk,name=/out77",)}
 HEALED_AFTER = 40

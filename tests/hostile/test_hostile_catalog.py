@@ -1,6 +1,6 @@
-"""A hostile catalog, on real HTTP: all lineage arrives, and in few calls.
+"""A failing catalog over real HTTP: all lineage arrives in few calls.
 
-At most twice the calls of the calm run go well; beside them are only those that were struck.
+At most twice the calls of the calm run succeed; all others are failed ones.
 """
 
 from collections.abc import Iterator
@@ -14,19 +14,19 @@ from tests.hostile.runs import BATCH, HEALED_AFTER, HOSTILE, POISONS, PROCESSES,
 
 @pytest.fixture(scope="module")
 def calm(catalog_server: CatalogServer) -> Run:
-    """What it takes when nothing goes wrong."""
+    """A run without failures."""
     return publish_all_against(catalog_server)
 
 
 @pytest.fixture(scope="module")
 def calm_searching(catalog_server: CatalogServer) -> Run:
-    """The same where each data set is searched for."""
+    """A run without failures in which each data set is searched for."""
     return publish_all_against(catalog_server, search=True)
 
 
 @pytest.fixture
 def server(catalog_server: CatalogServer) -> Iterator[CatalogServer]:
-    """The catalog, without troubles afterwards."""
+    """The catalog; its troubles are removed afterwards."""
     yield catalog_server
     catalog_server.have_troubles()
 
@@ -41,10 +41,10 @@ def test_all_lineage_arrives_in_few_calls(server: CatalogServer, calm: Run, trou
 
 
 @pytest.mark.parametrize("name", SEARCHED)
-def test_what_must_be_searched_for_gets_on_however_few_calls_go_well_in_a_row(
+def test_searching_progresses_however_few_calls_succeed_in_a_row(
     server: CatalogServer, calm_searching: Run, name: str
 ) -> None:
-    """A batch takes more calls than the catalog answers before it asks to wait: what was learnt must not be lost."""
+    """A batch takes more calls than the catalog answers before it throttles: partial results must be kept."""
     run = publish_all_against(server, *HOSTILE[name], search=True)
     assert run.held == calm_searching.held
     assert run.left == 0
@@ -52,7 +52,7 @@ def test_what_must_be_searched_for_gets_on_however_few_calls_go_well_in_a_row(
 
 
 @pytest.mark.parametrize("troubles", POISONS.values(), ids=POISONS)
-def test_one_entity_that_the_catalog_cannot_have_costs_the_others_nothing(
+def test_one_refused_entity_does_not_affect_the_others(
     server: CatalogServer, calm: Run, troubles: tuple[str, ...]
 ) -> None:
     run = publish_all_against(server, *troubles, heal_after=HEALED_AFTER)

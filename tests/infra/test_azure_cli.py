@@ -47,7 +47,7 @@ def test_the_stand_in_changes_case_as_resource_manager_does(name: str) -> None:
     assert changed_case(name) == CASES[name]
 
 
-def test_outputs_are_found_whatever_their_case(stand_in: AzureStandIn) -> None:
+def test_outputs_are_found_in_any_case(stand_in: AzureStandIn) -> None:
     stand_in.outputs("rg", "throughline", {"RECEIVER_NAME": "func-receiver", "INSTANCES": 2, "DELIVERY": ""})
     found = deployment_outputs(AzureCli(subscription="s"), "rg", "throughline")
     assert found == {"RECEIVER_NAME": "func-receiver", "INSTANCES": "2", "DELIVERY": ""}
@@ -118,14 +118,14 @@ def test_answers_take_turns_and_the_last_repeats(stand_in: AzureStandIn) -> None
     assert states == ["Stopped", "Running", "Running"]
 
 
-def test_what_has_no_answer_is_an_error(stand_in: AzureStandIn) -> None:
+def test_a_call_without_an_answer_is_an_error(stand_in: AzureStandIn) -> None:
     with pytest.raises(AzureCliError, match="misspelled or not recognized"):
         AzureCli().json("functionap", "show")
     assert stand_in.of("functionap show")
     assert dataclasses.is_dataclass(stand_in.calls[0])
 
 
-def test_on_windows_the_python_of_az_is_started_and_no_cmd_exe_reads_our_words(tmp_path: Path) -> None:
+def test_on_windows_the_python_of_az_is_started_without_cmd_exe(tmp_path: Path) -> None:
     batch = tmp_path / "CLI2/wbin/az.cmd"
     assert azure_cli._program(None, windows=True) == ()
     assert azure_cli._program(str(batch), windows=True) == (str(batch),)  # an installation of another kind

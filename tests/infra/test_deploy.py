@@ -127,7 +127,7 @@ PATIENT = PollLimits(seconds=60, pause=0.01)
 IMPATIENT = PollLimits(seconds=0.2, pause=0.01)
 
 
-def test_the_outputs_of_a_deployment_say_what_goes_where(az: AzureStandIn, tmp_path: Path) -> None:
+def test_the_outputs_of_a_deployment_determine_the_targets(az: AzureStandIn, tmp_path: Path) -> None:
     archive = package(tmp_path)
     with receiver_at(400) as url:
         az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url})
@@ -146,7 +146,7 @@ def test_the_outputs_of_a_deployment_say_what_goes_where(az: AzureStandIn, tmp_p
     assert made.options["--parameters"] == "topicName=evgt-lineage workerName=func-worker"
 
 
-def test_at_the_end_it_says_what_is_left_to_do(az: AzureStandIn, tmp_path: Path) -> None:
+def test_it_ends_with_the_remaining_steps(az: AzureStandIn, tmp_path: Path) -> None:
     with receiver_at(400) as url:
         az.outputs("rg", "other", OUTPUTS | {"RECEIVER_URL": url})
         done = deploy(az, "rg", "--deployment", "other", "--package", str(package(tmp_path)))
@@ -169,7 +169,7 @@ def test_azd_passes_outputs_and_subscription_on(az: AzureStandIn, tmp_path: Path
     assert told(az) == [(ZIP, "func-worker"), (ZIP, "func-receiver")]
 
 
-def test_what_another_environment_left_in_the_shell_is_not_used(az: AzureStandIn, tmp_path: Path) -> None:
+def test_variables_of_another_environment_in_the_shell_are_not_used(az: AzureStandIn, tmp_path: Path) -> None:
     with receiver_at(400) as url:
         az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url})
         done = deploy(az, "rg", "--package", str(package(tmp_path)), RECEIVER_NAME="func-of-yesterday")
@@ -191,7 +191,7 @@ def test_an_output_without_a_value_ends_it_with_a_sentence(name: str, value: str
         from_azd(given | ({name: value} if value is not None else {}))
 
 
-def test_it_says_so_before_anything_is_changed(az: AzureStandIn, tmp_path: Path) -> None:
+def test_the_error_comes_before_any_change(az: AzureStandIn, tmp_path: Path) -> None:
     az.outputs("rg", "throughline", OUTPUTS | {"WORKER_NAME": ""})
     done = deploy(az, "rg", "--package", str(package(tmp_path)))
     assert done.returncode == 1
@@ -228,7 +228,7 @@ def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, t
     assert "wait for the worker's key blobs_extension: done" in shown.getvalue()
 
 
-def test_a_key_that_never_comes_ends_the_wait_with_what_to_do(az: AzureStandIn, tmp_path: Path) -> None:
+def test_the_wait_for_a_missing_key_ends_with_the_next_step(az: AzureStandIn, tmp_path: Path) -> None:
     az.answer(KEYS, STARTING)
     with pytest.raises(DeployError, match=r"has not made the key blobs_extension.*throughline doctor.*Bad Request"):
         deploy_worker(AzureCli(), target(), package(tmp_path), IMPATIENT, Progress(io.StringIO()))
@@ -243,7 +243,9 @@ def test_a_key_that_never_comes_ends_the_wait_with_what_to_do(az: AzureStandIn, 
     ],
     ids=["no right", "not signed in"],
 )
-def test_what_no_waiting_mends_is_said_at_once(az: AzureStandIn, tmp_path: Path, failure: Failure) -> None:
+def test_an_error_that_waiting_does_not_mend_is_reported_at_once(
+    az: AzureStandIn, tmp_path: Path, failure: Failure
+) -> None:
     az.answer(KEYS, failure)
     with pytest.raises(AzureCliError):
         deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(io.StringIO()))
@@ -327,7 +329,7 @@ def test_the_receiver_is_swapped_in_when_it_works_in_its_slot(az: AzureStandIn, 
     assert upgrade.world.asked[:2] == ["old", "new"]
 
 
-def test_what_does_not_work_in_the_slot_never_gets_to_production(az: AzureStandIn, tmp_path: Path) -> None:
+def test_a_failure_in_the_slot_keeps_the_version_out_of_production(az: AzureStandIn, tmp_path: Path) -> None:
     upgrade = Upgrade(world=World(broken=frozenset({"new"})), stand_in=az)
     with pytest.raises(DeployError, match=r"Production still runs the version before.*500: the package fails"):
         upgrade.receiver().deploy(package(tmp_path))

@@ -60,7 +60,7 @@ def test_an_interrupted_set_up_is_begun_again(checkout: Path) -> None:
     assert not (checkout / "build/packaging/half").exists()
 
 
-def test_what_make_setup_has_installed_is_used(checkout: Path) -> None:
+def test_the_python_of_make_setup_is_used(checkout: Path) -> None:
     environment = checkout / ".venv"
     (environment / "bin").mkdir(parents=True)
     (environment / "bin/python").symlink_to(sys.executable)
@@ -69,7 +69,7 @@ def test_what_make_setup_has_installed_is_used(checkout: Path) -> None:
     shutil.rmtree(environment)
 
 
-def test_a_package_that_can_t_be_made_says_why(checkout: Path) -> None:
+def test_a_failed_build_of_the_package_says_why(checkout: Path) -> None:
     (checkout / "names.toml").write_text("[databrick]\n")
     with pytest.raises(DeployError, match=r"The package could not be made(?s:.*) unknown key 'databrick'"):
         build("eventGrid", Progress(io.StringIO()), root=checkout)

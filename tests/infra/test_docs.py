@@ -70,7 +70,7 @@ def test_the_page_on_costs_counts_the_alert_rules_of_the_template() -> None:
     assert told == [str(rules)]
 
 
-def test_commands_of_azure_give_parameters_that_the_template_has() -> None:
+def test_commands_of_azure_use_parameters_of_the_template() -> None:
     given = re.findall(r"--parameters ((?:\w+=\S+ ?)+)", (ROOT / "docs/operate/deploy.md").read_text())
     names = {pair.partition("=")[0] for each in given for pair in each.split()}
     params = read(ROOT / "infra/main.bicep").params

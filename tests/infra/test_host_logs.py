@@ -51,7 +51,7 @@ def test_our_own_lines_and_requests_are_stored() -> None:
         "Worker.rpcWorkerProcess",
     ],
 )
-def test_what_the_host_says_of_each_call_is_not_stored(category: str) -> None:
+def test_the_host_s_own_lines_for_each_call_are_not_stored(category: str) -> None:
     assert level(category) == "Warning"
 
 

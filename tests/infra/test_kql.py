@@ -88,7 +88,7 @@ def test_only_tables_that_are_read_are_entered() -> None:
     assert {table for table in TABLES if table not in words} == set()
 
 
-def test_alerts_keep_to_what_their_rules_take() -> None:
+def test_alerts_keep_to_the_query_language_of_their_rules() -> None:
     for value in USES["alerts"]:
         for name in re.findall(r"queries/([\w-]+)\.kql", value):
             words = re.findall(r"\w+", FILES[name])

@@ -30,7 +30,7 @@ LOOK_BACK = {"PT15M", "P1D", "P2D"}
 # ---- the templates as they stand
 
 
-def test_no_diagnostic_setting_copies_what_is_stored_anyway() -> None:
+def test_no_diagnostic_setting_copies_logs_that_are_stored_anyway() -> None:
     """Application Insights has the apps' logs, Azure Monitor keeps platform metrics by itself."""
     texts = {path.name: path.read_text() for path in INFRA.rglob("*.bicep")}
     for copied in ("FunctionAppLogs", "AllMetrics", "category: 'Transaction'"):
@@ -95,7 +95,7 @@ if shutil.which("bicep"):  # it can't be installed everywhere; where it is, what
             assert len(mine) == len(theirs)
             assert not mine & theirs
 
-    def test_each_rule_mails_once_and_says_when_it_is_over(deployed: list[dict[str, Any]]) -> None:
+    def test_each_rule_mails_once_and_when_it_is_resolved(deployed: list[dict[str, Any]]) -> None:
         rules = [each for each in deployed if each["type"] == "Microsoft.Insights/scheduledQueryRules"]
         assert len(rules) == ALERTS.count("loadTextContent")
         for rule in rules:

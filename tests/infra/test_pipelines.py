@@ -57,7 +57,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize(("old", "new", "words"), PLANTED.values(), ids=PLANTED)
-def test_actionlint_finds_what_is_planted(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_actionlint_finds_planted_errors(tmp_path: Path, old: str, new: str, words: str) -> None:
     (tmp_path / ".git").mkdir()  # it looks for the workflows that a workflow calls beside a repository's root
     folder = tmp_path / ".github/workflows"
     folder.mkdir(parents=True)
@@ -96,7 +96,7 @@ def test_there_are_no_secrets_and_a_token_only_where_something_is_deployed() -> 
     assert (release["permissions"], with_token) == ({"contents": "read"}, {"staging", "production"})
 
 
-def test_github_deploys_to_staging_then_to_production_what_was_tested() -> None:
+def test_github_deploys_the_tested_package_to_staging_then_to_production() -> None:
     jobs = load(ROOT / ".github/workflows/azure-dev.yml")["jobs"]
     assert [(name, job.get("needs")) for name, job in jobs.items()] == [
         ("test", None),
@@ -112,7 +112,7 @@ def test_github_deploys_to_staging_then_to_production_what_was_tested() -> None:
     assert [step for step in steps if step in order] == order
 
 
-def test_azure_devops_deploys_to_staging_then_to_production_what_was_tested() -> None:
+def test_azure_devops_deploys_the_tested_package_to_staging_then_to_production() -> None:
     test, *deployments = load(ROOT / ".azdo/pipelines/azure-dev.yml")["stages"]
     assert test["stage"] == "test"
     assert [each["parameters"] for each in deployments] == [

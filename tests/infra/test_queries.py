@@ -61,7 +61,7 @@ def facts() -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_what_is_read_from_a_line_stands_in_it(name: str, facts: dict[str, set[str]]) -> None:
+def test_fields_that_queries_read_are_in_the_lines(name: str, facts: dict[str, set[str]]) -> None:
     kinds = re.findall(r'where Message startswith "(\w+)"', QUERIES[name])
     parsed = re.findall(r"parse-kv Message as \(([^)]*)\) with", QUERIES[name])
     for kind, columns in zip(kinds, parsed, strict=False):
@@ -79,7 +79,7 @@ def test_lines_are_read_by_their_names_and_never_by_their_order(name: str) -> No
     assert QUERIES[name].startswith("// ")
 
 
-def test_what_is_counted_is_not_sampled() -> None:
+def test_counted_telemetry_is_not_sampled() -> None:
     """A sampled line would be a dead letter that raises no alert."""
     sampling = json.loads((ROOT / "host.json").read_text())["logging"]["applicationInsights"]["samplingSettings"]
     tables = {"AppTraces": "Trace", "AppRequests": "Request", "AppExceptions": "Exception"}
@@ -94,5 +94,5 @@ def test_every_alert_has_a_line_that_says_what_to_do() -> None:
     assert told == rules
 
 
-def test_the_workbook_has_what_an_operator_looks_for() -> None:
+def test_the_workbook_has_an_operator_s_questions() -> None:
     assert {"counts", "lag", "oldest-waiting", "failing-jobs", "coverage", "dead-letters"} <= set(QUERIES)

@@ -92,7 +92,7 @@ def test_a_query_runs_over_no_rows_and_over_real_lines(name: str, written: list[
     assert answer(name, AppTraces=written, AppRequests=calls) is not None
 
 
-def test_each_event_is_counted_by_what_became_of_it(written: list[Row]) -> None:
+def test_each_event_is_counted_by_its_result(written: list[Row]) -> None:
     counts = {row["State"]: (row["Received"], row["Processed"]) for row in answer("counts", AppTraces=written)}
     assert counts == {"contributed": (4, 4), "waiting": (1, 1), "skipped at once": (1, 1)}
 
@@ -273,6 +273,6 @@ def test_coverage_and_failing_jobs_name_the_jobs() -> None:
     assert (failing["Job"], failing["Runs"], failing["Reason"]) == (job, 1, "KeyError: no such field")
 
 
-def test_lag_is_of_what_was_written(written: list[Row]) -> None:
+def test_lag_is_of_written_processes(written: list[Row]) -> None:
     (bin_,) = answer("lag", AppTraces=written)
     assert 0 <= bin_["P50"] <= bin_["Most"]

@@ -80,7 +80,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("old", "new", "words"), PLANTED.values(), ids=PLANTED)
-def test_the_checker_finds_what_is_planted(old: str, new: str, words: str) -> None:
+def test_the_checker_finds_planted_mistakes(old: str, new: str, words: str) -> None:
     source = (INFRA / "main.bicep").read_text()
     assert old in source
     found = problems(read(INFRA / "main.bicep", source.replace(old, new, 1)))
@@ -96,7 +96,7 @@ def test_a_parameter_with_a_default_need_not_be_given() -> None:
     assert problems(read(INFRA / "main.bicep", without), {module: with_default}) == []
 
 
-def test_the_parameters_file_gives_what_the_template_asks_for() -> None:
+def test_the_parameters_file_has_the_template_s_parameters() -> None:
     given = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
     wanted = read(INFRA / "main.bicep").params
     assert set(given) <= set(wanted)

@@ -61,12 +61,12 @@ def test_keys_are_read_in_one_place_where_the_platform_leaves_no_other_way() -> 
     assert read(INFRA / "subscription.bicep").outputs == set()
 
 
-def test_no_output_passes_on_what_opens_something() -> None:
+def test_no_output_contains_a_secret() -> None:
     words = re.compile(r"key|secret|password|sas", re.IGNORECASE)
     assert not [name for path in INFRA.rglob("*.bicep") for name in read(path).outputs if words.search(name)]
 
 
-def test_storage_takes_identities_only_over_tls_and_shows_nothing_to_the_public() -> None:
+def test_storage_accepts_identities_only_over_tls_and_nothing_is_public() -> None:
     (account,) = resource_bodies("Microsoft.Storage/storageAccounts")
     for line in (
         "allowSharedKeyAccess: false",
@@ -80,7 +80,7 @@ def test_storage_takes_identities_only_over_tls_and_shows_nothing_to_the_public(
     assert "publicAccess: 'None'" in containers
 
 
-def test_apps_use_an_identity_over_https_and_take_no_passwords() -> None:
+def test_apps_use_an_identity_over_https_and_accept_no_passwords() -> None:
     sites = resource_bodies("Microsoft.Web/sites") + resource_bodies("Microsoft.Web/sites/slots")
     assert len(sites) == 2  # the apps, and the receiver's slot
     for site in sites:
@@ -171,7 +171,7 @@ def test_any_other_setting_can_be_given_as_a_parameter() -> None:
 
 
 @pytest.mark.parametrize("catalog", [False, True])
-def test_the_code_is_content_with_what_is_set(catalog: bool) -> None:
+def test_the_settings_are_valid_for_the_code(catalog: bool) -> None:
     values = {
         "AzureWebJobsStorage__blobServiceUri": "https://stabc.blob.core.windows.net/",
         "AzureWebJobsStorage__tableServiceUri": "https://stabc.table.core.windows.net/",
@@ -230,7 +230,7 @@ def test_every_binding_s_connection_is_set() -> None:
         } <= SET
 
 
-def test_the_topic_s_subscription_tells_the_blob_trigger_s_function_of_its_container() -> None:
+def test_the_topic_s_subscription_notifies_the_blob_trigger_of_its_container() -> None:
     subscription = FILES["subscription.bicep"]
     (name,) = [each for each in FUNCTIONS if trigger(each)["type"] == "blobTrigger"]
     container = trigger(name)["path"].partition("/")[0]
@@ -297,7 +297,7 @@ def test_the_worker_s_roles_are_those_that_code_and_host_need() -> None:
     assert [each for each in ROLES if each["to"] == "worker" and each["on"] not in {"storage", "insights"}] == []
 
 
-def test_the_receiver_s_host_has_what_it_needs_in_an_account_of_its_own() -> None:
+def test_the_receiver_s_host_uses_an_account_of_its_own() -> None:
     host = set.union(*(HOST_NEEDS[trigger(name)["type"]] for name in running_in("receiver")))
     assert granted("receiver", "receiverStorage") == host
     assert granted("receiver", "storage") == set()
@@ -369,12 +369,12 @@ def test_api_versions_are_well_formed_and_one_for_each_type() -> None:
     assert previews == {"Microsoft.Insights/diagnosticSettings"}  # which has never had another
 
 
-def test_modules_come_from_here_and_from_no_registry() -> None:
+def test_modules_are_local_files_and_from_no_registry() -> None:
     assert not [name for name, text in FILES.items() if re.search(r"'(br|ts)[:/]", text)]
 
 
 @pytest.mark.parametrize("scope", ["blobs", "topic"])
-def test_what_nothing_else_tells_has_diagnostic_settings(scope: str) -> None:
+def test_logs_without_another_source_have_diagnostic_settings(scope: str) -> None:
     """Deletions and deliveries. Application Insights has the apps' logs, Azure Monitor the accounts' metrics."""
     bodies = resource_bodies("Microsoft.Insights/diagnosticSettings")
     assert sum(f"scope: {scope}\n" in body for body in bodies) == 1
@@ -392,7 +392,7 @@ def test_every_query_is_on_the_workbook_and_alerts_use_no_other() -> None:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_looks_for_what_the_code_says(name: str) -> None:
+def test_queries_match_the_messages_of_the_code(name: str) -> None:
     folders = ("shared", *FUNCTIONS)
     code = "\n".join(path.read_text() for folder in folders for path in (ROOT / folder).rglob("*.py"))
     begins = re.findall(r'startswith "([^"]+)"', QUERIES[name])

@@ -1,4 +1,4 @@
-"""Run the functions host on a sample app, as a child process with a socket of ours."""
+"""Run the functions host on a sample app, as a child process on this process's socket."""
 
 import contextlib
 import json
@@ -61,10 +61,10 @@ class App:
         host = RunningHost(process=process, log=log)
         self.hosts.append(host)
         if self.event_grid is None and self.delivery == EVENT_GRID and self.notices:
-            told = subscriptions(self.root, self.env)
+            subscribed = subscriptions(self.root, self.env)
             connection = self.env["AzureWebJobsStorage"]
             self.event_grid = EventGrid(
-                connection=connection, url=self.url, subscriptions=told, poll=0.2, weather=self.weather
+                connection=connection, url=self.url, subscriptions=subscribed, poll=0.2, weather=self.weather
             )
             self.event_grid.start()
         return host
@@ -74,24 +74,24 @@ class App:
         return requests.get(f"{self.url}{path}", timeout=WAIT_SECONDS).json()
 
     def notes(self, *what: str) -> list[dict[str, Any]]:
-        """Return what the functions noted, only these kinds."""
+        """Return the functions' records of these kinds."""
         path = self.scratch / "calls"
         lines = path.read_text().splitlines() if path.exists() else []
         return [note for note in map(json.loads, lines) if note["what"] in what]
 
     def ended(self, times: int) -> bool:
-        """Tell whether the functions have noted an end so many times."""
+        """Whether the functions have recorded this many ends."""
         return len(self.notes("end")) == times
 
     def scanned(self, times: int = 2) -> bool:
-        """Wait until the first function has scanned so many more times; use it to see that nothing more happens."""
+        """Wait until the first function has scanned `times` more times; use it to check that nothing more happens."""
         begun = next(iter(self.get("/admin/host/calls")["scans"].values()), 0)
         return wait_for(lambda: next(iter(self.get("/admin/host/calls")["scans"].values()), 0) >= begun + times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningHost:
-    """A host's process and what it logged."""
+    """A host's process and its log."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -111,7 +111,7 @@ def sample(
     delivery: str = POLLING,
     weather: Weather = CALM,
 ) -> Iterator[App]:
-    """Give a sample app, or the one in a folder, with an open socket; its hosts are killed at the end."""
+    """Yield a sample app, or the one in a folder, with an open socket; its hosts are killed at the end."""
     app = App(
         root=APPS / name, env=dict(settings or {}), scratch=scratch, flags=flags, delivery=delivery, weather=weather
     )
@@ -129,7 +129,7 @@ def sample(
 
 
 def wait_for(true: Callable[[], object]) -> bool:
-    """Wait until something is true; False after a while."""
+    """Wait until a condition is true; return False after the time limit."""
     deadline = time.monotonic() + WAIT_SECONDS
     while not true():
         if time.monotonic() > deadline:

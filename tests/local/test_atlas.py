@@ -1,4 +1,4 @@
-"""What a real Atlas is started with; that it then starts is seen by `make atlas-contract`."""
+"""The configuration of a real Atlas; `make atlas-contract` tests that it starts."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ from local.atlas.server import alone, ports
 from local.catalog.types import builtin_typedefs
 
 
-def test_base_model_and_lacking_types_together_are_what_the_local_catalog_knows() -> None:
+def test_base_model_and_lacking_types_together_are_the_local_catalog_s_types() -> None:
     base = base_model()
     names = {typedef["name"] for typedefs in base.values() for typedef in typedefs}
     more = {typedef["name"] for typedefs in lacking(names).values() for typedef in typedefs}

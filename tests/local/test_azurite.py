@@ -30,7 +30,7 @@ def test_three_services_answer(azurite: Azurite, unique: str) -> None:
 
 
 def test_a_location_keeps_everything(tmp_path: Path) -> None:
-    """Over a stop and a start; and nobody listens after the stop."""
+    """The data survives a restart; nothing listens after the stop."""
     with Azurite(location=tmp_path / "store") as first, open_blobs(first) as blobs:
         port = first.ports["blob"]
         blobs.create_container("kept").upload_blob("a", b"content")
@@ -45,7 +45,7 @@ def open_blobs(azurite: Azurite) -> BlobServiceClient:
 
 
 def test_a_busy_port_is_named(azurite: Azurite) -> None:
-    """Together with its service and what to do; nothing is started."""
+    """The error names the service and what to do; nothing is started."""
     port = azurite.ports["queue"]
     again = Azurite(ports={"queue": port})
     with pytest.raises(AzuriteError, match=rf"port {port} for Azurite's queue service is taken .* choose another port"):
@@ -54,15 +54,15 @@ def test_a_busy_port_is_named(azurite: Azurite) -> None:
         again.pid  # noqa: B018 -- the property raises
 
 
-def test_azurite_that_does_not_come_up_says_why(tmp_path: Path) -> None:
-    """Its own words are in the error."""
+def test_an_azurite_that_does_not_start_says_why(tmp_path: Path) -> None:
+    """Its own output is in the error."""
     (tmp_path / "__azurite_db_blob__.json").write_text("this is no database")
-    with pytest.raises(AzuriteError, match=r"Azurite ended at once; it said: (.|\n)*JSON"):
+    with pytest.raises(AzuriteError, match=r"Azurite ended at once; its output: (.|\n)*JSON"):
         Azurite(location=tmp_path).__enter__()
 
 
 def test_it_ends_with_a_killed_parent() -> None:
-    """Also when the parent had no time to end it."""
+    """It ends although the parent could not end it."""
     script = (
         "import time; from local.azurite import Azurite; running = Azurite().__enter__(); "
         "print(running.ports['blob'], flush=True); time.sleep(60)"
@@ -81,9 +81,9 @@ def test_the_command_runs_one_until_a_signal(number: signal.Signals) -> None:
     command = [sys.executable, "-m", "local.azurite", "--free-ports"]
     with started(command, cwd=PROJECT) as running:
         assert running.stdout is not None
-        words = running.stdout.readline()
-        assert words.startswith("DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;")
-        port = int(words.partition("BlobEndpoint=http://127.0.0.1:")[2].partition("/")[0])
+        line = running.stdout.readline()
+        assert line.startswith("DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;")
+        port = int(line.partition("BlobEndpoint=http://127.0.0.1:")[2].partition("/")[0])
         assert listens(port)
         running.send_signal(number)
         assert running.wait(20) == 0
@@ -91,18 +91,18 @@ def test_the_command_runs_one_until_a_signal(number: signal.Signals) -> None:
 
 
 def listens(port: int) -> bool:
-    """Tell whether somebody takes connections there."""
+    """Whether the port accepts connections."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_second_install_does_nothing() -> None:
-    """It does not even look for npm: there is none under this name."""
+    """It does not call npm: there is none under this name."""
     assert install(NodeTools(node=Path("none"), npm=("no-such-npm",))).is_file()
 
 
-def test_something_is_made_anew_when_its_source_changes(tmp_path: Path) -> None:
-    """Otherwise it is left alone; when making it fails, the old one stays."""
+def test_a_folder_is_made_again_when_its_sources_change(tmp_path: Path) -> None:
+    """Otherwise it is unchanged; when making it fails, the old one stays."""
     build = tmp_path / "build"
     source, made = tmp_path / "source", list[Path]()
 
@@ -110,20 +110,20 @@ def test_something_is_made_anew_when_its_source_changes(tmp_path: Path) -> None:
         made.append(folder)
         (folder / "made").write_text(source.read_text())
         if source.read_text() == "bad":
-            raise RuntimeError("told to fail")
+            raise RuntimeError("asked to fail")
 
     for content, times in (("one", 1), ("one", 1), ("two", 2)):
         source.write_text(content)
         assert (install_once("thing", (source,), make, build=build) / "made").read_text() == content
         assert len(made) == times
     source.write_text("bad")
-    with pytest.raises(RuntimeError, match="told to fail"):
+    with pytest.raises(RuntimeError, match="asked to fail"):
         install_once("thing", (source,), make, build=build)
     assert (build / "thing" / "made").read_text() == "two"
 
 
 def test_node_is_found() -> None:
-    """And nothing more is needed where it is."""
+    """Then no requirement is missing."""
     tools = find_node()
     version = subprocess.run([*tools.npm, "--version"], capture_output=True, text=True, check=True).stdout
     assert int(version.partition(".")[0]) >= 9

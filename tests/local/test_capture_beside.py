@@ -1,4 +1,4 @@
-"""The listener alone beside the plan: how facts are counted, and that the jar leaves the listener's events alone."""
+"""The listener without and with the plan: how facts are counted, and that the jar does not change its events."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def test_a_merge_has_its_condition_by_its_plan_only() -> None:
 
 @pytest.mark.parametrize("scenario", ["queries", "delta_tables", "names", "iceberg"])
 @pytest.mark.parametrize("versions", WITH_PLANS, ids=lambda each: each.platform.short)
-def test_beside_the_jar_the_listener_reports_what_it_reports_alone(scenario: str, versions: Versions) -> None:
+def test_the_jar_does_not_change_the_listener_s_own_report(scenario: str, versions: Versions) -> None:
     truth = Truth.whole(scenarios()[scenario].truth)
     alone = tally(truth, _events(versions.name.removesuffix("-plan"), scenario))
     assert tally(truth, without_plans(_events(versions.name, scenario))) == alone

@@ -1,4 +1,4 @@
-"""What `python -m tests.capture` plans to run, and how docs/reference/coverage.md shows the results."""
+"""The plan of `python -m tests.capture`, and the results in docs/reference/coverage.md."""
 
 import json
 from pathlib import Path
@@ -29,16 +29,16 @@ def _places(scenario: Scenario, *versions: Versions, missing: bool = False) -> l
     return [each.name for _, each in plan([scenario], versions, missing=missing)]
 
 
-def test_a_spark_job_runs_on_every_version_but_where_its_truth_says_not(tmp_path: Path) -> None:
+def test_a_spark_job_runs_on_every_version_that_its_truth_does_not_exclude(tmp_path: Path) -> None:
     scenario = _scenario(tmp_path, not_run=[{"only": ["*-ol1.12", "spark4*"], "reason": "why"}])
     assert _places(scenario, *MATRIX) == ["spark35-ol1.25", "spark35-ol1.37", "spark35-ol1.53"]
 
 
-def test_what_is_not_sparks_runs_once(tmp_path: Path) -> None:
+def test_a_scenario_without_spark_runs_once(tmp_path: Path) -> None:
     assert len(_places(_scenario(tmp_path, {"kind": "python", "system": "dbt"}), *MATRIX)) == 1
 
 
-def test_what_is_kept_is_not_missing(tmp_path: Path) -> None:
+def test_a_kept_capture_is_not_missing(tmp_path: Path) -> None:
     kept = next(iter(GOLDEN.glob("spark35-ol1.53/*/events.jsonl"))).parent.name
     version = Versions()
     assert _places(scenarios()[kept], version, missing=True) == []
@@ -72,11 +72,11 @@ def test_two_captures_do_not_share_a_folder(tmp_path: Path) -> None:
         (Cell(capture="c", differences=("x", "y"), missing=1, wrong=0), "**differs (2)**"),
     ],
 )
-def test_a_result_in_a_word(cell: Cell, expected: str) -> None:
+def test_the_short_form_of_a_result(cell: Cell, expected: str) -> None:
     assert str(cell) == expected
 
 
-def test_a_reason_is_given_once_with_what_it_concerns_and_where(tmp_path: Path) -> None:
+def test_each_reason_is_listed_once_with_its_facts_and_captures(tmp_path: Path) -> None:
     scenario = _scenario(
         tmp_path,
         not_told=[

@@ -1,4 +1,4 @@
-"""What scenarios need besides Spark: systems are found by name, servers come up or say why not, names are scrubbed."""
+"""Systems that scenarios need besides Spark: found by name, started or refused with a reason; scrubbed names."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_a_server_listens_within_the_block_and_is_gone_after_it(tmp_path: Path) 
         socket.create_connection(("127.0.0.1", port), timeout=5)
 
 
-def test_a_server_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Path) -> None:
+def test_a_server_that_ends_at_once_is_reported_with_its_last_output(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('no room on the disk')"]
     with (
         pytest.raises(SystemsError, match=r"A server did not start on port .*: no room on the disk"),
@@ -60,5 +60,5 @@ def test_a_server_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Pa
     ids=["whole", "cut off", "cut off early"],
 )
 def test_folders_in_the_names_of_rdd_jobs_are_replaced(name: str, clean: str) -> None:
-    machine = Machine(paths={"/home/ann/x-1/data": "/data/shop"}, words=("home_ann",))
+    machine = Machine(paths={"/home/ann/x-1/data": "/data/shop"}, forbidden=("home_ann",))
     assert scrub(f'{{"name":"{name}"}}', machine) == f'{{"name":"{clean}"}}'

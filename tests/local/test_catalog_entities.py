@@ -1,4 +1,4 @@
-"""Entities as pyapacheatlas' own client writes and reads them: what is created, changed, kept, replaced and deleted."""
+"""Entities written and read by pyapacheatlas' own client: created, changed, kept, replaced and deleted ones."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -49,7 +49,7 @@ def process(inputs: Any = None, outputs: Any = None, guid: Any = -9, **attribute
 
 
 def kinds(answer: Json) -> Json:
-    """Which names an answer lists as created, updated and so on."""
+    """Return the names that an answer lists as created, updated and so on."""
     mutated = answer.get("mutatedEntities", {})
     return {kind: [header["attributes"]["qualifiedName"] for header in headers] for kind, headers in mutated.items()}
 
@@ -86,7 +86,7 @@ def test_created_unchanged_changed(client: AtlasClient) -> None:
     assert client.get_single_entity(guid)["entity"]["guid"] == guid
 
 
-def test_a_known_guid_names_what_to_update(client: AtlasClient) -> None:
+def test_a_known_guid_selects_the_entity_to_update(client: AtlasClient) -> None:
     guid = client.upload_entities([table("a")])["guidAssignments"]["-1"]
     answer = client.upload_entities([table("renamed", guid=guid)])
     assert kinds(answer) == {"UPDATE": ["renamed"]}
@@ -149,7 +149,7 @@ def test_a_bulk_is_written_whole_or_not_at_all(client: AtlasClient, fresh_catalo
         client.upload_entities([table("a", guid=-1), bad])
     client.upload_entities([table("b", guid=-1), table("c", guid=-2)])
     guid = read(client, "c")["guid"]
-    # Found out only while writing: the name is taken.
+    # Detected only while writing: the name is taken.
     with pytest.raises(AtlasException, match="ATLAS-409-00-003"):
         client.upload_entities([table("new", guid=-1), table("b", guid=guid)])
     assert fresh_catalog.calls()["entities"] == 2
@@ -214,7 +214,7 @@ def test_replaced_inputs_with_soft_deletes_stay_visible(client: AtlasClient) -> 
         )
     client.upload_entities([process([ref("b")], [ref("c")])])
     assert statuses(read(client, "job", PROCESS), "inputs") == [("a", "DELETED"), ("b", "DELETED"), ("b", "ACTIVE")]
-    assert relation_count(client, "c") == 4, "but for in another place, and then twice"
+    assert relation_count(client, "c") == 4, "except in another position, and then twice"
 
 
 def test_replaced_inputs_with_hard_deletes_go(hard: AtlasClient) -> None:
@@ -242,7 +242,7 @@ def test_partial_updates(client: AtlasClient) -> None:
         client.partial_update_entity(guid=guid, attributes={"colour": "red"})
 
 
-def test_sending_back_what_was_read_does_not_revive_what_was_removed(client: AtlasClient) -> None:
+def test_sending_back_a_read_entity_does_not_restore_removed_relationships(client: AtlasClient) -> None:
     client.upload_entities([table("a", -1), table("b", -2), process([table("a", -1), table("b", -2)], [])])
     client.upload_entities([process([ref("a")], [])])
     client.partial_update_entity(typeName=PROCESS, qualifiedName="job", attributes={"columnMapping": "[]"})
@@ -322,5 +322,5 @@ def test_hard_deletes_forget_the_entity(hard: AtlasClient) -> None:
     assert read(hard, "job", PROCESS)["attributes"]["inputs"] == []
 
 
-def test_deleting_what_is_not_there_is_no_error(client: AtlasClient) -> None:
+def test_deleting_an_unknown_entity_is_no_error(client: AtlasClient) -> None:
     assert client.delete_entity(guid="7f3e6e0a-1d10-4c0c-9f0c-1f2ad6a0f5d3") == {}

@@ -46,8 +46,10 @@ def attribute(name: str, type_name: str = "string", *, optional: bool = True) ->
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A call, and what it must be refused with. `real`: where real Atlas answers something else that the local catalog
-    had better not do (a 500 without a code, or nothing at all), and is only held to here to be known.
+    """A call, and the error that must refuse it.
+
+    `real`: the different answer of real Atlas (a 500 without a code, or none), which the local catalog does not copy;
+    it is tested only to be documented.
     """
 
     verb: str
@@ -144,7 +146,7 @@ CASES = {
         "ATLAS-400-00-026",
         real=CHOKES,
     ),
-    "lineage of a depth that is none": Case(
+    "lineage of an invalid depth": Case(
         f"GET lineage/uniqueAttribute/type/{TABLE}?attr:qualifiedName=stored&depth=deep",
         None,
         400,
@@ -195,7 +197,7 @@ CASES = {
         "ATLAS-400-00-011",
         real=CHOKES,
     ),
-    "attributes of a type that are none": Case(
+    "invalid attributes of a type": Case(
         "POST types/typedefs",
         type_named("a", attributeDefs=["b"]),
         400,
@@ -229,7 +231,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def seeded(catalog_server: CatalogServer) -> CatalogServer:
-    """A catalog with one table, called `stored`, and two types of our own."""
+    """A catalog with one table, named `stored`, and two types of our own."""
     catalog_server.reset(types=True)
     for path, body in {"entity/bulk": bulk(entity("stored")), "types/typedefs": {"entityDefs": [OWN, MISFIT]}}.items():
         call(catalog_server, f"POST {path}", body).raise_for_status()
@@ -253,7 +255,7 @@ def test_a_mistake_is_refused_as_atlas_refuses_it(seeded: CatalogServer, case: C
 
 @pytest.fixture(scope="module")
 def known(served: V2) -> V2:
-    """The same in whatever catalog the contract is held to."""
+    """The same entities and types in each catalog of the contract."""
     served.empty()
     served.call("POST entity/bulk", bulk(entity("stored"))).raise_for_status()
     served.call("POST types/typedefs", {"entityDefs": [OWN, MISFIT]}).raise_for_status()
@@ -266,24 +268,24 @@ def known(served: V2) -> V2:
 def test_a_mistake_is_refused_by_every_catalog_alike(known: V2, case: Case) -> None:
     answer = known.call(case.verb, case.body)
     expected = case.real if known.real and case.real else (case.status, case.code)
-    told = answer.json() if answer.status_code < 500 else {}  # a 500 is a sentence, whatever its header says
-    assert (answer.status_code, told.get("errorCode", "")) == expected, answer.text
+    error = answer.json() if answer.status_code < 500 else {}  # a 500 is text, despite its header
+    assert (answer.status_code, error.get("errorCode", "")) == expected, answer.text
 
 
-def test_deleting_what_has_no_such_name_is_no_error(seeded: CatalogServer) -> None:
+def test_deleting_by_an_unknown_name_is_no_error(seeded: CatalogServer) -> None:
     answer = call(seeded, f"DELETE {UNIQUE}?attr:qualifiedName=none", None)
     assert (answer.status_code, answer.json()) == (200, {})
 
 
 @pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"a": NaN}', b"[" * 5000])
-def test_what_is_no_json_is_refused(seeded: CatalogServer, body: bytes) -> None:
+def test_a_body_that_is_not_json_is_refused(seeded: CatalogServer, body: bytes) -> None:
     headers = {"Authorization": f"Bearer {seeded.token}"}
     answer = requests.post(f"{seeded.endpoint}/entity/bulk", data=body, headers=headers, timeout=60)
     assert answer.status_code == 400
     assert answer.json()["errorCode"] == "ATLAS-400-00-029"
 
 
-def test_a_path_that_does_not_exist_says_what_there_is(seeded: CatalogServer) -> None:
+def test_the_error_of_an_unknown_path_lists_the_known_ones(seeded: CatalogServer) -> None:
     answer = call(seeded, "GET business_terms", None)
     assert answer.status_code == 404
     assert "GET search/basic" in answer.json()["verbs"]

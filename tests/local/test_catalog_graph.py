@@ -186,7 +186,7 @@ def test_search(fresh_catalog: CatalogServer, http: requests.Session, parameters
 
 
 @pytest.mark.usefixtures("assets")
-def test_search_by_get_counts_all_and_gives_attributes_asked_for(
+def test_search_by_get_counts_all_and_returns_the_requested_attributes(
     fresh_catalog: CatalogServer, http: requests.Session
 ) -> None:
     query = {"typeName": TABLE, "query": "orders", "limit": "1", "excludeDeletedEntities": "true"}
@@ -270,7 +270,7 @@ def test_enumerations_maps_and_defaults(client: AtlasClient) -> None:
             client.upload_entities([AtlasEntity("bad", "my_thing", "bad", guid=-1, attributes=bad)])
 
 
-# What Purview has built in for each store, with the attributes it insists on beside name and qualifiedName.
+# Purview's built-in types for each store, with their mandatory attributes besides name and qualifiedName.
 BUILT_IN: dict[str, Json] = {
     "azure_datalake_gen2_filesystem": {},
     "azure_datalake_gen2_path": {},
@@ -311,7 +311,7 @@ BUILT_IN: dict[str, Json] = {
 }
 
 
-def test_the_built_in_types_take_entities(client: AtlasClient) -> None:
+def test_the_built_in_types_accept_entities(client: AtlasClient) -> None:
     batch = [
         AtlasEntity("n", name, f"qn/{name}", guid=-number, attributes=dict(attributes))
         for number, (name, attributes) in enumerate(BUILT_IN.items(), start=1)
@@ -331,7 +331,7 @@ def test_every_mandatory_attribute_is_missed(client: AtlasClient) -> None:
 def test_all_typedefs_and_their_headers_agree(client: AtlasClient, fresh_catalog: CatalogServer) -> None:
     everything = client.get_all_typedefs()
     names = {typedef["name"] for typedefs in everything.values() for typedef in typedefs}
-    headers = client._get_typedefs_header()  # what its force_update asks
+    headers = client._get_typedefs_header()  # the calls of its force_update
     assert names == {name for listed in headers.values() for name in listed}
     assert names >= BUILT_IN.keys()
     assert fresh_catalog.calls()["writes"] == 0

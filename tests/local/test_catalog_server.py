@@ -1,4 +1,4 @@
-"""The catalog as a process: start and end, several clients, what survives a restart, and the counts."""
+"""The catalog as a process: start and end, several clients, data after a restart, and the counts."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def job(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Json:
 
 
 def falls_silent(port: int, seconds: float = 10) -> bool:
-    """Tell whether nothing listens on a port any more, within some seconds."""
+    """Whether nothing listens on a port any more, within some seconds."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
@@ -40,7 +40,7 @@ def falls_silent(port: int, seconds: float = 10) -> bool:
 
 
 def test_eight_clients_at_once(fresh_catalog: CatalogServer) -> None:
-    """All create the same assets and processes of their own, and change what the others wrote."""
+    """All create the same assets and their own processes, and change entities of the others."""
     rounds, clients = 6, 8
 
     def work(number: int) -> None:
@@ -88,7 +88,7 @@ def test_a_restart_keeps_everything(tmp_path: Path) -> None:
         assert after == before
         assert get(server, "types/entitydef/name/mine").status_code == 200
         assert "mutatedEntities" not in post(server, job("j", ["a"], ["b"])).json()
-        # Killed, not stopped: what was answered is stored.
+        # Killed, not stopped: answered calls are stored.
         post(server, table("late")).raise_for_status()
         os.kill(server.pid, signal.SIGKILL)
         server.stop()
@@ -166,7 +166,7 @@ def test_it_starts_fast_and_ends_gracefully(capsys: pytest.CaptureFixture[str]) 
     server = CatalogServer()
     with server, requests.Session() as session:
         seconds = time.monotonic() - started
-        # A connection that is kept open does not hold the end up.
+        # An open connection does not delay the end.
         session.get(f"{server.url}/api/atlas/admin/status", timeout=60).raise_for_status()
         started = time.monotonic()
         server.stop()

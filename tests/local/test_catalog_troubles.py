@@ -1,4 +1,4 @@
-"""What goes wrong with the local catalog on demand, seen from outside: status, what was done, and how often."""
+"""Injected failures of the local catalog, seen from outside: status, effect and frequency."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ from tests.support.catalog_server import get, post, run, table
 
 @pytest.fixture
 def troubled(fresh_catalog: CatalogServer) -> Iterator[CatalogServer]:
-    """A catalog that has no troubles yet, and none after the test."""
+    """A catalog without troubles at the start, and after the test."""
     yield fresh_catalog
     fresh_catalog.have_troubles()
 
 
 def names(server: CatalogServer, *wanted: str) -> set[str]:
-    """Those of these tables that are there."""
+    """Return the existing ones of these tables."""
     server.have_troubles()
     query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(wanted)}
     found = get(server, "entity/bulk/uniqueAttribute/type/azure_sql_table", **query).json().get("entities") or ()
@@ -29,7 +29,7 @@ ANSWERED = {name: kind for name, kind in KINDS.items() if kind.status and name !
 
 
 @pytest.mark.parametrize("kind", ANSWERED)
-def test_what_is_answered_and_what_is_done(troubled: CatalogServer, kind: str) -> None:
+def test_each_failure_has_its_answer_and_its_effect(troubled: CatalogServer, kind: str) -> None:
     troubled.have_troubles(f"{kind}:after=7")
     answer = post(troubled, table("a", -1), table("b", -2))
     assert answer.status_code == ANSWERED[kind].status
@@ -39,14 +39,14 @@ def test_what_is_answered_and_what_is_done(troubled: CatalogServer, kind: str) -
     assert counted == {str(ANSWERED[kind].status): 1}
 
 
-def test_a_part_is_done_and_told(troubled: CatalogServer) -> None:
+def test_a_partial_bulk_reports_its_part(troubled: CatalogServer) -> None:
     troubled.have_troubles("part")
     answer = post(troubled, table("a", -1), table("b", -2))
     assert (answer.status_code, list(answer.json()["guidAssignments"])) == (200, ["-1"])
     assert names(troubled, "a", "b") == {"a"}
 
 
-def test_what_is_lost_is_done(troubled: CatalogServer) -> None:
+def test_a_call_with_a_lost_answer_is_executed(troubled: CatalogServer) -> None:
     troubled.have_troubles("lost:seconds=30")
     headers = {"Authorization": f"Bearer {troubled.token}"}
     with pytest.raises(requests.ReadTimeout):
@@ -54,21 +54,21 @@ def test_what_is_lost_is_done(troubled: CatalogServer) -> None:
     assert names(troubled, "a") == {"a"}
 
 
-def test_what_is_cut_off_is_done(troubled: CatalogServer) -> None:
+def test_a_call_whose_connection_is_cut_is_executed(troubled: CatalogServer) -> None:
     troubled.have_troubles("cut")
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
         post(troubled, table("a"))
     assert names(troubled, "a") == {"a"}
 
 
-def test_what_is_slow_is_done_later(troubled: CatalogServer) -> None:
+def test_a_slow_call_is_executed_later(troubled: CatalogServer) -> None:
     troubled.have_troubles("slow:seconds=0.3")
     answer = post(troubled, table("a"))
     assert answer.elapsed.total_seconds() >= 0.3
     assert answer.status_code == 200
 
 
-def test_a_token_that_expires_is_good_no_more_until_it_is_renewed(troubled: CatalogServer) -> None:
+def test_an_expired_token_is_refused_until_it_is_renewed(troubled: CatalogServer) -> None:
     troubled.have_troubles("expire:every=2,times=1")
     assert [post(troubled, table(each)).status_code for each in "abc"] == [200, 401, 401]
     fresh = troubled.good_token()
@@ -79,7 +79,7 @@ def test_a_token_that_expires_is_good_no_more_until_it_is_renewed(troubled: Cata
     troubled.have_troubles()
 
 
-def test_only_what_is_meant_is_struck(troubled: CatalogServer) -> None:
+def test_only_matching_calls_fail(troubled: CatalogServer) -> None:
     troubled.have_troubles("choke:name=/bad", "throttle:on=reads,every=3")
     assert [post(troubled, table(name)).status_code for name in ("x/bad", "x/good")] == [500, 200]
     found = [get(troubled, "types/typedefs/headers").status_code for _ in range(6)]
@@ -98,7 +98,7 @@ def test_only_what_is_meant_is_struck(troubled: CatalogServer) -> None:
         ("away:on=writes", ".........."),
     ],
 )
-def test_what_is_struck_is_a_matter_of_counting(text: str, struck: str) -> None:
+def test_counts_alone_decide_which_calls_fail(text: str, struck: str) -> None:
     troubles = Troubles([Trouble.of(text)])
     met = ["x" if troubles.strike("GET entity/bulk", writes=False, text="") else "." for _ in range(10)]
     assert "".join(met) == struck
@@ -106,27 +106,27 @@ def test_what_is_struck_is_a_matter_of_counting(text: str, struck: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "storm", "away:often=1", "away:every=x", "away:every=0", "away:on=sundays"])
-def test_what_is_no_trouble_is_refused_in_words(text: str) -> None:
+def test_an_invalid_trouble_is_refused_with_a_message(text: str) -> None:
     with pytest.raises(TroubleError, match=r"one of|number|invalid|literal"):
         Trouble.of(text)
 
 
-def test_a_wrong_trouble_is_told_and_changes_nothing(troubled: CatalogServer) -> None:
+def test_an_invalid_trouble_changes_nothing(troubled: CatalogServer) -> None:
     with pytest.raises(requests.HTTPError):
         troubled.have_troubles("storm")
     assert troubled.troubles() == {}
     assert post(troubled, table("a")).status_code == 200
 
 
-def test_a_body_without_a_type_will_do(troubled: CatalogServer) -> None:
-    """As `curl -H 'Authorization: Bearer local' URL -d BODY` sends it: as a form."""
+def test_a_body_without_a_content_type_is_accepted(troubled: CatalogServer) -> None:
+    """`curl -H 'Authorization: Bearer local' URL -d BODY` sends it as a form."""
     headers = {"Authorization": f"Bearer {troubled.token}", "Content-Type": "application/x-www-form-urlencoded"}
     body = '{"troubles": ["lost:every=4,on=writes,seconds=60"]}'
     answer = requests.post(f"{troubled.url}/admin/troubles", data=body, headers=headers, timeout=60)
     assert answer.json()["troubles"][0]["trouble"] == "lost:every=4,on=writes,seconds=60.0"
 
 
-def test_arguments_have_troubles_too() -> None:
+def test_troubles_can_be_given_as_arguments() -> None:
     done = run("--trouble", "storm")
     assert done.returncode == 2
     assert "'storm' is not a trouble: choose one of throttle" in done.stderr

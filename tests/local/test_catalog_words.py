@@ -1,4 +1,4 @@
-"""Words that the local catalog searches in: they follow the entities, through changes, rollbacks and a new start."""
+"""The local catalog's search texts: they follow the entities, through changes, rollbacks and a restart."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ def entity(guid: str, name: str) -> Entity:
     )
 
 
-def found(store: Store, words: str) -> list[str]:
-    where = condition_of(words, blank="AND")
+def found(store: Store, keywords: str) -> list[str]:
+    where = condition_of(keywords, blank="AND")
     return [each.guid for each in store.select(where.sql, where.values)]
 
 
@@ -32,16 +32,16 @@ def fail_after(store: Store, changed: Entity) -> None:
         raise ZeroDivisionError
 
 
-def test_words_follow_what_is_written(tmp_path: Path) -> None:
+def test_keywords_follow_the_entities(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "data"))
     store.put_entity(entity("a", "Orders"))
     store.put_entity(entity("b", "Items"))
-    assert [found(store, words) for words in ("orders", "ITEMS file", "a OR items")] == [["a"], ["b"], ["a", "b"]]
+    assert [found(store, keywords) for keywords in ("orders", "ITEMS file", "a OR items")] == [["a"], ["b"], ["a", "b"]]
     store.put_entity(entity("a", "Sales"))
-    assert [found(store, words) for words in ("orders", "sales")] == [[], ["a"]]
+    assert [found(store, keywords) for keywords in ("orders", "sales")] == [[], ["a"]]
     with pytest.raises(ZeroDivisionError):
         fail_after(store, entity("a", "Other"))
-    assert [found(store, words) for words in ("other", "sales")] == [[], ["a"]]
+    assert [found(store, keywords) for keywords in ("other", "sales")] == [[], ["a"]]
     store.drop_entity("b")
     assert found(store, "items") == []
     store.close()

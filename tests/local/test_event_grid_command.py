@@ -1,4 +1,4 @@
-"""`python -m local.event_grid`, as docs/get-started/local.md has it typed beside a `func start`."""
+"""`python -m local.event_grid`, which docs/get-started/local.md runs beside a `func start`."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_it_names_the_functions_it_notifies_and_ends_on_a_signal() -> None:
-    """Storage and host may be away: both are tried again."""
+    """Storage and host may be unavailable: both are tried again."""
     nowhere = (
         "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;"
         "BlobEndpoint=http://127.0.0.1:1/a;QueueEndpoint=http://127.0.0.1:1/a;TableEndpoint=http://127.0.0.1:1/a;"

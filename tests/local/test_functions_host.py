@@ -1,4 +1,4 @@
-"""The functions host as a child process: it ends as it is asked to."""
+"""The functions host as a child process: it ends gracefully."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ _STEP_SECONDS = 0.3
 
 
 class Slowly:
-    """A child process, or its input, between two uses of which some time passes, as on a busy machine."""
+    """A child process, or its input, with a pause before each use, as on a busy machine."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
@@ -35,8 +35,8 @@ class Slowly:
         time.sleep(_STEP_SECONDS)
 
 
-def test_a_host_that_is_stopped_answers_what_it_has_begun(tmp_path: Path) -> None:
-    """Two signals, one of them by its closed input, killed it while it ended what it had."""
+def test_a_stopping_host_answers_its_current_requests(tmp_path: Path) -> None:
+    """A second signal, caused by its closed input, killed it while it finished its requests."""
     environment = {**os.environ, "CALLS": str(tmp_path / "calls")}
     with FunctionsHost(app=APPS / "web", environment=environment, log=tmp_path / "log") as host:
         place = urlsplit(host.url)
@@ -44,7 +44,7 @@ def test_a_host_that_is_stopped_answers_what_it_has_begun(tmp_path: Path) -> Non
             asking.sendall(b"POST /api/v1/echo HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n")
             asking.sendall(b"Connection: close\r\nExpect: 100-continue\r\n\r\n")
             assert asking.recv(1000).startswith(b"HTTP/1.1 100")
-            host._child = Slowly(host._child)  # type: ignore[assignment]  # the real one, with pauses
+            host._child = Slowly(host._child)  # type: ignore[assignment]  # the real process, with pauses
             stopping = threading.Thread(target=host.stop)
             stopping.start()
             time.sleep(3 * _STEP_SECONDS)
@@ -53,8 +53,8 @@ def test_a_host_that_is_stopped_answers_what_it_has_begun(tmp_path: Path) -> Non
             stopping.join()
 
 
-def test_a_host_that_is_stopped_while_it_is_started_again_leaves_nothing_running(tmp_path: Path) -> None:
-    """The keeper started another host after the one that was ended, and that kept the port."""
+def test_a_host_stopped_during_its_restart_leaves_nothing_running(tmp_path: Path) -> None:
+    """The keeper started another host after the stopped one, and it kept the port."""
     environment = {**os.environ, "CALLS": str(tmp_path / "calls")}
     host = FunctionsHost(app=APPS / "web", environment=environment, log=tmp_path / "log")
     dead, starting, stopped = threading.Event(), threading.Event(), threading.Event()
@@ -63,7 +63,7 @@ def test_a_host_that_is_stopped_while_it_is_started_again_leaves_nothing_running
     def start_late() -> None:
         if dead.is_set():
             starting.set()
-            stopped.wait(_STEP_SECONDS)  # with the mistake the end comes in between
+            stopped.wait(_STEP_SECONDS)  # with the defect the end comes in between
         start()
 
     host._start = start_late  # type: ignore[method-assign]  # the real one, later

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.azurite
 
 @pytest.fixture
 def app(azurite: Azurite, unique: str, tmp_path: Path) -> Iterator[App]:
-    """Give the sample app with a blob trigger, not yet started."""
+    """The sample app with a blob trigger, not started yet."""
     settings = {
         "AzureWebJobsStorage": azurite.connection_string,
         "CONTAINER": unique,
@@ -34,7 +34,7 @@ def app(azurite: Azurite, unique: str, tmp_path: Path) -> Iterator[App]:
 
 @pytest.fixture
 def container(azurite: Azurite, unique: str) -> Iterator[ContainerClient]:
-    """Give the watched container."""
+    """The watched container."""
     with ContainerClient.from_connection_string(azurite.connection_string, unique) as client:
         client.create_container()
         yield client
@@ -42,17 +42,17 @@ def container(azurite: Azurite, unique: str) -> Iterator[ContainerClient]:
 
 @pytest.fixture
 def storage(azurite: Azurite) -> HostStorage:
-    """Give the account's queues."""
+    """The account's queues."""
     return HostStorage(azurite.connection_string, Counter())
 
 
 def names(app: App, what: str) -> list[str]:
-    """Return the blobs that functions have begun or ended with."""
+    """Return the blobs of functions' recorded begins or ends."""
     return sorted(note["name"].rpartition("/")[2] for note in app.notes(what))
 
 
-def test_every_blob_is_seen_once(app: App, container: ContainerClient) -> None:
-    """Old ones and new ones, with name, length, address, properties and metadata; others are left alone."""
+def test_every_blob_is_delivered_once(app: App, container: ContainerClient) -> None:
+    """Old and new ones, with name, length, address, properties and metadata; other blobs are ignored."""
     kind = ContentSettings(content_type="text/special")
     container.upload_blob("in/a b/ü%41.txt", b"hello", metadata={"who": "me"}, content_settings=kind)
     container.upload_blob("in/other.json", b"no")
@@ -82,10 +82,10 @@ def test_every_blob_is_seen_once(app: App, container: ContainerClient) -> None:
     assert [calls["storage"][kind] for kind in kinds] == [41] * 6
 
 
-def test_an_overwritten_blob_is_seen_again_and_every_version_has_a_receipt(
+def test_an_overwritten_blob_is_delivered_again_and_every_version_has_a_receipt(
     app: App, container: ContainerClient, azurite: Azurite
 ) -> None:
-    """Receipts say Completed, and stay for ever, as in Azure."""
+    """As in Azure, receipts are Completed and never deleted."""
     receipts = ContainerClient.from_connection_string(azurite.connection_string, "azure-webjobs-hosts")
     prefix = f"blobreceipts/host-{container.container_name}/Host.Functions.on_blob/"
     app.start()
@@ -104,7 +104,7 @@ def test_an_overwritten_blob_is_seen_again_and_every_version_has_a_receipt(
 
 
 def test_a_restarted_host_remembers(app: App, container: ContainerClient) -> None:
-    """Also what it saw just before it was asked to end; only a new blob fires."""
+    """It also remembers blobs found just before its end; only a new blob is delivered."""
     for number in range(30):
         container.upload_blob(f"in/{number}.txt", b"x")
     host = app.start()
@@ -120,7 +120,7 @@ def test_a_restarted_host_remembers(app: App, container: ContainerClient) -> Non
 def test_a_failing_blob_is_tried_again_and_then_poisoned(
     app: App, container: ContainerClient, storage: HostStorage
 ) -> None:
-    """After poisonBlobThreshold tries its message lies in the poison queue; others are not held up."""
+    """After poisonBlobThreshold tries its message is in the poison queue; others are not delayed."""
     app.start()
     container.upload_blob("in/bad.txt", b"fail")
     container.upload_blob("in/good.txt", b"x")
@@ -133,12 +133,12 @@ def test_a_failing_blob_is_tried_again_and_then_poisoned(
     assert mine["BlobName"] == "in/bad.txt"
     assert mine["FunctionId"] == "Host.Functions.on_blob"
     log = app.hosts[0].log.read_text()
-    assert "try=1/2 failed: ValueError('told to fail')" in log
-    assert "try=2/2 failed: ValueError('told to fail')" in log
+    assert "try=1/2 failed: ValueError('asked to fail')" in log
+    assert "try=2/2 failed: ValueError('asked to fail')" in log
 
 
-def test_a_killed_host_s_blobs_are_seen_again(app: App, container: ContainerClient) -> None:
-    """Soon after the restart, and what had ended before is not."""
+def test_a_killed_host_s_blobs_are_delivered_again(app: App, container: ContainerClient) -> None:
+    """They are delivered soon after the restart; finished ones are not."""
     host = app.start()
     container.upload_blob("in/done.txt", b"x")
     assert wait_for(lambda: app.scanned(1) and names(app, "end") == ["done.txt"])
@@ -151,7 +151,7 @@ def test_a_killed_host_s_blobs_are_seen_again(app: App, container: ContainerClie
 
 
 def test_several_run_at_once_and_long_ones_are_held(app: App, container: ContainerClient) -> None:
-    """As many as host.json allows, and one that takes longer than the visibility of its message runs once."""
+    """As many run as host.json allows, and one that takes longer than its message's visibility runs once."""
     container.upload_blob("in/long.txt", b"sleep 3.2")
     for number in range(5):
         container.upload_blob(f"in/{number}.txt", b"sleep 1")
@@ -163,10 +163,8 @@ def test_several_run_at_once_and_long_ones_are_held(app: App, container: Contain
     assert [note["what"] for note in app.notes("begin", "end")] == ["begin"] * 6 + ["end"] * 6
 
 
-def test_messages_that_no_blob_answers_to_are_dropped(
-    app: App, container: ContainerClient, storage: HostStorage
-) -> None:
-    """A vanished blob, an old version, a function that left; a message of nobody's is poisoned."""
+def test_messages_without_a_blob_are_dropped(app: App, container: ContainerClient, storage: HostStorage) -> None:
+    """A deleted blob, an old version, a removed function; a message of an unknown sender is poisoned."""
     queue = f"azure-webjobs-blobtrigger-host-{container.container_name}"
     container.upload_blob("in/now.txt", b"x")
     storage.create_queue(queue)
@@ -181,11 +179,11 @@ def test_messages_that_no_blob_answers_to_are_dropped(
     calls = app.get("/admin/host/calls")
     assert calls["invocations"] == {"on_blob": {"ok": 1, "failed": 0}}
     assert (calls["queued"], calls["poisoned"]) == (0, 1)
-    assert "Host.Functions.gone is not in this app any more" in app.hosts[0].log.read_text()
+    assert "Host.Functions.gone is no longer in this app" in app.hosts[0].log.read_text()
 
 
-def test_storage_may_be_away_at_first(tmp_path: Path) -> None:
-    """The host answers meanwhile, says so in its log, and goes on when storage comes."""
+def test_storage_may_be_unavailable_at_the_start(tmp_path: Path) -> None:
+    """The host answers meanwhile, logs the problem, and continues when storage is available."""
     with Azurite() as gone:
         settings = {"AzureWebJobsStorage": gone.connection_string, "CONTAINER": "later"}
     with sample("blobs", tmp_path, settings) as app:
@@ -202,7 +200,7 @@ def test_storage_may_be_away_at_first(tmp_path: Path) -> None:
 
 
 def test_new_blobs_are_found_by_a_look_at_the_last_names(unique: str, storage: HostStorage) -> None:
-    """Where a listing of everything takes long, Event Grid's watch looks at new names only, and now and then at all."""
+    """When listing everything takes long, Event Grid's watch lists only the last names, and sometimes all."""
     watch = BlobWatch(storage, Pattern(f"{unique}/{{name}}"), None)
     storage.create_container(unique)
     for number in range(1000, 1600):

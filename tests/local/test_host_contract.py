@@ -1,4 +1,4 @@
-"""The local host against what Microsoft's host was seen to do: the table is in tests/local/host_contract."""
+"""The local host against the observed behaviour of Microsoft's host: the table is in tests/local/host_contract."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ _MODULES = (http, blobs, processes)
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """Give an app with HTTP functions and keys, with a host that runs."""
+    """An app with HTTP functions and keys, and its running host."""
     scratch = tmp_path_factory.mktemp("contract")
     http.write_keys(scratch / "keys.json")
     settings = {"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": str(http.LIMIT), **http.DISABLED, **http.NOT_DISABLED}
@@ -26,12 +26,12 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 @pytest.fixture
 def bench(azurite: Azurite, unique: str, tmp_path: Path, web: App) -> Bench:
-    """Give a case what it works with."""
+    """The fixtures of a case."""
     keys = web.scratch / "keys.json"
     return Bench(azurite=azurite, container=unique, scratch=tmp_path, web=web, keys=keys, key=http.KEY)
 
 
 @pytest.mark.parametrize("seen", CASES)
-def test_the_host_does_what_was_seen(seen: str, bench: Bench) -> None:
+def test_the_local_host_behaves_like_the_real_one(seen: str, bench: Bench) -> None:
     """Each line of the table."""
     CASES[seen](bench)

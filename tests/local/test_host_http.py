@@ -1,4 +1,4 @@
-"""HTTP triggers on the local functions host, with Microsoft's runtime under it."""
+"""HTTP triggers on the local functions host with Microsoft's runtime."""
 
 import concurrent.futures
 import re
@@ -16,7 +16,7 @@ from tests.local.hosting import App, sample, wait_for
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """Give the sample app with HTTP functions, with a host that runs."""
+    """The sample app with HTTP functions, and its running host."""
     scratch = tmp_path_factory.mktemp("web")
     with sample("web", scratch, {"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": "100000"}) as app:
         app.start()
@@ -79,13 +79,13 @@ def test_a_failure_is_one_line_in_the_log(web: App) -> None:
     assert "Traceback" not in log
 
 
-def test_a_body_at_the_limit_is_taken(web: App) -> None:
-    """What is longer is a case of the contract."""
+def test_a_body_at_the_limit_is_accepted(web: App) -> None:
+    """A longer body is a case of the contract."""
     assert requests.post(f"{web.url}/api/v1/echo", data=b"x" * 100_000, timeout=60).status_code == 201
 
 
 def test_functions_without_async_run_at_once(web: App) -> None:
-    """Six calls of half a second take less than two of them would."""
+    """Six calls of half a second take less time than two in a row."""
     begun = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         texts = list(pool.map(lambda _: requests.get(f"{web.url}/api/slow", timeout=60).text, range(6)))
@@ -93,8 +93,8 @@ def test_functions_without_async_run_at_once(web: App) -> None:
     assert time.monotonic() - begun < 1.5
 
 
-def test_the_host_tells_of_itself(web: App) -> None:
-    """Its status, and how often each function ran."""
+def test_the_host_has_pages_about_itself(web: App) -> None:
+    """They have its status, and the number of each function's calls."""
     before = web.get("/admin/host/calls")["invocations"]["item"]
     requests.get(f"{web.url}/api/items/1/x", timeout=60)
     assert web.get("/admin/host/calls")["invocations"]["item"] == {"ok": before["ok"] + 1, "failed": 0}
@@ -104,7 +104,7 @@ def test_the_host_tells_of_itself(web: App) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_running_calls_end(tmp_path: Path, number: signal.Signals) -> None:
-    """What runs is answered, and the exit status is 0."""
+    """Running calls are answered, and the exit status is 0."""
     with sample("web", tmp_path) as app, concurrent.futures.ThreadPoolExecutor() as pool:
         host = app.start()
         app.get("/admin/host/status")
@@ -114,8 +114,8 @@ def test_a_signal_lets_running_calls_end(tmp_path: Path, number: signal.Signals)
         assert answer.result().text == "slow"
 
 
-def test_what_does_not_end_in_time_is_cut(tmp_path: Path) -> None:
-    """The exit status is then 1, and the log says what still ran."""
+def test_a_call_beyond_the_grace_is_interrupted(tmp_path: Path) -> None:
+    """The exit status is then 1, and the log names the running functions."""
     with sample("web", tmp_path, None, "--grace", "0.1") as app, concurrent.futures.ThreadPoolExecutor() as pool:
         host = app.start()
         app.get("/admin/host/status")
@@ -127,7 +127,7 @@ def test_what_does_not_end_in_time_is_cut(tmp_path: Path) -> None:
 
 
 def test_waiting_connections_outlive_a_killed_host(tmp_path: Path) -> None:
-    """A request that came while no host ran is answered by the next one."""
+    """A request that arrives while no host runs is answered by the next one."""
     with sample("web", tmp_path) as app, concurrent.futures.ThreadPoolExecutor() as pool:
         host = app.start()
         app.get("/admin/host/status")

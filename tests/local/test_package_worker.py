@@ -1,7 +1,7 @@
-"""The archive that Azure runs, imported and served by Microsoft's worker code, with nothing else installed beside it.
+"""The archive for Azure, imported and served by Microsoft's worker code without any other installed package.
 
-That is the V1 runtime, which Azure itself runs such apps on from Python 3.13. Its proxy worker and the worker of 3.11
-are on no package registry; what is pinned in local/runtime.txt is what this test sees.
+The code is the V1 runtime, on which Azure runs such apps from Python 3.13 on. Its proxy worker and the worker of 3.11
+are on no package registry; this test uses the runtime that local/runtime.txt pins.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ def _request(body: bytes) -> Datum:
 
 async def _serve(app: Path, bodies: list[bytes]) -> list[Outcome]:
     """Load all functions of an app, and call its receiver."""
-    worker = WorkerProcess(python=(sys.executable, "-S"))  # without what is installed here: the package has to do
+    worker = WorkerProcess(python=(sys.executable, "-S"))  # without installed packages: the archive must be enough
     functions = read_functions(app)
     await worker.load(Load(root=app, functions=functions, threads=1, level="Information", verbose=False))
     keeping = asyncio.create_task(worker.keep())
@@ -75,7 +75,7 @@ def test_it_is_served_by_microsofts_worker_with_nothing_else_installed(
 def test_a_package_that_lacks_a_module_does_not_load(
     package: Package, azurite: Azurite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It would pass where everything is installed."""
+    """The test would pass if the packages were installed."""
     monkeypatch.setenv("AzureWebJobsStorage", azurite.connection_string)
     for path in [*package.unpacked.iterdir(), *(package.unpacked / PACKAGES).iterdir()]:
         copy = tmp_path / path.relative_to(package.unpacked)

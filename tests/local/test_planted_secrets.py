@@ -62,7 +62,7 @@ def test_no_secret_gets_out_of_the_running_world(tmp_path: Path) -> None:
     assert [output for output in outputs if shown(output)] == []
 
 
-def test_no_secret_of_the_settings_gets_into_the_log_when_storage_and_catalog_are_away(tmp_path: Path) -> None:
+def test_no_secret_of_the_settings_gets_into_the_log_when_storage_and_catalog_are_unavailable(tmp_path: Path) -> None:
     places = "BlobEndpoint=http://127.0.0.1:9/a;TableEndpoint=http://127.0.0.1:9/a;QueueEndpoint=http://127.0.0.1:9/a"
     environment = {
         "AzureWebJobsStorage": f"{places};SharedAccessSignature=sv=2024-11-04&sig={SECRET}",

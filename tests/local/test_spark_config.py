@@ -1,4 +1,4 @@
-"""The listener's configuration, why a job failed, and what is taken out of captured events."""
+"""The listener's configuration, the explanation of failed jobs, and the scrubbing of captured events."""
 
 import json
 import re
@@ -70,7 +70,7 @@ UNRESOLVED = ":: org.example#missing;1.0: not found\nunresolved dependency: org.
             "",
             (
                 "Spark could not download org.example:missing:1.0 from Maven Central: check the network "
-                "(what was downloaded once is kept in ~/.ivy2). Log: build/spark.log"
+                "(downloads are kept in ~/.ivy2). Log: build/spark.log"
             ),
         ),
         (
@@ -95,11 +95,11 @@ def test_a_failure_is_explained_in_one_sentence(log: str, output: str, expected:
     assert explain_failure("shop", log, output, LOG) == expected
 
 
-MACHINE = Machine(paths={"/home/eve/t.l/data": "/data/throughline", "/home/eve/t.l": "/opt"}, words=("eve", "box"))
+MACHINE = Machine(paths={"/home/eve/t.l/data": "/data/throughline", "/home/eve/t.l": "/opt"}, forbidden=("eve", "box"))
 
 
 def test_paths_become_stable_wherever_they_stand() -> None:
-    """The listener folds dots in job names, so a folder's name comes in two spellings."""
+    """The listener replaces dots in job names, so a folder's name has two spellings."""
     text = (
         '{"name":"app.create_table.delta_/home/eve/t_l/data/x","at":"/home/eve/t.l/a.py","run":"/home/eve/t.l/data/x"}'
     )
@@ -111,19 +111,19 @@ def test_paths_become_stable_wherever_they_stand() -> None:
 
 
 def test_host_and_user_become_stable_and_the_text_stays_as_it_was() -> None:
-    """Keys that stand twice in one object are real: parsing the events would lose one."""
+    """Real objects have a key twice, one of which parsing would lose."""
     text = '{"driverHost":"192.0.2.9","userName":"eve","a":1,"a":2, "runId":"01"}\n'
     assert scrub(text, MACHINE) == '{"driverHost":"driver.example","userName":"spark","a":1,"a":2, "runId":"01"}\n'
 
 
-def test_what_is_left_of_the_machine_is_an_error() -> None:
+def test_a_remaining_fact_of_the_machine_is_an_error() -> None:
     with pytest.raises(LeakError, match="'box' is still in the events"):
         scrub('{"host":"box"}', MACHINE)
     assert scrub('{"host":"boxes"}', MACHINE) == '{"host":"boxes"}'
 
 
-def test_a_system_has_stable_words_for_what_it_is() -> None:
-    machine = Machine(paths={"127.0.0.1:54321": "db.example:5432"}, words=("54321",))
+def test_a_system_s_address_gets_a_stable_name() -> None:
+    machine = Machine(paths={"127.0.0.1:54321": "db.example:5432"}, forbidden=("54321",))
     text = '{"namespace":"postgres://127.0.0.1:54321","name":"app.execute_127_0_0_1:54321"}'
     assert scrub(text, machine) == '{"namespace":"postgres://db.example:5432","name":"app.execute_db.example:5432"}'
 
@@ -133,14 +133,14 @@ def _needs(folder: Path, text: str) -> Needs:
     return Needs.beside(folder / "stream.py")
 
 
-def test_a_scenario_that_says_nothing_needs_nothing(tmp_path: Path) -> None:
+def test_a_scenario_without_a_job_file_needs_nothing(tmp_path: Path) -> None:
     assert Needs.beside(tmp_path / "plain.py") == Needs()
 
 
-def test_what_depends_on_the_version_is_filled_in(tmp_path: Path) -> None:
+def test_version_dependent_values_are_filled_in(tmp_path: Path) -> None:
     text = """{"packages": ["org.example:kafka_{scala}:{spark}"], "system": "kafka", "environment": {"AT": "{data}"},
       "conf": {"spark.jar": "x-{pyspark}-{delta}-{iceberg}", "spark.json": "{\\"a\\": 1}"}}"""
-    needs = _needs(tmp_path, text).filled_in({**SPARK_4.words(), "data": "/there"})
+    needs = _needs(tmp_path, text).filled_in({**SPARK_4.placeholders(), "data": "/there"})
     assert needs == Needs(
         packages=("org.example:kafka_2.13:4.1",),
         conf={"spark.jar": "x-4.1.4-4.4.0-1.11.0", "spark.json": '{"a": 1}'},
@@ -157,13 +157,13 @@ def test_what_depends_on_the_version_is_filled_in(tmp_path: Path) -> None:
         ('{"kind": "python"}', "names no system"),
     ],
 )
-def test_needs_that_mean_nothing_are_refused(tmp_path: Path, text: str, expected: str) -> None:
+def test_invalid_needs_are_refused(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(NeedsError, match=f"stream.job.json.* {expected}"):
         _needs(tmp_path, text)
 
 
 def test_properties_are_put_together() -> None:
-    """What several add to is joined; of all else the last one holds, an empty value included."""
+    """Some properties are joined; of all others the last value holds, even an empty one."""
     assert together(
         {"spark.jars.packages": "a", "spark.driver.extraClassPath": "/c", "spark.x": "1"},
         {"spark.jars.packages": "b", "spark.driver.extraClassPath": "/d", "spark.x": ""},
@@ -172,7 +172,7 @@ def test_properties_are_put_together() -> None:
 
 @pytest.mark.parametrize("name", scenarios())
 def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None:
-    """An edge comes from an input of its process and goes to its output; what is never told is no edge of it."""
+    """An edge comes from an input of its process and goes to its output; a never reported fact is no edge of it."""
     truth = json.loads(scenarios()[name].truth.read_text())
     always = {"processes", "not_told", "told_wrongly"}
     assert always <= set(truth) <= always | {"not_run", "declared"}
@@ -191,7 +191,7 @@ def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None
 
 @pytest.mark.parametrize("name", scenarios())
 def test_every_gap_is_one_of_a_capture_that_there_is(name: str) -> None:
-    """A pattern that fits nothing is a slip of the pen; and each version's truth can be read."""
+    """A pattern without a matching capture is a mistake; and each version's truth can be read."""
     scenario = scenarios()[name]
     truth = json.loads(scenario.truth.read_text())
     known = (
@@ -205,7 +205,7 @@ def test_every_gap_is_one_of_a_capture_that_there_is(name: str) -> None:
         assert ListenerVersion.read(LISTENERS, capture=capture)
 
 
-def test_kept_events_stand_beside_the_truth_they_were_captured_with() -> None:
+def test_kept_events_are_beside_the_truth_that_they_were_captured_with() -> None:
     kept = sorted(GOLDEN.glob("*/*/events.jsonl"))
     assert kept
     for events in kept:
@@ -216,9 +216,9 @@ def test_kept_events_stand_beside_the_truth_they_were_captured_with() -> None:
 
 
 def test_golden_events_stay_small() -> None:
-    """Git keeps about a twentieth of it."""
+    """Git stores about a twentieth of the size."""
     assert sum(path.stat().st_size for path in GOLDEN.rglob("*") if path.is_file()) < 85_000_000
 
 
-def test_the_page_on_coverage_is_what_the_events_give() -> None:
+def test_the_page_on_coverage_matches_the_events() -> None:
     assert PAGE.read_text() == page(), "run `make coverage` and look at the difference"

@@ -1,4 +1,4 @@
-"""How a Spark job runs and ends; a small script stands in for spark-submit, and one for Java."""
+"""How a Spark job runs and ends; small scripts replace spark-submit and Java."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ print("started", flush=True)
 while True:
     time.sleep(0.05)
 """
-"""No shell: one that was begun in the background cannot take the signal, for it was begun ignoring it."""
+"""Not a shell script: a shell started in the background ignores the signal, and can't handle it."""
 
 
 def _job(folder: Path, submit: str) -> SparkJob:
@@ -73,10 +73,12 @@ def test_a_job_that_fails_says_why(tmp_path: Path) -> None:
                 "examples/customer_merge.py does."
             ),
         ),
-        ("at java.lang.Thread.sleep", "what its threads did stands at the end of {folder}/job/output.txt."),
+        ("at java.lang.Thread.sleep", "its threads are at the end of {folder}/job/output.txt."),
     ],
 )
-def test_a_job_that_does_not_end_is_stopped_and_says_what_it_did(tmp_path: Path, threads: str, expected: str) -> None:
+def test_a_job_that_does_not_end_is_stopped_with_a_hint_at_the_cause(
+    tmp_path: Path, threads: str, expected: str
+) -> None:
     others = set(psutil.Process().children(recursive=True))  # servers of other tests in this process
     with _endless(tmp_path, threads) as job:
         family = set(psutil.Process().children(recursive=True)) - others

@@ -1,4 +1,4 @@
-"""Truth files: how the gaps of a listener are taken into account."""
+"""Truth files: how a listener's gaps are applied."""
 
 import json
 from pathlib import Path
@@ -38,12 +38,12 @@ def _write(folder: Path, **parts: Any) -> Path:
 
 
 def _read(folder: Path, **parts: Any) -> dict[str, Expected]:
-    """By output, as HERE tells them."""
+    """Return the processes by output, as reported in the capture HERE."""
     return {each.output: each for each in Truth.read(_write(folder, **parts), capture=HERE).processes}
 
 
 @pytest.mark.parametrize("gap", [{"edge": ROWS}, {"output": "out2", "inputs": ["in/a"]}, {"output": "out2"}])
-def test_what_no_listener_reports_is_not_expected(tmp_path: Path, gap: dict[str, Any]) -> None:
+def test_facts_that_no_listener_reports_are_not_expected(tmp_path: Path, gap: dict[str, Any]) -> None:
     assert _read(tmp_path, not_told=[{**gap, "reason": "why"}]) == _read(tmp_path)
 
 
@@ -56,19 +56,19 @@ def test_what_no_listener_reports_is_not_expected(tmp_path: Path, gap: dict[str,
         ({"output": "out", "inputs": ["in/b"]}, {"in/a"}, _edges(MASKED)),
     ],
 )
-def test_what_is_not_told_here_is_taken_away_here_only(
+def test_a_gap_is_removed_only_from_its_captures(
     tmp_path: Path, gap: dict[str, Any], inputs: set[str], edges: frozenset[Edge]
 ) -> None:
     whole = _read(tmp_path)
-    told = _read(tmp_path, not_told=[{**gap, "only": ["spark35-*"], "reason": "why"}])
-    assert told["out"].inputs == inputs
-    assert told["out"].edges == edges
-    assert told["out"].operations == {"insert"}
+    reported = _read(tmp_path, not_told=[{**gap, "only": ["spark35-*"], "reason": "why"}])
+    assert reported["out"].inputs == inputs
+    assert reported["out"].edges == edges
+    assert reported["out"].operations == {"insert"}
     assert _read(tmp_path, not_told=[{**gap, "only": [ELSEWHERE], "reason": "why"}]) == whole
 
 
 @pytest.mark.parametrize("gap", [{"output": "out"}, {"output": "out", "inputs": ["in/a", "in/b"]}])
-def test_a_process_without_inputs_is_none(tmp_path: Path, gap: dict[str, Any]) -> None:
+def test_a_process_without_inputs_is_removed(tmp_path: Path, gap: dict[str, Any]) -> None:
     assert _read(tmp_path, not_told=[{**gap, "only": [HERE], "reason": "why"}]) == {}
 
 
@@ -89,37 +89,37 @@ def test_edges_that_concern_all_rows_are_a_column_too(tmp_path: Path) -> None:
         {"told_wrongly": [{"output": "elsewhere", "operations": ["merge"]}]},
     ],
 )
-def test_a_gap_in_what_is_not_there_is_an_error(tmp_path: Path, parts: dict[str, Any]) -> None:
-    """Else a gap that is closed, or misspelt, would stay on record."""
+def test_a_gap_in_an_unknown_fact_is_an_error(tmp_path: Path, parts: dict[str, Any]) -> None:
+    """Otherwise a closed or misspelt gap would stay in the file."""
     with pytest.raises(TruthError, match=f"truth.json, for {HERE}: (not_told takes|told_wrongly)"):
         _read(tmp_path, **parts)
 
 
-def test_an_edge_that_is_told_wrongly_is_expected(tmp_path: Path) -> None:
+def test_a_wrongly_reported_edge_is_expected(tmp_path: Path) -> None:
     assert _read(tmp_path, told_wrongly=[{"edge": ROWS}])["out"].edges == _edges(MASKED, OTHER, ROWS)
     assert _read(tmp_path, told_wrongly=[{"edge": ROWS, "only": [ELSEWHERE]}]) == _read(tmp_path)
 
 
-def test_an_edge_that_is_told_in_the_place_of_another_replaces_it(tmp_path: Path) -> None:
+def test_a_wrongly_reported_edge_replaces_the_true_one(tmp_path: Path) -> None:
     gap = {"edge": PLAIN, "instead_of": MASKED, "reason": "why"}
     assert _read(tmp_path, told_wrongly=[gap])["out"].edges == _edges(PLAIN, OTHER)
 
 
-def test_inputs_and_operations_may_be_told_wrongly(tmp_path: Path) -> None:
+def test_inputs_and_operations_may_be_reported_wrongly(tmp_path: Path) -> None:
     gaps = [{"output": "out", "inputs": ["in/c"]}, {"output": "out", "operations": ["ctas"], "only": [HERE]}]
     process = _read(tmp_path, told_wrongly=gaps)["out"]
     assert process.inputs == {"in/a", "in/b", "in/c"}
     assert process.operations == {"ctas"}
 
 
-def test_a_process_that_is_told_wrongly_is_expected(tmp_path: Path) -> None:
+def test_a_wrongly_reported_process_is_expected(tmp_path: Path) -> None:
     assert list(_read(tmp_path, told_wrongly=[{**FAILED, "reason": "why"}])) == ["out", "failed"]
     (instead,) = _read(tmp_path, told_wrongly=[{**FAILED, "output": "out"}]).values()
     assert instead.inputs == {"in/a"}
     assert instead.edges == frozenset()
 
 
-def test_what_is_wrong_is_put_in_after_what_is_missing_is_taken_away(tmp_path: Path) -> None:
+def test_wrong_facts_are_added_after_missing_ones_are_removed(tmp_path: Path) -> None:
     gaps = {
         "not_told": [{"output": "out", "inputs": ["in/a"], "only": [HERE]}],
         "told_wrongly": [{"output": "out", "inputs": ["in/whole"], "only": [HERE]}],
@@ -127,14 +127,14 @@ def test_what_is_wrong_is_put_in_after_what_is_missing_is_taken_away(tmp_path: P
     assert _read(tmp_path, **gaps)["out"].inputs == {"in/b", "in/whole"}
 
 
-def test_a_listener_without_masks_and_indirect_edges_is_not_asked_for_them(tmp_path: Path) -> None:
+def test_a_listener_without_masks_and_indirect_edges_need_not_report_them(tmp_path: Path) -> None:
     truth = Truth.read(_write(tmp_path, told_wrongly=[{"edge": ROWS}]), capture=HERE)
     (process,) = truth.as_reported_by(ListenerVersion(indirect=False, masks=False)).processes
     assert process.edges == _edges(PLAIN, OTHER)
     assert truth.as_reported_by(ListenerVersion(indirect=True, masks=True)) == truth
 
 
-def test_the_first_pattern_that_fits_says_what_a_listener_tells(tmp_path: Path) -> None:
+def test_the_first_matching_pattern_describes_a_listener(tmp_path: Path) -> None:
     path = tmp_path / "listeners.json"
     path.write_text(
         json.dumps({"*-ol1.12": {"indirect": "none", "masks": False}, "spark*": {"indirect": "beside", "masks": True}})
@@ -151,7 +151,7 @@ def test_a_scenario_may_not_run_somewhere(tmp_path: Path) -> None:
     assert not_run(path, HERE) is None
 
 
-def test_the_whole_truth_has_what_no_capture_reports(tmp_path: Path) -> None:
+def test_the_whole_truth_includes_unreported_facts(tmp_path: Path) -> None:
     gaps = [
         {"edge": ROWS, "reason": "why"},
         {"output": "out", "inputs": ["in/c"], "reason": "why"},

@@ -1,1 +1,1 @@
-"""The plan reader held to truth: TPC-DS in real Spark, compared with what sqlglot makes of the queries' texts."""
+"""Tests of the plan reader: TPC-DS in real Spark, compared with sqlglot's lineage of the queries' texts."""

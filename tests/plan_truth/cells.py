@@ -1,6 +1,6 @@
 """Tables whose cells carry their origin, `[s0.a#17]`: table and column, and a random number.
 
-A world is one set of their rows. In every second one only a few numbers are drawn, so that rows are there twice.
+A world is one set of their rows. Every second world draws only a few numbers, so that it has equal rows.
 """
 
 import random
@@ -18,8 +18,8 @@ Cells = list[str | None]
 class World(TypedDict):
     """The cells of each column (`s0.a`), and two other ways to fill each column, one of which changes it alone.
 
-    `numbers`: each number is another one, so that nulls and what is equal within the column stay; `cells`: all is drawn
-    again.
+    `numbers`: each number is replaced, so that nulls and equal cells of the column stay so; `cells`: all cells are
+    drawn again.
     """
 
     drawn: dict[str, Cells]
@@ -38,7 +38,7 @@ def world(number: int) -> World:
 
 
 def rows(table: str, number: int) -> list[tuple[str | None, ...]]:
-    """The rows of a table in a world."""
+    """Return the rows of a table in a world."""
     drawn = world(number)["drawn"]
     return list(zip(*(drawn[f"{table}.{column}"] for column in TABLES[table]), strict=True))
 

@@ -1,14 +1,13 @@
 """A job that runs queries on tables in which one column at a time is changed: `changed_job.py FOLDER`.
 
-`worlds.json` has the worlds of `cells`, `queries.json` by name a text, the sources that may change something, the
-places of the columns that the plan's conditions connect with each of them, and the sources of each column's values by
-the plan; `merge.json` as for `traced_job.py`.
+`worlds.json` has the worlds of `cells`. `queries.json` has by name a text, the sources that may change something, the
+positions of the columns that the plan's conditions connect with each source, and the sources of each column's values by
+the plan. `merge.json` is as for `traced_job.py`.
 
-Each source is changed in both ways. What was to change something and did not is changed again in further worlds, and
-what was to be in a column's cells and was not is looked for there.
-`seen.json` gets by name the origins that were in the cells of each column; and for each source the places of the
-columns whose cells changed at all (`any`), and of those where more changed than the source's own numbers in them
-(`numbers`: when only its numbers were others; `cells`: when all was drawn again).
+Each source is changed in both ways. A source whose expected change did not occur is changed again in further worlds,
+and an origin that was not found in a column's cells is searched for there. `seen.json` gets by name the origins in the
+cells of each column, and for each source the positions of the columns whose cells changed at all (`any`), and of those
+in which more than the source's own numbers changed (`numbers`: only its numbers were replaced; `cells`: all its cells).
 """
 
 import json
@@ -24,7 +23,7 @@ from pyspark.sql import SparkSession
 
 ORIGIN = re.compile(r"\[(s\d\.\w)#(\d+)\]", re.IGNORECASE)
 Cell = tuple[tuple[str, str], ...] | None
-"""Its origins and their numbers, sorted; None for null."""
+"""A cell's origins and their numbers, sorted; None for null."""
 
 folder = Path(sys.argv[1])
 spark = SparkSession.builder.appName("Changed").getOrCreate()
@@ -35,7 +34,7 @@ views: set[str] = set()
 
 
 def view(table: str, number: int, changed: str, how: str) -> str:
-    """The name of a view of a table in a world, with one column changed or none."""
+    """Return the name of a view of a table in a world, with one column changed or none."""
     name = f"{table}_{number}" + (f"_{changed[-1]}_{how}" if changed.startswith(table) else "")
     if name not in views:
         cells = worlds[number]["drawn"] | ({changed: worlds[number][how][changed]} if changed else {})
@@ -49,7 +48,7 @@ def view(table: str, number: int, changed: str, how: str) -> str:
 
 
 def run(text: str, number: int, changed: str = "", how: str = "") -> list[list[Cell]]:
-    """The cells of each column of what a text gives in a world."""
+    """Return the cells of each column in the result of a text in a world."""
     text = re.sub(r"\bs\d\b(?!\.)", lambda table: view(table[0], number, changed, how), text)
     if text.startswith("MERGE "):
         spark.sql(made)
@@ -61,14 +60,14 @@ def run(text: str, number: int, changed: str = "", how: str = "") -> list[list[C
 
 
 def cell(value: str | None) -> Cell:
-    """What a cell has, in any order."""
+    """Return a cell's content, independent of its order."""
     if value is None:
         return None
     return tuple(sorted((origin.lower(), number) for origin, number in ORIGIN.findall(value)))
 
 
 def without(source: str, cells: list[Cell]) -> Counter[Cell]:
-    """The cells without the numbers of a source."""
+    """Return the cells without the numbers of a source."""
     return Counter(
         each and tuple(sorted((origin, "" if origin == source else number) for origin, number in each))
         for each in cells

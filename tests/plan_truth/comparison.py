@@ -1,4 +1,4 @@
-"""The reader's lineage of a query beside what is expected of it: each difference with the reason, or without one."""
+"""Compare the reader's lineage of a query with the expected one: each difference has a known reason, or none."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LEAVES = "sqlglot's lineage"
 
 
 class Explanation(NamedTuple):
-    """Why a column differs: in these respects, of which only sqlglot has more, or only the plan."""
+    """The reason of a column's difference: the kinds of edges that only sqlglot, or only the plan, has."""
 
     reason: str
     differs: tuple[str, ...]
@@ -37,12 +37,12 @@ EXPLAINED: Mapping[tuple[str, int], Explanation] = {
     **{(query, 3): _GROUPING for query in ("v14_q36", "v14_q70", "v14_q86")},
     **{(query, 4): _RANKED for query in ("v14_q36", "v14_q70", "v14_q86")},
 }
-"""Why a column of a query differs, by its place. In each of these the plan reader is right."""
+"""The reasons by query and column position. In all of them the plan reader is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Where the two differ: a column by place, -1 for the rows; `ours` and `theirs` are what only one of them has."""
+    """A difference: the column's position, -1 for the rows; `ours` and `theirs` are the edges of only one side."""
 
     query: str
     column: int
@@ -60,7 +60,7 @@ class Difference:
 
 
 def differences(query: str, lineage: PlanLineage, truth: Expected) -> list[Difference]:
-    """All differences of a query. A plan with a part that no rule knows is one too."""
+    """Return all differences of a query. A plan with a part that no rule knows is a difference too."""
     if not lineage.exact or len(lineage.outputs) != 1:
         return [_difference(query, -1, f"not exact: {lineage.unknown}", frozenset(), truth.rows)]
     (output,) = lineage.outputs
@@ -82,7 +82,7 @@ def _difference(query: str, place: int, what: str, ours: frozenset[Source], thei
 
 
 def columns_of(output: MergedDataset, names: Iterable[str]) -> Iterator[Sources]:
-    """The sources of the columns of these names."""
+    """Return the sources of the columns of these names."""
     known = dict(output.fields)
     for name in names:
         inputs = [each for output in known.get(name, ()) for each in output.input_fields or ()]
@@ -98,5 +98,5 @@ def _acting(inputs: list[InputField], *, direct: bool) -> frozenset[Source]:
 
 
 def source_of(each: InputField) -> Source:
-    """The table and column of a source."""
+    """Return the table and column of a source."""
     return each.name.rpartition("/")[2], each.field

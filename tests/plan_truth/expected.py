@@ -1,8 +1,8 @@
-"""What sqlglot makes of a query with the schema: the sources of each column, and what decides about its rows.
+"""sqlglot's lineage of a query with the schema: the sources of each column, and the conditions of its rows.
 
-sqlglot's optimizer qualifies the query and finds its scopes; both answers come from these. `Expected.columns` and
-`rows` follow the scopes' expressions by the rules of docs/concepts/meaning.md. `Expected.leaves` is what sqlglot's own
-lineage says of each column: its values and what decides within its expressions, undivided.
+sqlglot's optimizer qualifies the query and finds its scopes, from which both results come. `Expected.columns` and
+`rows` follow the scopes' expressions by the rules of docs/concepts/meaning.md. `Expected.leaves` is sqlglot's own
+lineage of each column, which does not separate values from the conditions in expressions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ Source = tuple[str, str]
 
 
 class Sources(NamedTuple):
-    """The columns that give a value, and those that only decide."""
+    """The columns of a value, and the columns of its conditions."""
 
     values: frozenset[Source] = frozenset()
     conditions: frozenset[Source] = frozenset()
@@ -37,7 +37,7 @@ NOTHING = Sources()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """The columns of a query in order, what decides about its rows, and sqlglot's own lineage of each column."""
+    """The columns of a query in order, the conditions of its rows, and sqlglot's own lineage of each column."""
 
     columns: tuple[Sources, ...]
     rows: frozenset[Source]
@@ -76,7 +76,7 @@ class Scopes:
     _read: dict[int, tuple[tuple[Sources, ...], frozenset[Source]]] = field(default_factory=dict)
 
     def query(self, scope: Scope) -> tuple[tuple[Sources, ...], frozenset[Source]]:
-        """The columns of a scope in order, and what decides about its rows."""
+        """Return the columns of a scope in order, and the conditions of its rows."""
         if id(scope) not in self._read:
             self._read[id(scope)] = self._query(scope)
         return self._read[id(scope)]
@@ -116,7 +116,7 @@ class Scopes:
         return rows | united(columns).all if query.args.get("distinct") else rows
 
     def _sources(self, expression: exp.Expr, scope: Scope) -> Sources:
-        """What an expression takes from the sources of a scope, and of those around it."""
+        """Return the sources of an expression in a scope and the scopes around it."""
         if isinstance(expression, exp.Column):
             return self._column(expression, scope)
         if isinstance(expression, exp.Query):
@@ -141,7 +141,7 @@ class Scopes:
 
     def _column(self, column: exp.Column, scope: Scope) -> Sources:
         if not column.table:
-            return NOTHING  # a name of the query's own columns in ORDER BY
+            return NOTHING  # one of the query's own columns in ORDER BY
         at: Scope | None = scope
         while at and column.table not in at.selected_sources:
             at = at.parent
@@ -161,7 +161,7 @@ def _query_of(scope: Scope) -> exp.Query:
 
 
 def _deciding(expression: exp.Expr) -> list[exp.Expr]:
-    """The parts of an expression that decide about its value and don't give it."""
+    """Yield the parts of an expression that are only conditions of its value."""
     if isinstance(expression, exp.Case):
         return [each for each in (expression.this, *(branch.this for branch in expression.args["ifs"])) if each]
     if isinstance(expression, exp.If):
@@ -178,7 +178,7 @@ def _deciding(expression: exp.Expr) -> list[exp.Expr]:
 
 
 def _both(expression: exp.Expr) -> list[exp.Expr]:
-    """The parts of an expression that decide, and give its value too."""
+    """Yield the parts of an expression that are conditions and values."""
     if isinstance(expression, exp.Coalesce):
         return _deciding(expression)
     return [expression.this] if isinstance(expression, exp.Nullif) else []

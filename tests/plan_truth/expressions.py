@@ -1,8 +1,8 @@
 """Random expressions over columns: values made of cells, and conditions on them.
 
-Conditions are checksums of cells with a salt of their own, so that each branch of each condition is met by some row.
-Only cells stand where a null lets the next value through, and `max`, which keeps one cell, takes only plain columns:
-each value edge can be met. Nothing depends on the order of rows that Spark leaves open: what changes was changed.
+Conditions are checksums of cells, each with its own salt, so that some row takes each branch of each condition. Where a
+null gives way to the next value there are only cells, and `max`, which keeps one cell, takes only plain columns: so
+each value edge can occur. Nothing depends on an order of rows that Spark leaves open, so every change has its cause.
 """
 
 import random
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 FUNCTION = "glued"
-"""A function of Python that jobs register: two texts as one."""
+"""A Python function that jobs register: it joins two texts."""
 
 
 class Column(NamedTuple):
-    """A column by its text; `nullable`: it is null in some rows, `plain`: a column of a table as it is."""
+    """A column by its text; `nullable`: null in some rows, `plain`: an unchanged column of a table."""
 
     text: str
     nullable: bool = True
@@ -23,17 +23,17 @@ class Column(NamedTuple):
 
 
 def made(text: str, *, nullable: bool = False) -> Column:
-    """A column that an expression makes."""
+    """Return the column of an expression."""
     return Column(text, nullable=nullable, plain=False)
 
 
 def checksum(column: Column, salt: str) -> str:
-    """A checksum of a cell, as good as random."""
+    """Return a checksum of a cell, which is as good as random."""
     return f"crc32(concat(coalesce({column.text}, ''), '{salt}'))"
 
 
 def collected(text: str, clause: str = "") -> str:
-    """All values of a group or window in one text, the same in any order of rows."""
+    """Return all values of a group or window in one text, independent of the order of rows."""
     return f"array_join(array_sort(collect_set({text}){clause}), '')"
 
 
@@ -45,20 +45,20 @@ class Expressions:
     names: int = 0
 
     def name(self) -> str:
-        """A name that nothing else has."""
+        """Return a unique name."""
         self.names += 1
         return f"n{self.names}"
 
     def salt(self) -> str:
-        """What makes a condition one of its own."""
+        """Return a salt that makes a condition independent of others."""
         return str(self.chance.randrange(10_000))
 
     def condition(self, known: Sequence[Column]) -> str:
-        """True for two rows of three."""
+        """Return a condition that is true for two rows of three."""
         return f"{checksum(self.chance.choice(known), self.salt())} % 3 > 0"
 
     def equal(self, first: Sequence[Column], second: Sequence[Column], parts: int) -> str:
-        """True for one pair of rows of so many."""
+        """Return a condition that is true for one of `parts` pairs of rows."""
         salt = self.salt()
         return " = ".join(f"{checksum(self.chance.choice(side), salt)} % {parts}" for side in (first, second))
 
@@ -67,7 +67,7 @@ class Expressions:
         return [self.value(known, 2) for _ in range(self.chance.randint(1, most))]
 
     def summaries(self, known: Sequence[Column]) -> list[Column]:
-        """One to three values of a group."""
+        """Return one to three values of a group."""
         found = []
         for _ in range(self.chance.randint(1, 2)):
             kept = f" FILTER (WHERE {self.condition(known)})" if self.chance.random() < 0.3 else ""
@@ -78,7 +78,7 @@ class Expressions:
         return found
 
     def windowed(self, known: Sequence[Column], kept: Column) -> Column:
-        """A value of a window. Its order leaves nothing open among the columns that it takes."""
+        """Return a value of a window whose order is total for the columns that it takes."""
         of, by, order = self.value(known, 1), self.chance.choice(known), self.chance.choice(known)
         partition = f"PARTITION BY {checksum(by, self.salt())} % 2"
         sums = f"{checksum(order, self.salt())} % 1000"
@@ -105,7 +105,7 @@ class Expressions:
         )
 
     def value(self, known: Sequence[Column], depth: int) -> Column:
-        """A value made of columns; of `depth` levels at most."""
+        """Return a value made of columns, of at most `depth` levels."""
         if depth == 0 or self.chance.random() < 0.3:
             return self.chance.choice(known)
         x, y = (self.value(known, depth - 1) for _ in range(2))
@@ -123,7 +123,7 @@ class Expressions:
             made(f"{FUNCTION}({x.text}, {y.text})"),
         ]
         cells = [each for each in known if each.plain and each.text.rpartition(".")[2] in {"a", "b", "c"}]
-        if len(cells) > 1:  # where one is null the other need not be
+        if len(cells) > 1:  # when one is null the other may not be
             first, second = (each.text for each in self.chance.sample(cells, 2))
             forms += [
                 made(f"coalesce({first}, {second})", nullable=True),

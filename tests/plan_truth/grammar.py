@@ -1,6 +1,6 @@
-"""Random queries and MERGE statements over the tables of `cells`, built of what keeps the origins."""
+"""Random queries and MERGE statements over the tables of `cells`, built of operations that keep the origins."""
 
-# ruff: noqa: S608 - the texts are of this grammar, and run on tables of our own
+# ruff: noqa: S608 - the texts are from this grammar, and run on our own tables
 
 import random
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from tests.plan_truth.cells import TABLES
 from tests.plan_truth.expressions import Column, Expressions, checksum, collected, made
 
 TARGET = "target_of_merge"
-"""The table that a MERGE changes; each run gives it rows of its own, whose cells have no origin."""
+"""The table that a MERGE changes; each run fills it with new rows whose cells have no origin."""
 _MAX_DEPTH = 3
 _MERGE_EVERY = 10
 
@@ -25,13 +25,13 @@ class Relation:
 
 @dataclass(slots=True, kw_only=True)
 class Grammar(Expressions):
-    """Builds one query from a seed; `recursion`: also recursive ones, as of Spark 4.1."""
+    """Builds one query from a seed; `recursion`: also recursive ones, for Spark 4.1."""
 
     recursion: bool = False
     joins: int = 0
 
     def relation(self, depth: int) -> Relation:
-        """A query over tables (depth 0) or over other queries."""
+        """Return a query over tables (depth 0) or over other queries."""
         if depth == 0:
             table = self.chance.choice(list(TABLES))
             return Relation(text=f"SELECT * FROM {table}", columns=tuple(map(Column, TABLES[table])))
@@ -47,7 +47,7 @@ class Grammar(Expressions):
         return self.chance.choice(forms)(depth - 1)
 
     def merge(self) -> str:
-        """A MERGE of a query with one row for each number of `k`."""
+        """Return a MERGE of a query with one row for each number of `k`."""
         source, known = self._from(self.chance.randint(0, 1))
         key = f"{checksum(self.chance.choice(known), self.salt())} % 12"
         given = self._selected([made(key), *self.summaries(known)], f"FROM {source} GROUP BY {key}")
@@ -157,7 +157,7 @@ class Grammar(Expressions):
         return Relation(text=f"{sides[0]} {how} {sides[1]}", columns=tuple(columns))
 
     def _except(self, depth: int) -> Relation:
-        """The right side has other cells, or cells of few rows: enough of the left side is left."""
+        """Return an EXCEPT whose right side has other cells, or cells of few rows, so that enough rows remain."""
         (source, known), (other, others) = self._from(depth), self._from(0)
         left = self._selected([self.chance.choice(known)], f"FROM {source}")
         right = (
@@ -166,7 +166,7 @@ class Grammar(Expressions):
         return Relation(text=f"{left.text} EXCEPT {right}", columns=left.columns)
 
     def _both(self, depth: int) -> Relation:
-        """Two parts of one query, which have rows in common."""
+        """Return a set operation on two parts of one query, which share rows."""
         below, name = self.relation(depth), self.name()
         chosen = self.chance.sample(below.columns, min(2, len(below.columns)))
         names = ", ".join(each.text for each in chosen)
@@ -200,7 +200,7 @@ class Grammar(Expressions):
         return self._selected([*self.some(known), made(taken)], f"FROM {source}")
 
     def _correlated(self, depth: int) -> Relation:
-        """A scalar subquery over rows that each row chooses."""
+        """Return a query with a correlated scalar subquery."""
         (source, known), (inner, within) = self._from(depth), self._from(0)
         value = collected(self.value(within, 1).text)
         taken = made(f"(SELECT {value} FROM {inner} WHERE {self.equal(known, within, 9)})", nullable=True)
@@ -213,8 +213,9 @@ class Grammar(Expressions):
         return Relation(text=f"WITH {name} AS ({below.text}) {chosen.text}", columns=chosen.columns)
 
     def _recursive(self, depth: int) -> Relation:
-        """Rounds in which each column gets the value of the next one, and the last one a new value: of one row, since a
-        join with more would multiply the rows in each round.
+        """Return a recursive query: in each round a column gets the next one's value, and the last a new value.
+
+        The join is with one row, since more would multiply the rows in each round.
         """
         source, known = self._from(depth)
         table, met = self.chance.choice(list(TABLES)), self.name()
@@ -235,7 +236,7 @@ class Grammar(Expressions):
 
 
 def query(seed: int, *, recursion: bool = False) -> str:
-    """The query of a seed; of every tenth seed a MERGE."""
+    """Return the query of a seed; every tenth one is a MERGE."""
     grammar = Grammar(chance=random.Random(seed), recursion=recursion)
     if seed % _MERGE_EVERY == _MERGE_EVERY - 1:
         return grammar.merge()

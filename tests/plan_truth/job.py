@@ -1,8 +1,8 @@
 """A job that writes a table for each query: `job.py FOLDER`.
 
 `tables.json` in the folder has the columns and types of the tables that it makes first; `queries.json` has the queries
-by name. A query's table has columns `c0`, `c1` … by position, because queries may give two columns one name. What Spark
-refuses is written into `refused.json`, by query.
+by name. A query's table has columns `c0`, `c1` … by position, because queries may give two columns one name. Spark's
+errors are written into `refused.json`, by query.
 """
 
 import json

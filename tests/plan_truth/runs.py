@@ -1,4 +1,4 @@
-"""Queries run in one real Spark session with throughline-plan.jar, and what the reader makes of their plans."""
+"""Run queries in one real Spark session with throughline-plan.jar, and read the lineage of their plans."""
 
 import json
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ _CONFIGURATION = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.default.parallelism": "1",
-    "spark.sql.codegen.wholeStage": "false",  # the tables are small or empty: code would be compiled for no row
+    "spark.sql.codegen.wholeStage": "false",  # the tables are small or empty: compiled code would not pay off
     "spark.sql.crossJoin.enabled": "true",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What the reader says of each query's plan, and the queries that Spark refused, each with the reason."""
+    """The reader's lineage of each query's plan, and the queries that Spark refused, with the reasons."""
 
     lineages: Mapping[str, PlanLineage]
     refused: Mapping[str, str]
@@ -46,7 +46,7 @@ def run(
     platform: Platform = SPARK_3,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> Ran:
-    """Run the queries over tables, those of TPC-DS unless given; the empty `folder` takes what `job` leaves.
+    """Run the queries over tables, by default those of TPC-DS; `job` writes into the empty `folder`.
 
     `more`: further properties of the session. Raises RuntimeError for a job that fails.
     """
@@ -66,7 +66,7 @@ def run(
 
 
 def run_job(job: Path, folder: Path, name: str, platform: Platform, more: Mapping[str, str]) -> None:
-    """Run a job with `folder` as its argument; `folder/name` takes Spark's own files.
+    """Run a job with `folder` as its argument; Spark's own files go to `folder/name`.
 
     Raises RuntimeError for one that fails.
     """
@@ -84,7 +84,7 @@ def run_job(job: Path, folder: Path, name: str, platform: Platform, more: Mappin
 
 
 def delta_session(platform: Platform) -> dict[str, str]:
-    """The properties of a session with Delta."""
+    """Return the properties of a session with Delta."""
     return {
         "spark.jars.packages": platform.delta_package,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -93,7 +93,7 @@ def delta_session(platform: Platform) -> dict[str, str]:
 
 
 def read(events: Path) -> dict[str, PlanLineage]:
-    """The lineage of each plan in a file of events, by the name of its query."""
+    """Return the lineage of each plan in a file of events, by the name of its query."""
     decoder, found = msgspec.json.Decoder(RunEvent), {}
     for line in events.read_text().splitlines():
         facets = decoder.decode(line).run.facets

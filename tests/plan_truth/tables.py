@@ -1,7 +1,7 @@
-"""The 24 tables of TPC-DS: prefix and columns, with the types of the specification as Spark has them.
+"""The 24 tables of TPC-DS: prefix and columns, with the specification's types as Spark's.
 
-Facts of the TPC-DS specification 2.7, chapter 2. A column without a type is an `int`: all keys and counts are.
-`$` is `decimal(7,2)`, the type of most amounts; `#` is `string`, which stands for every `char` and `varchar`.
+From the TPC-DS specification 2.7, chapter 2. A column without a type is an `int`, as all keys and counts are. `$` is
+`decimal(7,2)`, the type of most amounts; `#` is `string`, for every `char` and `varchar`.
 """
 
 from collections.abc import Mapping
@@ -193,4 +193,4 @@ def _column(prefix: str, word: str) -> tuple[str, str]:
 TABLES: Mapping[str, Mapping[str, str]] = {
     table: dict(_column(prefix, word) for word in words.split()) for table, (prefix, words) in _TABLES.items()
 }
-"""By table: the type of each column, in order."""
+"""The types of the columns, in order, by table."""

@@ -1,4 +1,4 @@
-"""What sqlglot makes of a query, and that the comparison sees each edge that is missing, wrong or of the other kind."""
+"""sqlglot's lineage of a query; and the comparison detects each missing or wrong edge, or one of the other kind."""
 
 import pytest
 
@@ -36,7 +36,7 @@ A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
         ("SELECT (SELECT MAX(d) FROM u WHERE u.a = t.b) AS m FROM t", "u.d", "t.b u.a", ""),
     ],
 )
-def test_what_is_expected_of_a_query(query: str, values: str, conditions: str, rows: str) -> None:
+def test_the_expected_lineage_of_a_query(query: str, values: str, conditions: str, rows: str) -> None:
     found = expected(query, TABLES)
     (first,) = found.columns
     assert [_names(first.values), _names(first.conditions), _names(found.rows)] == [values, conditions, rows]
@@ -60,7 +60,7 @@ QUERY = "SELECT CASE WHEN a > 1 THEN b END FROM t WHERE c > 1"
         (B, A, B, ["-1 rows"]),
     ],
 )
-def test_each_wrong_edge_is_seen(value: Json, condition: Json, of_rows: Json, seen: list[str]) -> None:
+def test_each_wrong_edge_is_detected(value: Json, condition: Json, of_rows: Json, seen: list[str]) -> None:
     lineage, truth = _lineage(value, condition, of_rows), expected(QUERY, TABLES)
     assert [f"{each.column} {each.what}" for each in differences("q", lineage, truth)] == seen
     assert report(Ran(lineages={"q": lineage}, refused={}), {"q": truth}) == bool(seen)
@@ -88,7 +88,7 @@ def _names(sources: frozenset[tuple[str, str]]) -> str:
 
 
 @pytest.mark.parametrize(("value", "explained"), [(LITERAL, True), (C, False)])
-def test_an_explanation_covers_its_own_difference_alone(value: Json, explained: bool) -> None:
+def test_an_explanation_covers_only_its_own_difference(value: Json, explained: bool) -> None:
     truth = expected("SELECT a, a, CASE WHEN a > 1 THEN b END FROM t WHERE c > 1", TABLES)
     plans = PlanBuilder()
     source = plans.add("Filter", condition=call("IsNotNull", C), child=plans.table("file:/t", A, B, C))

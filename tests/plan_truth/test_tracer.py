@@ -1,4 +1,4 @@
-"""Random queries over cells that carry their origin: the grammar, and that the comparison sees each wrong edge."""
+"""Random queries over cells with their origin: the grammar; and the comparison detects each wrong edge."""
 
 import re
 
@@ -30,7 +30,7 @@ def test_a_seed_gives_the_same_query_and_rows_each_time() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_other_numbers_keep_nulls_and_what_is_equal(number: int) -> None:
+def test_other_numbers_keep_nulls_and_equality(number: int) -> None:
     found = world(number)
     for name in COLUMNS:
         drawn, numbered = found["drawn"][name], found["numbers"][name]
@@ -78,7 +78,7 @@ NOTHING = Changed(any=[], numbers=[], cells=[])
         ),
     ],
 )
-def test_each_wrong_edge_is_seen(origins: list[str], changed: dict[str, Changed], problems: list[str]) -> None:
+def test_each_wrong_edge_is_detected(origins: list[str], changed: dict[str, Changed], problems: list[str]) -> None:
     given = [Given(frozenset({"s0.a"}), frozenset({"s0.b"}))]
     assert compare("q", given, Seen(origins=[origins], changed=changed, runs=2)) == problems
 

@@ -1,4 +1,4 @@
-"""The queries of TPC-DS, out of Spark's own jar of tests, which Ivy fetches from Maven Central once."""
+"""The queries of TPC-DS from Spark's own jar of tests, which Ivy downloads from Maven Central once."""
 
 import hashlib
 import subprocess
@@ -15,11 +15,11 @@ _ARTIFACT = f"spark-sql_{SPARK_3.scala}"
 _DIGEST = "efda0266eecff9e3219844ee618afe42453f599a146d0139535217ba17be9c67"
 """SHA-256 of the jar."""
 _FOLDERS = {"tpcds": "v14", "tpcds-v2.7.0": "v27"}
-"""The jar's folders of queries, by the version of TPC-DS; in that of 2.7 are those that differ from 1.4."""
+"""The jar's folders of queries, by the version of TPC-DS; that of 2.7 has those that differ from 1.4."""
 
 
 def queries() -> dict[str, str]:
-    """The texts by name, such as `v14_q23a`. Raises RuntimeError where the jar can't be had."""
+    """Return the texts by name, such as `v14_q23a`. Raises RuntimeError when the jar can't be downloaded."""
     jar = install_once("tpcds", (Path(__file__),), _fetch) / f"{_ARTIFACT}.jar"
     with zipfile.ZipFile(jar) as content:
         return {
@@ -30,7 +30,7 @@ def queries() -> dict[str, str]:
 
 
 def _fetch(folder: Path) -> None:
-    """Put the jar into the folder. Ivy's command line knows no classifier, a file of dependencies does."""
+    """Download the jar into the folder, by a file of dependencies: Ivy's command line can't name a classifier."""
     (folder / "ivy.xml").write_text(_dependencies())
     java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(folder / "ivy")]
@@ -43,7 +43,7 @@ def _fetch(folder: Path) -> None:
             f"Spark's jar of tests did not come from Maven Central: {(done.stderr or done.stdout)[-800:]}"
         )
     if hashlib.sha256(jar.read_bytes()).hexdigest() != _DIGEST:
-        raise RuntimeError(f"What Maven Central gave as {jar.name} is something else: not used")
+        raise RuntimeError(f"The download of {jar.name} from Maven Central has the wrong SHA-256: not used")
 
 
 def _dependencies() -> str:

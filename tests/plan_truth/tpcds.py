@@ -1,4 +1,4 @@
-"""`python -m tests.plan_truth.tpcds`: the queries of TPC-DS in real Spark, their plans' lineage beside sqlglot's.
+"""`python -m tests.plan_truth.tpcds`: run TPC-DS in real Spark, and compare the plans' lineage with sqlglot's.
 
 python -m tests.plan_truth.tpcds                    all queries of TPC-DS 1.4 and those that 2.7 changes: some minutes
 python -m tests.plan_truth.tpcds v14_q9 v27_q70a    these
@@ -21,7 +21,7 @@ from tests.plan_truth.texts import queries
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 when every difference is explained, 1 when one is not, 2 without the queries."""
+    """Run the command line; return 0 when every difference is explained, 1 when one is not, 2 without the queries."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.plan_truth.tpcds",
         description=__doc__,
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report(ran: Ran, truths: Mapping[str, Expected]) -> int:
-    """Print what is equal and what is not: 0 when every difference is explained."""
+    """Print what is equal and what differs; return 0 when every difference is explained."""
     missing = sorted(set(truths) - set(ran.lineages))
     found = [
         each for name in truths if name not in missing for each in differences(name, ran.lineages[name], truths[name])

@@ -1,7 +1,7 @@
 """A job that writes a table for each query, or changes one by each MERGE: `traced_job.py FOLDER`.
 
 `tables.json` has the columns and rows of the tables that it makes first, `queries.json` the texts by name, `merge.json`
-the table that a MERGE changes, and the statement that makes it. `refused.json` gets what Spark refuses.
+the table that a MERGE changes, and the statement that creates it. `refused.json` gets Spark's errors.
 """
 
 import json

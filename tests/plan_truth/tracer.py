@@ -4,14 +4,13 @@ python -m tests.plan_truth.tracer                     the texts of seeds 0 to 39
 python -m tests.plan_truth.tracer --seeds 500 520     those of seeds 500 to 519
 python -m tests.plan_truth.tracer --spark 4.1         on Spark 4.1, with recursive queries
 
-Values: each origin that is found in a column's cells must be one of the sources that the plan gives of its values, and
-each of these sources must be found in some cell of some world. The texts in which no row can have one are listed below,
-each with its reason.
+Values: each origin in a column's cells must be one of the plan's sources of its values, and each of these sources must
+occur in some cell of some world. Texts in which no row can have a source are listed below with the reason.
 
 Conditions: the cells of one column of one table are changed, and the text runs again. If a column of the output
 changes, the plan must have the changed column among its sources; if more changes than the numbers of that column in it,
-among its conditions or those of the rows. And each condition that the plan gives must change something in some world,
-but for one of ten: a text may make a condition idle, as `if(a, b, b)` or EXCEPT of tables that share no cell.
+among its conditions or those of the rows. And each condition of the plan must change something in some world, except
+for one of ten: a text may make a condition idle, as in `if(a, b, b)` or EXCEPT of tables without common cells.
 """
 
 import argparse
@@ -45,7 +44,7 @@ _EXPLAINED: Mapping[str, str] = {
     "q2191 c0: met by no cell: s1.c": "rows without b take the other branch of the if",
     "q3077 c1: met by no cell: s0.a": "rows without b join with those without c, so the anti join drops them",
 }
-"""What differs on Spark 3.5 by the text alone, whatever the cells: the problem, and why no row can have the value."""
+"""The differences on Spark 3.5 that a text causes with any cells: the problem, and why no row can have the value."""
 _MERGED_COLUMNS = ("a", "b", "c")
 _MADE = (
     f"CREATE OR REPLACE TABLE {TARGET} USING delta AS SELECT CAST(id AS int) AS k, concat('[t.a#', id, ']') AS a, "  # noqa: S608 - a table of our own
@@ -54,7 +53,7 @@ _MADE = (
 
 
 class Changed(TypedDict):
-    """By place, the columns that a changed source changes: at all, and by more than the source's own numbers."""
+    """The positions of the columns that a changed source changes: at all, and by more than the source's own numbers."""
 
     any: list[int]
     numbers: list[int]
@@ -62,7 +61,7 @@ class Changed(TypedDict):
 
 
 class Seen(TypedDict):
-    """What runs of one text showed: the origins in each column, and what each source changes."""
+    """The observations of one text's runs: the origins in each column, and the effects of each source."""
 
     origins: list[list[str]]
     changed: dict[str, Changed]
@@ -70,14 +69,14 @@ class Seen(TypedDict):
 
 
 class Given(NamedTuple):
-    """The sources of a column by the plan: of its values, and of its conditions with those of the rows."""
+    """A column's sources by the plan: of its values, and of its conditions with those of the rows."""
 
     values: frozenset[str]
     conditions: frozenset[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 when all origins and sources are the same, 1 when not."""
+    """Run the command line; return 0 when all origins and sources agree, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.plan_truth.tracer",
         description=__doc__,
@@ -95,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def trace(seeds: range, folder: Path, platform: Platform) -> int:
-    """Run the texts of some seeds in two applications, and print what differs."""
+    """Run the texts of some seeds in two applications, and print the differences."""
     texts = {f"q{seed}": query(seed, recursion=platform != SPARK_3) for seed in seeds}
     (folder / "merge.json").write_text(json.dumps((TARGET, _MADE)))
     tables = {name: (columns, rows(name, 0)) for name, columns in TABLES.items()}
@@ -132,7 +131,7 @@ def trace(seeds: range, folder: Path, platform: Platform) -> int:
 def _watch(
     texts: Mapping[str, str], given: Mapping[str, list[Given]], folder: Path, platform: Platform
 ) -> dict[str, Seen]:
-    """Run the texts again and again, each time with one column of a table changed."""
+    """Run the texts repeatedly, each time with one column of a table changed."""
     asked = {}
     for name, text in texts.items():
         sources = [each for each in COLUMNS if f" {each[:2]})" in f"{text})" or f" {each[:2]} " in text]
@@ -158,7 +157,7 @@ def _summary(seeds: range, given: Mapping[str, list[Given]], seen: Mapping[str, 
 
 
 def given_of(lineage: PlanLineage | None, text: str) -> list[Given] | str:
-    """The sources of each column of a text by its plan; a text that says why there are none."""
+    """Return the sources of each column of a text by its plan, or a text with the reason why there are none."""
     if lineage is None or not lineage.exact or len(lineage.outputs) != 1:
         return f"no plan that is known whole: {lineage.unknown if lineage else 'no plan'}"
     (output,) = lineage.outputs
@@ -175,7 +174,7 @@ def given_of(lineage: PlanLineage | None, text: str) -> list[Given] | str:
 
 
 def compare(name: str, given: Sequence[Given], seen: Seen) -> list[str]:
-    """What differs between a plan's sources and what was seen of them."""
+    """Yield the differences between a plan's sources and the observations."""
     problems = []
     for place, (column, origins) in enumerate(zip(given, seen["origins"], strict=True)):
         of_any = {source for source, found in seen["changed"].items() if place in found["any"]}
@@ -191,7 +190,7 @@ def compare(name: str, given: Sequence[Given], seen: Seen) -> list[str]:
 
 
 def idle_conditions(given: Sequence[Given], seen: Seen) -> list[str]:
-    """The conditions of a plan that changed nothing in any world, as `c0: s1.b`."""
+    """Yield the conditions of a plan that changed nothing in any world, as `c0: s1.b`."""
     found = []
     for place, column in enumerate(given):
         acting = {source for source, each in seen["changed"].items() if place in {*each["numbers"], *each["cells"]}}

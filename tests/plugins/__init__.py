@@ -1,1 +1,1 @@
-"""Fixtures: one file for each real part they start."""
+"""Fixtures and options of the tests, one file for each part."""

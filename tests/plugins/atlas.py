@@ -1,7 +1,7 @@
-"""Catalogs that answer Atlas' v2 interface: the local one always, and with `--atlas` a real Apache Atlas too.
+"""Catalogs with Atlas' v2 interface: the local one always, and with `--atlas` a real Apache Atlas too.
 
-A test that asks for `v2` is run once for each of them. A real one takes 40 seconds to start, so the tests of one kind
-are run together; without the option they are not even collected, and nothing is fetched or started.
+A test with the fixture `v2` runs once for each of them. A real one takes 40 seconds to start, so the tests of one kind
+run together; without the option they are not collected, and nothing is downloaded or started.
 """
 
 import time
@@ -23,12 +23,12 @@ _CALL_SECONDS = 60
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--atlas`: with a real one too."""
+    """Add the option for a real Atlas."""
     parser.addoption("--atlas", action="store_true", help="run the catalog's contract on a real Apache Atlas too")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Which catalogs a test is run on: a mark `catalogs(…)` names those that it holds for, by parts of their names."""
+    """Parametrize a test by its catalogs: a mark `catalogs(…)` selects them by parts of their names."""
     if "catalog_kind" in metafunc.fixturenames:
         kinds = (*LOCAL, *(REAL if metafunc.config.getoption("--atlas") else ()))
         if "v2" not in metafunc.fixturenames:
@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class V2:
-    """A catalog as a client sees it: where it is, and how to get in."""
+    """A catalog for a client: its address and credentials."""
 
     url: str
     user: str
@@ -51,24 +51,24 @@ class V2:
 
     @property
     def endpoint(self) -> str:
-        """The root of the v2 interface at Atlas' own place."""
+        """The root of the v2 interface at Atlas' own path."""
         return f"{self.url}/api/atlas/v2"
 
     def call(self, verb: str, body: Any = None) -> requests.Response:
-        """One call, as `POST entity/bulk`."""
+        """Make a call such as `POST entity/bulk`."""
         method, _, path = verb.partition(" ")
         auth = HTTPBasicAuth(self.user, self.password)
         return self.session.request(method, f"{self.endpoint}/{path}", json=body, auth=auth, timeout=_CALL_SECONDS)
 
     def found(self, body: Any) -> list[Any]:
-        """What a basic search finds."""
+        """Return the results of a basic search."""
         answer = self.call("POST search/basic", body)
         answer.raise_for_status()
         entities: list[Any] = answer.json().get("entities") or []
         return entities
 
     def empty(self) -> None:
-        """Delete all entities: searched until nothing comes up twice, since search is behind the writes."""
+        """Delete all entities, until a real Atlas' search, which lags behind writes, finds nothing twice in a row."""
         quiet = 0
         while quiet < (2 if self.real else 1):
             found = self.found({"typeName": "Asset", "excludeDeletedEntities": True, "limit": 100})
@@ -81,7 +81,7 @@ class V2:
 
 @pytest.fixture(scope="session")
 def served(catalog_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[V2 | None]:
-    """The catalog of this kind, running; None for the one in memory."""
+    """The running catalog of this kind; None for the one in memory."""
     where, _, deletes = catalog_kind.partition("-")
     soft = deletes == "soft"
     if where == "atlas":
@@ -98,8 +98,8 @@ def served(catalog_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def v2(served: V2 | None) -> V2:
-    """The same with nothing in it."""
+    """The running catalog without entities."""
     if served is None:
-        raise ValueError("the catalog in memory answers no calls")
+        raise ValueError("the catalog in memory has no HTTP interface")
     served.empty()
     return served

@@ -23,6 +23,6 @@ def unique() -> str:
 
 @pytest.fixture
 def empty_azurite() -> Iterator[Azurite]:
-    """Storage of one test's own, for what has no name of its own there: the tables and containers of Throughline."""
+    """Storage for one test only, since Throughline's tables and containers have fixed names."""
     with Azurite() as running:
         yield running

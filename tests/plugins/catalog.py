@@ -1,4 +1,4 @@
-"""The local catalog for tests: one child process for the session, emptied for each test that asks for that."""
+"""The local catalog for tests: one child process for the session, emptied for each test that needs that."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from local.catalog import CatalogServer
 
 @pytest.fixture(scope="session")
 def catalog_server() -> Iterator[CatalogServer]:
-    """A running catalog, in memory, with soft deletes; what is in it is up to the tests before."""
+    """A running catalog, in memory, with soft deletes; earlier tests may have left entities in it."""
     with CatalogServer() as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""A server on loopback that takes telemetry, and answers as a collector or Application Insights does."""
+"""A server on loopback that accepts telemetry, like a collector or Application Insights."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ import pytest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """Where the collector listens, and what it was sent, by path, unpacked."""
+    """The collector's address, and the received bodies by path, unpacked."""
 
     url: str
     bodies: dict[str, bytes]
@@ -37,7 +37,7 @@ class _Collector(BaseHTTPRequestHandler):
         self.wfile.write(answer.encode())
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ settings.load_profile("throughline")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--rewrite-golden`: take what the code gives now as the golden answer; look at it before you commit it."""
-    parser.addoption("--rewrite-golden", action="store_true", help="write entities.json anew beside the golden events")
+    """Add the option that makes the code's current results golden; review them before you commit them."""
+    parser.addoption("--rewrite-golden", action="store_true", help="rewrite entities.json beside the golden events")
 
 
 @pytest.fixture

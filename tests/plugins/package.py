@@ -1,4 +1,4 @@
-"""The archive that Azure runs, built once for all tests of a worker."""
+"""The archive for Azure, built once for all tests of a worker."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Long proofs in slices: a test takes a fixed slice of its cases, and all of them with `--proofs` (`make proofs`).
+"""Slices of long proofs: a test runs a fixed slice of its cases, and all of them with `--proofs` (`make proofs`).
 
 A test or case marked `proof` runs with `--proofs` only.
 """
@@ -11,16 +11,16 @@ import pytest
 Sample = Callable[[Sequence[int]], Sequence[int]]
 
 _STEP = 4
-"""A slice is each fourth case; where it begins depends on the test's name, so that parameters differ in it."""
+"""A slice is every fourth case; its start depends on the test's name, so that parameters have different slices."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that takes all cases."""
+    """Add the option that runs all cases."""
     parser.addoption("--proofs", action="store_true", help="run the long proofs whole, not a slice of each")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for proofs only."""
+    """Leave out tests and cases that are for proofs only."""
     left_out = [] if config.getoption("--proofs") else [item for item in items if item.get_closest_marker("proof")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

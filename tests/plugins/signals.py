@@ -1,12 +1,12 @@
-"""Ctrl-C for the tests and all that they start, also where a shell runs them in its background.
+"""Ctrl-C for the tests and their child processes, also when a shell runs the tests in the background.
 
-Such a shell has its jobs ignore SIGINT, and children inherit that: what a test interrupts would not notice.
+Such a shell makes its jobs ignore SIGINT, and children inherit that: a test could not interrupt them.
 """
 
 import signal
 
 
 def pytest_configure() -> None:
-    """Take SIGINT as Python does in the foreground. A child gets the system's default then."""
+    """Handle SIGINT as Python does in the foreground. Children then get the system's default."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,1 +1,1 @@
-"""Real processes under fire: a local world whose parts are killed while senders send, and what is left of it."""
+"""A soak test of real processes: the parts of a local world are killed while senders send events."""

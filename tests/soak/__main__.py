@@ -1,8 +1,8 @@
-"""`python -m tests.soak`: kill the parts of a real local world while events are sent, and see that nothing is lost.
+"""`python -m tests.soak`: kill the parts of a real local world while events are sent, and check that nothing is lost.
 
-python -m tests.soak                        100 rounds, with a seed of its own (printed)
-python -m tests.soak --rounds 5 --seed 7    five rounds, striking in the same way
-python -m tests.soak --home FOLDER          keep the world's data there, to look at it afterwards
+python -m tests.soak                        100 rounds, with a random seed (printed)
+python -m tests.soak --rounds 5 --seed 7    five rounds with the same failures
+python -m tests.soak --home FOLDER          keep the world's data there for inspection
 """
 
 import argparse
@@ -19,19 +19,22 @@ from tests.soak.siege import Siege, reckoning, settle_down
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: 0 when nothing was lost nor doubled, 1 when something was, 130 after Ctrl-C."""
+    """Run the command line; return 0 when nothing was lost or doubled, else 1, and 130 after Ctrl-C."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument(
-        "--outage", type=float, default=150.0, help="seconds for which the catalog is away from the middle on (150)"
+        "--outage",
+        type=float,
+        default=150.0,
+        help="seconds for which the catalog is unavailable from the middle on (150)",
     )
     parser.add_argument("--home", type=Path, help="a folder that does not exist yet")
     options = parser.parse_args(arguments)
     if options.home and options.home.exists():
-        parser.error(f"{options.home} exists: name a folder that does not, so that no other world has its data there")
+        parser.error(f"{options.home} exists: name a new folder, so that no other world has its data there")
     logging.basicConfig(format="%(message)s", level=logging.ERROR)
     out.print(f"seed {options.seed}")
     with tempfile.TemporaryDirectory(prefix="throughline-soak-") as scratch:
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def soak(home: Path, rounds: int, seed: int, outage: float) -> int:
-    """The rounds and the reckoning, told on the terminal."""
+    """Run the rounds and the final check, and print them."""
     with World(home=home, usual_ports=False) as world:
         siege = Siege(world=world, seed=seed, outage=outage)
         with progress_bar() as bar:
@@ -59,7 +62,7 @@ def soak(home: Path, rounds: int, seed: int, outage: float) -> int:
         away = ", ".join(f"{what} away {count} times" for what, count in tally.away.items())
         killed = f"the functions were killed {tally.killed} times{', ' if away else ''}{away}"
         out.print(
-            f"the catalog was away for {outage:.0f} s while that went on; {killed}; {tally.events:,} events of "
+            f"the catalog was unavailable for {outage:.0f} s meanwhile; {killed}; {tally.events:,} events of "
             f"{tally.applications} applications in {tally.seconds:.0f} s, {tally.again} of them sent more than once; "
             f"{tally.undelivered} runs were left to the sweeper"
         )

@@ -1,4 +1,4 @@
-"""Rounds in which parts of a real world die while events are sent to it, and the reckoning afterwards."""
+"""Rounds in which parts of a real world are killed while events are sent to it, and the final check."""
 
 import itertools
 import os
@@ -37,16 +37,16 @@ from tests.support.publishing import process_in, publish
 
 _LONGEST_APPLICATION = 60
 _QUICK = 3.0
-"""Seconds: a host that dies sooner than this after its start, again and again, is not started any more."""
+"""Seconds: a host that repeatedly dies sooner than this after its start is not started again."""
 
 _SENDERS = 3
 _AWAY = {"azurite": 0.1, "catalog": 0.15}
-"""In what part of the rounds these are away as well."""
+"""The share of rounds in which these are unavailable as well."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What happened: events sent and how often that took more than one try, what died, what the sweeper found."""
+    """The counts of a run: events sent, those that took several tries, killed parts, and the sweeper's finds."""
 
     events: int = 0
     applications: int = 0
@@ -59,12 +59,12 @@ class Tally:
 
 @dataclass(slots=True, kw_only=True)
 class Siege:
-    """A world under fire; all of what is done to it, though not what comes of that, follows from `seed`."""
+    """A world whose parts are killed. `seed` determines all its failures, but not their effects."""
 
     world: World
     seed: int
     outage: float = 0.0
-    """Seconds for which the catalog is away from the middle of the rounds on, while they go on."""
+    """Seconds for which the catalog is unavailable from the middle of the rounds on."""
     tally: Tally = field(default_factory=Tally)
     sent: list[bytes] = field(default_factory=list)
     _draw: random.Random = field(init=False)
@@ -78,8 +78,10 @@ class Siege:
         self._replay = Replay(self.seed)
 
     def rounds(self, count: int) -> Iterator[int]:
-        """So many rounds, one by one. In each an application's events are sent, and the functions host is killed while
-        they are; in some, storage is restarted or the catalog is away for some seconds.
+        """Run the rounds, and yield after each.
+
+        A round sends an application's events and kills the functions host meanwhile; in some rounds storage is
+        restarted or the catalog is unavailable for some seconds.
         """
         began = time.monotonic()
         with ThreadPoolExecutor(_SENDERS) as senders:
@@ -103,7 +105,7 @@ class Siege:
         self.tally.seconds = time.monotonic() - began
 
     def _outage(self, *, begins: bool) -> None:
-        """Begin the long outage of the catalog, or end it when its time has come."""
+        """Begin the long outage of the catalog, or end it when its time is over."""
         if begins and self.outage:
             self.world.catalog.stop()
             self._back_at = time.monotonic() + self.outage
@@ -121,7 +123,7 @@ class Siege:
         return bodies
 
     def _send(self, body: bytes) -> None:
-        """As a sender that never gives up: until it is answered with a 2xx."""
+        """Send an event until it is answered with a 2xx."""
         for tries in itertools.count():
             if self._stopped.is_set():
                 return
@@ -144,7 +146,7 @@ class Siege:
             time.sleep(0.2)
 
     def _strike(self) -> None:
-        """Kill the functions host at a random moment, and whatever else this round is to do without."""
+        """Kill the functions host at a random moment, and the other parts that this round lacks."""
         away = [what for what, part in _AWAY.items() if self._draw.random() < part]
         if self._back_at:
             away = [what for what in away if what != "catalog"]
@@ -161,21 +163,24 @@ class Siege:
             time.sleep(self._draw.uniform(0, 4))
             {"azurite": self.world.azurite.__enter__, "catalog": self.world.catalog.start}[what]()
         if self._draw.random() < 0.5:
-            break_leases(self.world)  # else a dead publisher's lease would outlast many rounds, and nobody published
+            break_leases(
+                self.world
+            )  # otherwise a dead publisher's lease would last for many rounds, in which nothing is published
 
 
 def parts_of(world: World) -> Worker:
-    """The parts with which to look at a world."""
+    """Return the adapters that read a world."""
     return assemble(load(catalog=True, environment=world.environment))
 
 
 def settle_down(
     world: World, *, seconds: float, hurry: bool = False, tell: Callable[[str], None] = lambda _line: None
 ) -> int:
-    """Wait until nothing is in progress. What no trigger delivers is swept as the sweeper would, though without waiting
-    its ten minutes: returns how many runs that were. Raises TimeoutError with the status when it does not come to rest.
-    In a `hurry` what the dead have left (leases, writes that may still land) is not waited for either: the clock of the
-    publishing is ahead by the longest write, and by one more whenever a write was cut off.
+    """Wait until nothing is in progress; return the number of runs that only a sweep found.
+
+    Events that no trigger delivers are swept without the sweeper's wait of ten minutes. With `hurry` the leases and
+    pending writes of killed workers are not waited for either: publishing's clock is ahead by the longest write, and by
+    one more whenever a write was interrupted. Raises TimeoutError with the status when the work does not end.
     """
     parts = parts_of(world)
     eager = replace(parts.sweeping, grace=timedelta(0))
@@ -192,10 +197,10 @@ def settle_down(
             if left != before:
                 before, quiet_since = left, time.monotonic()
                 tell(f"{found.in_progress} events in progress, {found.publish_queue} processes to be published")
-            if time.monotonic() - quiet_since > (4 if hurry else 20):  # nobody works on what is left
+            if time.monotonic() - quiet_since > (4 if hurry else 20):  # no worker works on the rest
                 if hurry:
                     break_leases(world)
-                SWEEP.clear(parts.storage)  # as a day later: the sweep looks at all runs, decided ones too
+                SWEEP.clear(parts.storage)  # as a day later: the sweep reads all runs, decided ones too
                 swept += sweep(parts.storage, eager).undelivered
                 publish(parts.storage, parts.catalog, replace(parts.publishing, now=partial(_clock, ahead)))
         except Retry:
@@ -203,7 +208,7 @@ def settle_down(
             time.sleep(1)
             continue
         if time.monotonic() > deadline:
-            raise TimeoutError(f"it does not come to rest: {found}")
+            raise TimeoutError(f"the work does not end: {found}")
         time.sleep(0.5)
 
 
@@ -212,15 +217,15 @@ def _clock(ahead: timedelta) -> datetime:
 
 
 def break_leases(world: World) -> None:
-    """Take the leases of publisher and sweeper from whoever has them: time would do so within a minute."""
+    """Break the leases of publisher and sweeper, which would expire within a minute."""
     with BlobServiceClient.from_connection_string(world.azurite.connection_string) as blobs:
         for name in ("publisher", "sweeper"):
-            with suppress(HttpResponseError):  # nobody has it
+            with suppress(HttpResponseError):  # it is free
                 BlobLeaseClient(blobs.get_blob_client("control", name)).break_lease(0)
 
 
 def reckoning(world: World, sent: Sequence[bytes]) -> list[str]:
-    """In what the world differs from one in which nothing died; empty when it does not."""
+    """Return the differences from a world in which nothing was killed."""
     parts = parts_of(world)
     history = translate_history(map(decode, sent))
     expected = {each.qualified_name: process_entity(each) for each in history.processes}
@@ -229,16 +234,16 @@ def reckoning(world: World, sent: Sequence[bytes]) -> list[str]:
     differing = [name for name, entity in expected.items() if _read(parts, entity) != entity]
     found = reporting_status(parts.storage)
     states, reasons = expected_states(history, sent)
-    told = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
+    counts = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
     wrong = {
         f"{len(set(expected) - set(held))} processes are missing": set(expected) - set(held),
         f"{len(set(held) - set(expected))} processes are too many": set(held) - set(expected),
-        f"{len(twice)} processes are there twice": twice,
+        f"{len(twice)} processes exist twice": twice,
         f"{len(differing)} processes differ: {differing[:3]}": differing,
         f"{found.received} events received of {len(set(sent))} sent": found.received != len(set(sent)),
         f"the counts do not reconcile: {found}": not found.reconciles,
         f"{found.dead} events are dead": found.dead,
-        f"the counts differ: {+told} instead of {states}": +told != states,
+        f"the counts differ: {+counts} instead of {states}": +counts != states,
         f"the reasons differ: {found.skipped_because} instead of {reasons}": found.skipped_because != reasons,
     }
     return [what for what, is_so in wrong.items() if is_so]
@@ -249,7 +254,7 @@ def _read(parts: Worker, entity: ProcessEntity) -> ProcessEntity | None:
 
 
 def _processes(world: World) -> Iterator[str]:
-    """The qualified names of all our processes that the catalog holds, each as often as it is there."""
+    """Return the qualified names of all our processes in the catalog, with repetitions."""
     size = 100
     for offset in itertools.count(0, size):
         answer = requests.post(

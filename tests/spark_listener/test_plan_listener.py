@@ -178,7 +178,7 @@ def test_no_planted_value_leaves_the_driver(ran: Ran) -> None:
     assert leaked(*sent, *plans) == []
 
 
-def test_what_was_planted_is_read(ran: Ran) -> None:
+def test_planted_statements_are_read(ran: Ran) -> None:
     """The plans of the planted statements are there, and their sources are known."""
     runs = (decode(body).body for body in ran.planted)
     facets = [run.run.facets.plan for run in runs if isinstance(run, RunEvent) and run.run.facets]
@@ -208,7 +208,7 @@ def test_no_planted_value_is_stored(ran: Ran, redact: Redact | None) -> None:
     assert leaked(*(text for _, text in held)) == []
 
 
-def test_a_failed_write_is_a_fail_with_the_exceptions_class_alone(ran: Ran) -> None:
+def test_a_failed_write_is_a_fail_with_only_the_exceptions_class(ran: Ran) -> None:
     (failed,) = (each for each in ran.events if "/failed" in _plan(each) and each["eventType"] == "FAIL")
     assert failed["run"]["facets"]["throughline_plan"]["failed"].startswith("org.apache.spark.")
 
@@ -250,7 +250,7 @@ def test_a_listener_that_outlives_its_application_starts_no_other(ran: Ran) -> N
     assert ran.log.count("SparkContext: Running Spark version") == len(ran.stops)
 
 
-def test_a_receiver_that_takes_nothing_costs_one_line_of_the_log(ran: Ran) -> None:
+def test_a_refusing_receiver_causes_one_line_of_the_log(ran: Ran) -> None:
     lines = [line for line in ran.log.splitlines() if "was not sent to Throughline" in line]
     assert len([line for line in lines if "403" in line]) == 1
     assert len([line for line in lines if "ConnectException" in line]) == 1

@@ -8,7 +8,7 @@ from tests.support.processing import Killed
 
 
 class Failing:
-    """Storage that dies before or after its nth call."""
+    """Storage that fails before or after its nth call."""
 
     def __init__(self, real: MemoryStorage, calls: int, *, after: bool) -> None:
         self.real = real

@@ -17,8 +17,8 @@ AT_ONCE = ArchiveOptions(after=timedelta(0), every=timedelta(0))
 HOW = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
 
 
-def archiving(**said: Any) -> ArchiveOptions:
-    return ArchiveOptions(**{"after": timedelta(0), "every": timedelta(0), **said})
+def archiving(**options: Any) -> ArchiveOptions:
+    return ArchiveOptions(**{"after": timedelta(0), "every": timedelta(0), **options})
 
 
 def settled(storage: Any, *bodies: bytes) -> list[StoredEvent]:
@@ -33,14 +33,14 @@ def names(storage: Any, container: str) -> list[str]:
 
 
 def archived_lines(storage: Any) -> list[Line]:
-    """All lines of all files, as somebody reads them who knows nothing of members."""
+    """Return all lines of all files, read without the index of gzip members."""
     files = [storage.get(ARCHIVE, name) for name in names(storage, ARCHIVE)]
     texts = [text for file in files for text in gzip.decompress(file).split(b"\n") if text]
     return [line for text in texts for line in lines_of(gzip.compress(text + b"\n"))]
 
 
 def counts(storage: Any) -> dict[str, Any]:
-    """What of the status must not depend on where an event lies."""
+    """Return the counts of the status that do not depend on where events are stored."""
     found = status(storage)
     assert found.reconciles
     return {

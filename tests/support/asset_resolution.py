@@ -21,7 +21,7 @@ A, B, OUT = (PATH, f"{ROOT}/a"), (PATH, f"{ROOT}/b"), (PATH, f"{ROOT}/out")
 
 
 class Counting(MemoryCatalog):
-    """A catalog that counts what it is asked."""
+    """A catalog that counts its look-ups and searches."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Counting(MemoryCatalog):
 def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = "1", minute: float = 0) -> None:
     """A run of a job, settled."""
     columns = lineage({"x": [source(read, "x", IDENTITY, namespace=LAKE)]})
-    said = packed(
+    event = packed(
         body(
             run=f"{job} {run}",
             application=f"application {job} {run}",
@@ -57,7 +57,7 @@ def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = 
         )
     )
     before = {fact.name for fact in storage.blobs(EVENTS)}
-    receive(storage, said, most_bytes=1_000_000)
+    receive(storage, event, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
         if fact.name not in before:
             RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")

@@ -1,4 +1,4 @@
-"""Helpers for tests of azurite."""
+"""Helpers for tests on Azurite."""
 
 from shared.bootstrap import assemble
 from shared.settings.reading import load

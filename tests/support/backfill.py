@@ -5,7 +5,7 @@ from shared.catalog.memory import MemoryCatalog
 
 
 def another() -> MemoryCatalog:
-    """An empty catalog whose guids are not those of any other here."""
+    """Return an empty catalog whose guids differ from those of all other catalogs."""
     catalog = MemoryCatalog()
     made = [AssetEntity(type="x", qualified_name=str(each), attributes=(("name", "x"),)) for each in range(500)]
     catalog.remove(list(catalog.create_assets(made).values()))

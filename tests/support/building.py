@@ -1,4 +1,4 @@
-"""Small OpenLineage events, merged runs and contributions: each test names only what it is about."""
+"""Small OpenLineage events, merged runs and contributions: a test names only the fields that matter to it."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,12 +16,12 @@ Json = dict[str, Any]
 
 
 def dataset(name: str, namespace: str = "file", **facets: Any) -> Json:
-    """A data set with these facets (in the wire's spelling)."""
+    """Return a data set with these facets (spelled as in JSON)."""
     return {"namespace": namespace, "name": name, **({"facets": facets} if facets else {})}
 
 
 def step(kind: str, subtype: str = "", *, masking: bool = False) -> Json:
-    """A transformation as facets since 1-1-0 have it."""
+    """Return a transformation in the form of facets since 1-1-0."""
     return {"type": kind, "subtype": subtype, "description": "", "masking": masking}
 
 
@@ -34,7 +34,7 @@ def source(name: str, column: str, *steps: Json, namespace: str = "file") -> Jso
 
 
 def lineage(fields: Mapping[str, Iterable[Json]], rows: Iterable[Json] | None = None) -> Json:
-    """A column lineage facet: output columns to their input fields, and what all rows depend on."""
+    """Return a column lineage facet: the input fields of output columns, and those of all rows."""
     facet: Json = {"fields": {column: {"inputFields": list(sources)} for column, sources in fields.items()}}
     return facet if rows is None else {**facet, "dataset": list(rows)}
 
@@ -52,7 +52,10 @@ def body(
     run_facets: Mapping[str, Any] | None = None,
     job_facets: Mapping[str, Any] | None = None,
 ) -> Json:
-    """An event of a Spark SQL job, `minute` minutes after START. `application` None: the application's own event."""
+    """Return an event of a Spark SQL job, `minute` minutes after START.
+
+    `application` None: the application's own event.
+    """
     facets: Json = dict(run_facets or {})
     if application:
         facets["parent"] = {"run": {"runId": run_id(application)}, "job": {"namespace": "tests", "name": app_name}}
@@ -78,45 +81,45 @@ def packed(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def decoded(kind: str | None = "COMPLETE", **said: Any) -> Event:
+def decoded(kind: str | None = "COMPLETE", **fields: Any) -> Event:
     """`body`, decoded."""
-    return decode(packed(body(kind, **said)))
+    return decode(packed(body(kind, **fields)))
 
 
-def merged(kind: str | None = "COMPLETE", **said: Any) -> MergedRun:
-    """The run of which this is the only event."""
-    return merge([decoded(kind, **said)])
+def merged(kind: str | None = "COMPLETE", **fields: Any) -> MergedRun:
+    """Return a run with this only event."""
+    return merge([decoded(kind, **fields)])
 
 
 def decoded_run(
     application: str, sources: Iterable[str], sink: str = "/out", *, minute: float = 0, end: str = "COMPLETE"
 ) -> list[Event]:
-    """START and end of one run of an application that writes the sink from these sources, column by column."""
+    """Return START and end of one run of an application that writes the sink from these sources, column by column."""
     names = list(sources)
     columns = lineage({"x": [source(name, "x", IDENTITY) for name in names]})
-    said: Json = {
+    fields: Json = {
         "run": f"{application} {names} {sink} {minute}",
         "application": application,
         "inputs": names,
         "outputs": [dataset(sink, columnLineage=columns)],
     }
-    return [decoded("START", minute=minute, **said), decoded(end, minute=minute + 0.5, **said)]
+    return [decoded("START", minute=minute, **fields), decoded(end, minute=minute + 0.5, **fields)]
 
 
 def own(application: str, kind: str, minute: float) -> Event:
-    """An event of the application itself."""
+    """Return an event of the application itself."""
     return decoded(kind, run=application, application=None, minute=minute)
 
 
 def asset(name: str) -> Asset:
-    """A local folder as an asset."""
+    """Return a local folder as an asset."""
     return Asset(type="fs_path", qualified_name=f"file://{name}", namespace="file", name=name)
 
 
 def edge(
     from_name: str, to_name: str, column: str = "x", *, kind: EdgeKind = EdgeKind.DIRECT, masked: bool = False
 ) -> ColumnEdge:
-    """An edge between the columns of the same name."""
+    """Return an edge between two columns of the same name."""
     return ColumnEdge(
         input=Column(qualified_name=f"file://{from_name}", column=column),
         output=Column(qualified_name=f"file://{to_name}", column=column),
@@ -126,7 +129,7 @@ def edge(
 
 
 def process(*sources: str, sink: str = "/out", operations: tuple[str, ...] = ("insert",), **more: Any) -> Process:
-    """A process from these folders to the sink, with one column edge for each."""
+    """Return a process from these folders to the sink, with one column edge for each."""
     return Process(
         qualified_name=f"throughline:v1://tests/app/file{sink}",
         name=f"app → {sink.rsplit('/', 1)[-1]}",
@@ -138,9 +141,9 @@ def process(*sources: str, sink: str = "/out", operations: tuple[str, ...] = ("i
     )
 
 
-def contribution(application: str, *sources: str, day: float = 0, minute: float = 0, **said: Any) -> Contribution:
-    """What one application run says at one moment."""
+def contribution(application: str, *sources: str, day: float = 0, minute: float = 0, **fields: Any) -> Contribution:
+    """Return the contribution of one application run at one moment."""
     moment = START + timedelta(days=day, minutes=minute)
     return Contribution(
-        application_run=run_id(application), content=process(*sources, **said), seen=Span(first=moment, last=moment)
+        application_run=run_id(application), content=process(*sources, **fields), seen=Span(first=moment, last=moment)
     )

@@ -1,4 +1,4 @@
-"""Helpers for tests of catalog server."""
+"""Helpers for tests of the catalog server."""
 
 import subprocess
 import sys

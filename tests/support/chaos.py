@@ -1,6 +1,6 @@
-"""A world in which every call to storage or catalog may be the last of its worker, and workers take turns by chance.
+"""A simulation in which a worker may die at any call to storage or catalog, and workers take turns at random.
 
-The world is that of tests/faults, in which much more can go wrong; here workers only die.
+It is the simulation of tests/faults with worker deaths as its only faults.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ __all__ = ["EPOCH", "Outcome", "live_through"]
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What a history ended in, after so many `deaths` of workers and so many `calls` of theirs."""
+    """The end of a history, with the numbers of workers' `deaths` and `calls`."""
 
     storage: MemoryStorage
     catalog: MemoryCatalog
@@ -35,8 +35,10 @@ def live_through(
     duplicates: int = 0,
     storage: type[MemoryStorage] = MemoryStorage,
 ) -> Outcome:
-    """Post these bodies and deliver their blobs in an order drawn by `seed`, with so many workers and deaths; `kill_at`
-    names the one call before or after which a worker dies. `storage` may be a kind of store that looks on.
+    """Post these bodies and deliver their blobs in an order drawn by `seed`.
+
+    `death` is the rate of worker deaths; `kill_at` names the only call before or after which a worker dies. `storage`
+    may be a kind of store that records calls.
     """
     scenario = Scenario(
         seed=seed,

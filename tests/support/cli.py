@@ -1,4 +1,4 @@
-"""Helpers for tests of cli."""
+"""Helpers for tests of the command line."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ runner = CliRunner()
 
 
 class Parts:
-    """What the commands work with: memory in the place of storage and catalog; tests may put another worker in."""
+    """The adapters of commands, with storage and catalog in memory; tests may replace the worker."""
 
     def __init__(self) -> None:
         self.storage = MemoryStorage()
@@ -32,10 +32,10 @@ class Parts:
             terms=MemoryTerms(self.catalog),
         )
 
-    def run(self, *words: str, say: str = "") -> Result:
-        """What a command says and does with these."""
-        return runner.invoke(app, words, input=say, obj=self.worker)
+    def run(self, *arguments: str, say: str = "") -> Result:
+        """Run a command with these adapters."""
+        return runner.invoke(app, arguments, input=say, obj=self.worker)
 
     def shadow(self) -> None:
-        """From now on in shadow mode."""
+        """Turn on shadow mode."""
         self.worker = replace(self.worker, publishing=replace(self.worker.publishing, shadow=True))

@@ -1,4 +1,4 @@
-"""Commands of Throughline in one process beside the tests."""
+"""Commands of Throughline in a child process of the tests."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -16,7 +16,7 @@ _SECONDS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """How a command ended, and what it printed."""
+    """The exit code and the output of a command."""
 
     returncode: int
     stdout: str
@@ -24,8 +24,9 @@ class Done:
 
 
 class ProcessOfCommands:
-    """A process that runs one command after another, as a context manager: in one process PySpark 3.5 speaks to one
-    kind of engine, and the tests' own speaks to Spark.
+    """A process that runs one command after another, as a context manager.
+
+    In one process PySpark 3.5 works with one kind of engine only, and the tests' own process works with Spark.
     """
 
     def __init__(self) -> None:
@@ -37,11 +38,11 @@ class ProcessOfCommands:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
 
-    def run(self, *words: str | Path, environment: Mapping[str, str] | None = None) -> Done:
-        """Run a command with these variables besides the tests' own; an empty one is not set."""
-        return self._pool.submit(_invoked, tuple(map(str, words)), environment or {}).result(timeout=_SECONDS)
+    def run(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Done:
+        """Run a command in the tests' environment with these variables; an empty one is unset."""
+        return self._pool.submit(_invoked, tuple(map(str, arguments)), environment or {}).result(timeout=_SECONDS)
 
 
-def _invoked(words: Sequence[str], environment: Mapping[str, str]) -> Done:
-    result = CliRunner().invoke(app, words, env={name: text or None for name, text in environment.items()})
+def _invoked(arguments: Sequence[str], environment: Mapping[str, str]) -> Done:
+    result = CliRunner().invoke(app, arguments, env={name: text or None for name, text in environment.items()})
     return Done(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)

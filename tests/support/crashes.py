@@ -10,7 +10,7 @@ class Killed(BaseException):
 
 
 class Dying:
-    """Storage whose user is killed at its nth call, before or after that took effect."""
+    """Storage whose user is killed at its nth call, before or after the call takes effect."""
 
     def __init__(self, real: MemoryStorage, calls: int, *, after: bool) -> None:
         self.real = real

@@ -1,4 +1,4 @@
-"""A small world that is whole, and a way to plant each kind of damage in it."""
+"""A small consistent world, and a way to plant each kind of damage in it."""
 
 import gzip
 import random
@@ -30,14 +30,16 @@ from tests.support.publishing import context_of
 PUBLISHING = PublishOptions(
     now=lambda: datetime.now(UTC) + timedelta(days=1), patience=SupersessionPolicy(quiet=timedelta(days=100_000))
 )
-"""On the day after: nothing is under way any more."""
+"""The day after: nothing is in progress."""
 
 BROKEN, MENDED = write("damaged", "app4", "14:00", "/x", sink="/y")
 
 
 def whole(storage: Storage, catalog: Catalog) -> VerifyContext:
-    """Jobs of five application runs: two write one sink, one drops what it had staged, one has so many columns that
-    they fill a blob, and of one a START can't be read. All is settled and published.
+    """Process and publish jobs of five application runs.
+
+    Two write the same sink, one drops its staging data, one has so many columns that they fill a blob, and one has an
+    unreadable START.
     """
     draw = random.Random(5)
     columns = {draw.randbytes(24).hex(): [("/w", draw.randbytes(24).hex())] for _ in range(1200)}
@@ -64,7 +66,7 @@ def whole(storage: Storage, catalog: Catalog) -> VerifyContext:
 
 
 def remove_blob(storage: Storage, container: str, name: str) -> None:
-    """What the port has no verb for: somebody deletes a blob."""
+    """Delete a blob, which the port can't do."""
     if isinstance(storage, MemoryStorage):
         del storage._blobs[container][name]
     elif isinstance(storage, AzureStorage):
@@ -72,7 +74,7 @@ def remove_blob(storage: Storage, container: str, name: str) -> None:
 
 
 def put_blob(storage: Storage, container: str, name: str, data: bytes) -> None:
-    """What the port has no verb for: somebody changes a blob."""
+    """Change a blob, which the port can't do."""
     remove_blob(storage, container, name)
     storage.put_new(container, name, data)
 
@@ -113,7 +115,7 @@ def _lost_event_row(world: VerifyContext) -> None:
 
 
 def _foreign_copy(world: VerifyContext) -> None:
-    """A blob that somebody copied here, of a run that nobody knows."""
+    """Plant a copied blob of an unknown run."""
     body = write("copied", "app1", "10:10", "/a")[1]
     place = replace(_events(world, "a")[1], run_id=run_id("copied"), digest="c" * 32)
     world.storage.put_new(EVENTS, place.blob, gzip.compress(body))
@@ -141,7 +143,7 @@ def _cut_off(world: VerifyContext) -> None:
 
 
 def _forgotten_open_run(world: VerifyContext) -> None:
-    """Without an end, and before the place from which the sweeper looks."""
+    """Plant a run without an end, older than the sweeper's starting point."""
     post(world.storage, write("open", "app1", "10:10", "/a")[0])
 
 
@@ -164,33 +166,33 @@ def _lost_contribution(world: VerifyContext) -> None:
 
 
 def _lost_voice(world: VerifyContext) -> None:
-    """The contribution is there, but has lost who said it."""
+    """Replace the supporters of a contribution by an unknown one."""
     record = _contribution(world, "app1")
-    other = {run_id("nobody"): structs.replace(word, content=None) for word in record.supporters.values()}
+    other = {run_id("nobody"): structs.replace(supporter, content=None) for supporter in record.supporters.values()}
     world.storage.replace("contributions", replace(record, supporters=other).row(world.storage))
 
 
 def _ghost(world: VerifyContext) -> None:
-    """What a run said of which nothing is stored."""
-    said = _contribution(world, "app1")
-    if said.content is None:
+    """Plant a contribution of a run without stored events."""
+    contribution = _contribution(world, "app1")
+    if contribution.content is None:
         raise AssertionError("the world is not whole")
-    content = structs.replace(said.content, inputs=(*said.content.inputs, asset("/ghost")))
+    content = structs.replace(contribution.content, inputs=(*contribution.content.inputs, asset("/ghost")))
     ghost = replace(
-        said,
+        contribution,
         application_run=run_id("ghost"),
         digest=content_digest(content),
         content=content,
-        supporters={run_id("ghost"): next(iter(said.supporters.values()))},
+        supporters={run_id("ghost"): next(iter(contribution.supporters.values()))},
     )
     world.storage.insert("contributions", ghost.row(world.storage))
 
 
 def _wrong_voice(world: VerifyContext) -> None:
-    """A run stands in a contribution of another."""
+    """Plant a run as a supporter of another run's contribution."""
     record = _contribution(world, "app1")
-    word = structs.replace(next(iter(record.supporters.values())), generation=1)
-    supporters = {**record.supporters, run_id("b"): word}
+    supporter = structs.replace(next(iter(record.supporters.values())), generation=1)
+    supporters = {**record.supporters, run_id("b"): supporter}
     world.storage.replace("contributions", replace(record, supporters=supporters).row(world.storage))
 
 
@@ -236,7 +238,7 @@ def _write(world: VerifyContext, entity: ProcessEntity) -> None:
 
 
 def _input_taken_away(world: VerifyContext) -> None:
-    """The guid stays, as it does with another hand: our own makes a process anew where deletes are soft."""
+    """Remove an input and keep the guid, as other clients do; with soft deletes ours would create the process again."""
     held = _held(world, "/out")
     _write(world, replace(held, inputs=held.inputs[:1]))
     (now,) = world.catalog.read_processes([held.qualified_name]).values()
@@ -254,14 +256,14 @@ def _wrong_guid(world: VerifyContext) -> None:
 
 
 def _made_anew(world: VerifyContext) -> None:
-    """Deleted and made anew by another hand, just as it was."""
+    """Delete the process and create the same one again, as another client could."""
     held = _held(world, "/out")
     world.catalog.delete_process(held.qualified_name)
     _write(world, held)
 
 
 def _orphan_process(world: VerifyContext) -> None:
-    """Of which nothing is on record: what it alone wrote is nobody's then."""
+    """Plant a process without any record; the placeholder of its output then has no process on record either."""
     sink = asset_entity(asset("/nobodys"))
     world.catalog.create_assets([sink])
     wanted = replace(_held(world, "/out"), qualified_name=process(sink="/nobodys").qualified_name)
@@ -269,7 +271,7 @@ def _orphan_process(world: VerifyContext) -> None:
 
 
 def _removed_in_the_ledger_alone(world: VerifyContext) -> None:
-    """The process of a run that failed: the ledger says that it is gone, but it is not."""
+    """Plant a failed run's process that the ledger says is removed, but the catalog still has."""
     name = _entry(world, "/final").qualified_name
     held = replace(_held(world, "/final"), qualified_name=f"{name}/old")
     _write(world, held)
@@ -291,8 +293,9 @@ def _lost_letter_blob(world: VerifyContext) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """A way to plant damage, and the kinds as which it and what follows from it are found; `says`: a part of what the
-    findings say. `adds`: the repair adds something to the catalog that was never published.
+    """A way to plant damage, and the kinds of the findings that it and its consequences cause.
+
+    `says`: a part of the findings' text. `adds`: the repair adds something to the catalog that was never published.
     """
 
     plant: Callable[[VerifyContext], None]

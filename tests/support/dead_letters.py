@@ -11,7 +11,7 @@ from tests.support.processing import Watched
 
 
 class Stepped(Watched):
-    """Storage that also hands on arguments with names."""
+    """Storage that also forwards named arguments."""
 
     def __getattr__(self, name: str) -> Any:
         def called(*arguments: Any, **named: Any) -> Any:
@@ -22,9 +22,9 @@ class Stepped(Watched):
 
 
 def put(storage: MemoryStorage, place: StoredEvent, packed: bytes) -> None:
-    """Change what a blob holds: what its storage did to it, or whoever repairs it."""
+    """Replace a blob's content, as damage in storage or a repair would."""
     storage._blobs[EVENTS][place.blob] = (packed, datetime.now(UTC))
 
 
 MISWRITTEN = Names(rules=(rule("mine", type="fs_path", namespace="file", path=".*", to="{host}/{path}"),))
-"""A rule of somebody's own that uses groups which its patterns do not have."""
+"""A user's rule that refers to groups which its patterns do not have."""

@@ -1,4 +1,4 @@
-"""What events declare of data sets, jobs and runs, held to the truth beside a capture: `declared` in truth.json."""
+"""Compare what events declare of data sets, jobs and runs with the capture's truth: `declared` in truth.json."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -25,9 +25,9 @@ Declared = dict[str, set[Row]]
 
 
 def declared_truth(folder: Path) -> Declared:
-    """What the author says that the events of a capture declare.
+    """Return the declarations in a capture's events by its truth.
 
-    Raises ValueError where `not_declared` takes away what is not there.
+    Raises ValueError when `not_declared` removes something that is not declared.
     """
     whole = json.loads((folder / "truth.json").read_text()).get("declared", {})
     found = {kind: set(map(tuple, whole.get(kind, ()))) for kind in KINDS}
@@ -36,13 +36,13 @@ def declared_truth(folder: Path) -> Declared:
             for kind in KINDS:
                 missing = set(map(tuple, gap.get(kind, ())))
                 if not missing <= found[kind]:
-                    raise ValueError(f"{folder}: not_declared takes away {kind} that are not there")
+                    raise ValueError(f"{folder}: not_declared removes {kind} that are not declared")
                 found[kind] -= missing
     return found
 
 
 def declared_of(events: Iterable[Event]) -> Declared:
-    """What events declare, as the translation reads it."""
+    """Return what events declare by the translation."""
     ordered = sorted((event for event in events if event.body), key=lambda event: event.run_id)
     found: Declared = {kind: set() for kind in KINDS}
     for event in ordered:

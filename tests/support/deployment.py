@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Root:
-    """What both apps answer at `/`: as the functions host does, with `status`; nothing is listening when it is 0."""
+    """The answer of both apps at `/`, like the functions host's, with `status`; 0: nothing listens."""
 
     def __init__(self) -> None:
         self.status = 200

@@ -1,4 +1,4 @@
-"""Small OpenLineage events, as bytes, for tests of what stands around the core."""
+"""Small OpenLineage events, as bytes, for tests outside the core."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ DAY = "2026-11-21"
 
 
 def run_id(name: str) -> str:
-    """A UUID that always is the same for the same name."""
+    """Return the UUID of a name, always the same for the same name."""
     return str(uuid5(NAMESPACE_URL, name))
 
 
@@ -29,10 +29,11 @@ def event(
     tables: Mapping[str, str] | None = None,
     sql: str = "",
 ) -> bytes:
-    """An event of `run` at `at` (`HH:MM:SS` or with a date before). `application` is the parent's run; without it the
-    run is an application. Data sets are paths; `columns` maps an output column to (path, column) pairs, `states` an
-    output to what became of it (DROP, RENAME …) and what it was called before; `properties` are Databricks',
-    `tables` the names that paths have in the catalog, and `sql` the job's statement.
+    """Return an event of `run` at `at` (`HH:MM:SS`, or with a date before it).
+
+    `application` is the parent's run; without it the run is an application. Data sets are paths. `columns` maps an
+    output column to (path, column) pairs, `states` an output to its lifecycle change (DROP, RENAME …) and its former
+    name; `properties` are Databricks', `tables` the table names of paths, and `sql` is the job's statement.
     """
     time = at if "T" in at else f"{DAY}T{at}"
     lineage = {
@@ -97,11 +98,11 @@ def _state(state: str, before: str) -> dict[str, Any]:
 def write(
     run: str, application: str, at: str, source: str, *, sink: str = "/out", end: str = "COMPLETE"
 ) -> list[bytes]:
-    """START and end of a run that writes `sink` from `source`, column `x` from column `x`."""
-    said: dict[str, Any] = {
+    """Return START and end of a run that writes `sink` from `source`, column `x` from column `x`."""
+    fields: dict[str, Any] = {
         "inputs": [source],
         "outputs": [sink],
         "columns": {"x": [(source, "x")]},
         "application": application,
     }
-    return [event(run, "START", f"{at}:00", **said), event(run, end, f"{at}:30", **said)]
+    return [event(run, "START", f"{at}:00", **fields), event(run, end, f"{at}:30", **fields)]

@@ -1,8 +1,8 @@
-"""What App Service has in front of the instances of an app: it takes each request and gives it to one of them.
+"""The front end of App Service, which forwards each request to one of an app's instances.
 
-A slot swap and a rolling update both come down to two steps of it: from one moment on, requests go to other instances;
-an instance that gets no more requests is left to finish those that it has. An instance that does not answer costs the
-sender a 502, as there: the front does not send a request twice.
+A slot swap and a rolling update both consist of two steps: from one moment on, requests go to other instances; an
+instance without new requests finishes its current ones. If an instance does not answer, the sender gets a 502, as from
+App Service: the front end does not send a request twice.
 """
 
 import itertools
@@ -29,7 +29,7 @@ _OF_ONE_CONNECTION = frozenset({"connection", "keep-alive", "transfer-encoding",
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A request of which the instance gets only half until `go_on`."""
+    """A request whose second half is held back until `go_on`."""
 
     _begun: threading.Event = field(default_factory=threading.Event)
     _goes_on: threading.Event = field(default_factory=threading.Event)
@@ -37,16 +37,18 @@ class Held:
     def wait(self) -> None:
         """Wait until an instance has the first half. Raises TimeoutError when nobody sends the request."""
         if not self._begun.wait(_HELD_SECONDS):
-            raise TimeoutError("nobody sent the request that is to be held")
+            raise TimeoutError("the request to hold was not sent")
 
     def go_on(self) -> None:
         """Let the rest through."""
         self._goes_on.set()
 
     def pieces(self, body: bytes, connection: HTTPConnection) -> Iterator[bytes]:
-        """What to send, when it is to be sent, after a header `Expect: 100-continue`."""
+        """Yield the parts of the body at the times to send them, after a header `Expect: 100-continue`."""
         half = len(body) // 2
-        connection.sock.recv(1, socket.MSG_PEEK)  # the 100, which `getresponse` leaves out: it is not just in a queue
+        connection.sock.recv(
+            1, socket.MSG_PEEK
+        )  # the 100, which `getresponse` skips, shows that the instance reads the request
         yield body[:half]
         self._begun.set()
         self._goes_on.wait(_HELD_SECONDS)
@@ -54,8 +56,9 @@ class Held:
 
 
 class Front:
-    """Listens on a port of 127.0.0.1 while its context lasts. `answered` counts answers by instance, `failed` what no
-    instance answered.
+    """Listens on a port of 127.0.0.1 while its context lasts.
+
+    `answered` counts answers by instance, `failed` requests without an instance's answer.
     """
 
     def __init__(self, *instances: str) -> None:
@@ -85,21 +88,21 @@ class Front:
         self._server.server_close()
 
     def route(self, *instances: str) -> None:
-        """From now on requests go to these instances, in turn; what others have been given stays with them."""
+        """Send requests to these instances from now on, in turn; other instances keep their current requests."""
         with self._changed:
             self._instances = instances
 
     def drain(self, instance: str, *, but: int = 0, seconds: float = 60.0) -> None:
-        """Wait until an instance has answered all that it was given `but` so many. Raises TimeoutError."""
+        """Wait until an instance has all its requests answered except `but` of them. Raises TimeoutError."""
         deadline = time.monotonic() + seconds
         with self._changed:
             while self._carried[instance] > but:
                 if not self._changed.wait(deadline - time.monotonic()):
-                    raise TimeoutError(f"{instance} has {self._carried[instance]} requests still")
+                    raise TimeoutError(f"{instance} still has {self._carried[instance]} requests")
 
     @contextmanager
     def holding(self, body: bytes) -> Iterator[Held]:
-        """Keep back the second half of this body, as a slow network does; until the end at the latest."""
+        """Hold back the second half of this body, as a slow network does, until the end of the block at the latest."""
         held = self._held[body] = Held()
         try:
             yield held
@@ -109,7 +112,7 @@ class Front:
 
     @contextmanager
     def _given(self) -> Iterator[str]:
-        """An instance, which carries a request meanwhile."""
+        """Yield an instance, and count a request for it meanwhile."""
         with self._changed:
             instance = self._instances[next(self._turn) % len(self._instances)]
             self._carried[instance] += 1
@@ -155,7 +158,7 @@ class Front:
                 self.end_headers()
                 self.wfile.write(answer)
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's word
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
                 """Keep the test's output free of requests."""
 
         return Handler

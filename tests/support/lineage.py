@@ -1,4 +1,4 @@
-"""Small documents of lineage, and drawn ones, with a naive walk to hold answers to."""
+"""Small documents of lineage, random ones, and a naive traversal to compare answers with."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ def asset(name: str) -> Asset:
 
 
 def column(text: str) -> Column:
-    """A column by `table.column`; nothing after the dot: all rows."""
+    """Return a column by `table.column`; nothing after the dot: all rows."""
     table, _, name = text.rpartition(".")
     return Column(qualified_name=asset(table).qualified_name, column=name)
 
@@ -27,13 +27,13 @@ def column(text: str) -> Column:
 def edge(
     read: str, written: str, *how: str, kind: EdgeKind = EdgeKind.DIRECT, masked: bool = False, parsed: bool = False
 ) -> ColumnEdge:
-    """From `table.column` to `table.column`."""
+    """Return an edge from `table.column` to `table.column`."""
     steps = how or (("FILTER",) if kind is EdgeKind.INDIRECT else ("IDENTITY",))
     return ColumnEdge(input=column(read), output=column(written), kind=kind, masked=masked, how=steps, parsed=parsed)
 
 
 def process(name: str, reads: str, writes: str, *edges: ColumnEdge, **more: object) -> Process:
-    """A process that reads some tables and writes one."""
+    """Return a process that reads some tables and writes one."""
     return Process(
         qualified_name=f"throughline:{name}",
         name=name,
@@ -47,12 +47,12 @@ def process(name: str, reads: str, writes: str, *edges: ColumnEdge, **more: obje
 
 
 def document(*processes: Process) -> LineageDocument:
-    """A document without history."""
+    """Return a document without history."""
     return document_of("record", [KnownProcess(process=each) for each in processes])
 
 
 def drawn(seed: int, *, tables: int = 12, columns: int = 4, processes: int = 14, hours: int = 6) -> LineageDocument:
-    """A document with history, drawn from a seed: processes of random edges, each valid for a random time."""
+    """Return a random document with history: processes of random edges, each valid for a random time."""
     draw = random.Random(seed)
     known: list[KnownProcess] = []
     history: list[Interval] = []
@@ -113,8 +113,9 @@ def searched() -> LineageDocument:
 
 
 def dependents(document: LineageDocument, *, conditions: bool, at: datetime | None = None) -> dict[int, dict[int, int]]:
-    """By column: everything that depends on it, with its distance. What decides about all rows of a data set reaches
-    each of its columns; see `gold/impact`.
+    """Return everything that depends on each column, with the distance.
+
+    A condition on all rows of a data set reaches each of its columns; see `gold/impact`.
     """
     near: dict[int, set[int]] = {}
     for edge in document.edges:

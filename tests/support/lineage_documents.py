@@ -1,4 +1,4 @@
-"""Documents of lineage for tests: small ones written as arrows, and random ones."""
+"""Documents of lineage for tests: small ones, written as arrows, and random ones."""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a process of a small document is like; `age`: how long ago it ran last."""
+    """The properties of a process in a small document; `age`: the time since its last run."""
 
     health: Health = Health.GOOD
     age: timedelta | None = timedelta(hours=1)
@@ -47,10 +47,10 @@ def lineage(
     constants: Iterable[str] = (),
     history: bool = False,
 ) -> LineageDocument:
-    """A document of arrows such as `crm.email -> gold.mail by load = sha2(email, 256) since 3` (days ago; `until`).
+    """Return a document of arrows: `crm.email -> gold.mail by load = sha2(email, 256) since 3` (days ago; `until`).
 
     `->` identity, `~>` transformation, `+>` aggregation, `#>` mask, `?>` condition (into `gold.`: all rows), `=>` a
-    flow without columns. `columns`: others that are there; `constants`: those that come from none.
+    flow without columns. `columns`: further columns; `constants`: columns without a source.
     """
     given = [_arrow(each) for each in arrows]
     names = {
@@ -149,20 +149,20 @@ class _Arrow:
 def _arrow(text: str) -> _Arrow:
     head, _, expression = text.partition(" = ")
     source, sign, target, *rest = head.split()
-    words = dict(zip(rest[::2], rest[1::2], strict=True))
+    options = dict(zip(rest[::2], rest[1::2], strict=True))
     found = _Arrow(
         source=source,
         target=target,
         kind=None if sign == "=>" else _KINDS[sign],
-        job=words.get("by", "job"),
+        job=options.get("by", "job"),
         expression=expression,
     )
-    since, until = words.get("since"), words.get("until")
+    since, until = options.get("since"), options.get("until")
     return replace(found, since=float(since) if since else None, until=float(until) if until else None)
 
 
 def place(document: LineageDocument, column: str) -> int:
-    """The number of a column by DATASET.COLUMN."""
+    """Return the number of a column by DATASET.COLUMN."""
     dataset, _, name = column.partition(".")
     return next(
         number
@@ -172,7 +172,7 @@ def place(document: LineageDocument, column: str) -> int:
 
 
 def random_lineage(seed: int) -> LineageDocument:
-    """A small random document: with circles, masks beside plain ways, conditions, and columns that nothing enters."""
+    """Return a small random document with cycles, masks beside plain paths, conditions, and columns without sources."""
     chance = random.Random(seed)
     datasets, width = chance.randint(2, 7), chance.randint(1, 4)
     columns = [f"d{number}.c{each}" for number in range(datasets) for each in range(width)]

@@ -1,8 +1,8 @@
 """A sender that behaves as OpenLineage's Java listener: it waits five seconds, and repeats 429 and 503 once.
 
-Read in OpenLineage's Java client, 1.53: its HTTP transport takes 400 to 599 for an error and repeats only 429 and 503,
-once, after `Retry-After` if that is within its response timeout. A refused connection, a timeout, any other status: the
-event is lost, since nothing is kept for later. It sends one event after another, on a connection that it keeps.
+From the source of OpenLineage's Java client 1.53: its HTTP transport treats 400 to 599 as an error and repeats only 429
+and 503, once, after `Retry-After` if that is within its response timeout. On a refused connection, a timeout or any
+other status the event is lost, since nothing is kept for later. It sends one event after another on one connection.
 """
 
 import time
@@ -20,7 +20,7 @@ _PATH = "/api/v1/lineage"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """An event that its sender gave up, and why."""
+    """A lost event, and the reason."""
 
     body: bytes
     why: str
@@ -28,9 +28,10 @@ class Lost:
 
 @dataclass(slots=True, kw_only=True)
 class Listener:
-    """The listener of one Spark application. `versions` are the values of the header `X-Version` in the answers ("" for
-    none), one for each answered event. `timeout` is in seconds: a test gives more than the listener's own on a machine
-    that is busy with other things.
+    """The listener of one Spark application.
+
+    `versions` are the values of the header `X-Version` ("" without it), one for each answered event. `timeout` is in
+    seconds; tests use more than the listener's own because the machine may be busy.
     """
 
     url: str
@@ -49,7 +50,7 @@ class Listener:
         self._disconnect()
 
     def emit(self, body: bytes) -> None:
-        """Send an event, which is either answered or lost afterwards."""
+        """Send an event; afterwards it is either answered or lost."""
         try:
             status, retry_after = self._post(body)
             if status in _REPEATED and retry_after <= TIMEOUT_SECONDS:
@@ -65,7 +66,7 @@ class Listener:
             self.answered.append(body)
 
     def _post(self, body: bytes) -> tuple[int, float]:
-        """The status, and the seconds until a further try."""
+        """Post the event; return the status and the seconds until a retry."""
         if self._connection is None:
             self._connection = HTTPConnection(urlsplit(self.url).netloc, timeout=self.timeout)
         self._connection.request("POST", _PATH, body, {"Content-Type": "application/json; charset=UTF-8"})

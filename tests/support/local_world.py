@@ -1,4 +1,4 @@
-"""Helpers for tests of local world."""
+"""Helpers for tests with a local world."""
 
 import time
 from pathlib import Path
@@ -23,7 +23,7 @@ def parts_of(world: World) -> Worker:
 
 
 def calm(world: World, seconds: float = 60) -> Status:
-    """The status once nothing is under way."""
+    """Return the status once nothing is in progress."""
     storage = parts_of(world).storage
     deadline = time.monotonic() + seconds
     while True:

@@ -1,4 +1,4 @@
-"""Helpers for tests of naming cases."""
+"""The form of cases for naming rules."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Spellings (namespace, name) of one data set, and what the catalog calls it."""
+    """Spellings (namespace, name) of one data set, and its type and name in the catalog."""
 
     rule: str
     type: str

@@ -1,4 +1,4 @@
-"""Helpers for tests of placeholder columns."""
+"""Helpers for tests of placeholders' columns."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ def schema(*columns: tuple[str, str]) -> Json:
 
 
 def copy(run: str, read: Columns, written: Columns, *, minute: float = 0, app: str = "load") -> bytes:
-    """A run that copies column x of an SQL table to a folder."""
+    """Return a run that copies column x of an SQL table to a folder."""
     columns = lineage({"x": [source("db.dbo.orders", "x", IDENTITY, namespace=SQL)]})
     return packed(
         body(

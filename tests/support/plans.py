@@ -1,4 +1,4 @@
-"""Plans written by hand, as throughline-plan.jar writes them."""
+"""Hand-written plans in the form of throughline-plan.jar."""
 
 import base64
 import gzip
@@ -17,12 +17,12 @@ def column(number: int, name: str, kind: str = "string") -> Json:
 
 
 def alias(number: int, name: str, child: Json) -> Json:
-    """An expression with a name."""
+    """Return a named expression."""
     return {"k": "Alias", "x": [number, 0], "name": name, "child": child}
 
 
 def call(function: str, *children: Json) -> Json:
-    """A function of these arguments."""
+    """Return a function of these arguments."""
     return {"k": function, "children": list(children)}
 
 
@@ -30,7 +30,7 @@ LITERAL: Json = {"k": "Literal", "t": "int"}
 
 
 class PlanBuilder:
-    """Collects plans side by side; each method returns the reference to the plan it adds."""
+    """Collects plans; each method adds one and returns its reference."""
 
     def __init__(self) -> None:
         self.plans: list[Json] = [{}]
@@ -52,7 +52,7 @@ class PlanBuilder:
         return self.add("Project", projectList=[*expressions], child=child)
 
     def writing(self, query: Json, path: str = "file:/out") -> Json:
-        """The document of a write of files."""
+        """Return the document of a write of files."""
         self.plans[0] = {"k": "InsertIntoHadoopFsRelationCommand", "outputPath": path, "query": query}
         return self.document()
 
@@ -67,14 +67,14 @@ def files(path: str) -> Json:
 
 
 def facet(document: object) -> PlanFacet:
-    """The facet with a document, or with its text."""
+    """Return the facet with a document, or with its text."""
     text = document if isinstance(document, str) else json.dumps(document)
     packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
     return PlanFacet(format=1, plan=packed)
 
 
 def edges_of(output: MergedDataset) -> set[str]:
-    """`a>out`: the value; `a?out`: only decides; a mask has `*`; `a?` concerns all rows."""
+    """Return edges as texts: `a>out` a value, `a?out` a condition, `a?` a condition on all rows; a mask ends in `*`."""
     found = set()
     for name, fields in output.fields:
         for source in fields[0].input_fields or ():

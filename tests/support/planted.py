@@ -1,4 +1,4 @@
-"""Events of a small job with a secret at every place where users and listeners have put one."""
+"""Events of a small job with a secret in every place where users or listeners may put one."""
 
 import base64
 import gzip
@@ -19,7 +19,7 @@ TABLES = (
 )
 CONTAINERS = ("events", "ignored", "contributions", "archive")
 RAW = ("events", "ignored")
-"""Containers that hold events as they were sent."""
+"""Containers with events in their original form."""
 
 INPUTS = (
     (f"abfss://ann:{SECRET}@lake.dfs.core.windows.net", "raw/orders"),
@@ -44,7 +44,7 @@ PROPERTIES = {
 
 
 def body(kind: str, second: int, *, run: str = "planted", job: str = JOB) -> dict[str, Any]:
-    """An event with everything in it."""
+    """Return an event with a secret in every place."""
     text = f"concat(x, '{SECRET}')"
     step = {"type": "DIRECT", "subtype": "TRANSFORMATION", "description": text}
     sources = [
@@ -101,7 +101,7 @@ def body(kind: str, second: int, *, run: str = "planted", job: str = JOB) -> dic
 
 
 def events() -> list[bytes]:
-    """START and COMPLETE of the job; a run whose event can't be used in full; and one that is ignored."""
+    """Return START and COMPLETE of the job, a run with a partly invalid event, and an ignored run."""
     odd = body("COMPLETE", 40, run="odd")
     odd["inputs"].append({"namespace": SECRET, "name": 7, "password": SECRET})
     odd["run"]["facets"].pop("environment-properties")
@@ -122,14 +122,15 @@ REFUSED = (
 
 
 def shown(text: str) -> bool:
-    """Whether the secret can be read in a text, also in base64."""
+    """Whether a text contains the secret, plain or in base64."""
     forms = (SECRET, *(base64.b64encode(b"x" * pad + SECRET.encode())[4:12].decode() for pad in range(3)))
     return any(form.lower() in text.lower() for form in forms[:1]) or any(form in text for form in forms[1:])
 
 
 def stored_texts(storage: Storage, *, raw: bool) -> Iterator[tuple[str, str]]:
-    """All that storage holds, as place and text: rows, names of blobs, and contents (events as they were sent only with
-    `raw`).
+    """Yield the place and text of everything in storage: rows, blob names, and blob contents.
+
+    Events in their original form are included only with `raw`.
     """
     for table in TABLES:
         for row in storage.scan(table):

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def _watched(method: Callable[Concatenate[MemoryStorage, P], T]) -> "Callable[Concatenate[Watched, P], T]":
-    """Return a method of `Watched` that counts the call, lets the test step in, and calls the storage's own."""
+    """Return a method of `Watched` that counts the call, runs the test's action, and calls the storage's own method."""
     name = method.__name__
 
     def called(self: "Watched", /, *arguments: P.args, **named: P.kwargs) -> T:
@@ -29,7 +29,7 @@ def _watched(method: Callable[Concatenate[MemoryStorage, P], T]) -> "Callable[Co
 
 
 class Watched:
-    """Storage that counts calls and lets a test step in at one of them."""
+    """Storage that counts calls and runs a test's action at one of them."""
 
     def __init__(self, real: MemoryStorage) -> None:
         self.real = real
@@ -53,7 +53,7 @@ class Watched:
 
 
 def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
-    """The events in the order in which they were posted."""
+    """Post the events; return them in that order."""
     found = []
     for body in bodies:
         before = {fact.name for fact in storage.blobs(EVENTS)}
@@ -72,7 +72,7 @@ def contributions(storage: MemoryStorage) -> list[ContributionRecord]:
 
 
 def standing(storage: MemoryStorage) -> list[str]:
-    """The first inputs of the contributions that still stand."""
+    """Return the first inputs of the contributions that are still supported."""
     return [r.content.inputs[0].name for r in contributions(storage) if r.contribution and r.content]
 
 

@@ -25,7 +25,7 @@ def process_in(catalog: Catalog, qualified_name: str) -> ProcessEntity | None:
 
 
 def context_of(storage: Storage, catalog: Catalog, options: PublishOptions | None = None) -> PublishContext:
-    """What publishing works with."""
+    """Return the context of publishing."""
     return PublishContext(storage=storage, catalog=catalog, publishing=options or PublishOptions())
 
 
@@ -36,7 +36,7 @@ def publish(storage: Storage, catalog: Catalog, options: PublishOptions) -> Publ
 
 @dataclass
 class Clock:
-    """A clock that tests set. It starts after every event and every mark."""
+    """A clock that tests set. It starts later than all events and queue entries."""
 
     at: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(days=1))
 
@@ -49,7 +49,7 @@ def how(clock: Clock, quiet: timedelta = timedelta(days=100_000)) -> PublishOpti
 
 
 class Moody(MemoryCatalog):
-    """A catalog that is away, or refuses processes by the end of their names."""
+    """A catalog that is unavailable, or refuses processes by the end of their names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Moody(MemoryCatalog):
         self.calls += 1
         if self.away:
             raise CatalogUnavailable("no answer", after=0)
-        return super().find(keys)  # type: ignore[arg-type]  # handed on as it came
+        return super().find(keys)  # type: ignore[arg-type]  # forwarded unchanged
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         if self.refuses and any(process.qualified_name.endswith(self.refuses) for process in processes):

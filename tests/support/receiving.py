@@ -7,7 +7,7 @@ from shared.storage.port import Storage
 
 
 def receive(storage: Storage, body: bytes, *, most_bytes: int, encoding: str = "", **how: Any) -> Receipt:
-    """Store one event, as the function does; `how`: other fields of `Receiver`."""
+    """Store one event, as the function does; `how`: further fields of `Receiver`."""
     return Receiver(storage=storage, max_body_bytes=most_bytes, **how).receive(body, encoding=encoding)
 
 

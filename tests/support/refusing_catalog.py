@@ -1,4 +1,4 @@
-"""Helpers for tests of refusing catalog."""
+"""A catalog that refuses entities by their names."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,8 +13,9 @@ def refusal(_: str = "") -> Exception:
 
 
 class Picky(MemoryCatalog):
-    """A catalog that will not have what holds a name ending so: `makes` says how it tells that; `sizes`: the processes
-    of each call.
+    """A catalog that refuses entities whose names have this ending.
+
+    `makes` makes its error; `sizes` are the numbers of processes in each call.
     """
 
     def __init__(self, makes: Callable[[str], Exception] = refusal, *ends: str) -> None:

@@ -1,7 +1,6 @@
-"""What the JSON Schema of SARIF 2.1.0 (OASIS) requires of the parts that our logs have.
+"""The part of the JSON Schema of SARIF 2.1.0 (OASIS) that applies to our logs.
 
-Names, types, needed keys and bounds are those of the whole schema, which has no other keys for these parts that we
-write; the rest of it is left out.
+Names, types, required keys and bounds are those of the whole schema; parts and keys that we do not write are left out.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""A catalog that scans have filled: data sets as events name them, and the assets that a scan made of them.
+"""A catalog filled by scans: data sets by their names in events, and the assets that scans create for them.
 
-The forms are those of Purview's documentation and of public typedefs; `shared/naming/matching.py` says more.
+The forms are from Purview's documentation and public typedefs; see `shared/naming/matching.py`.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _SHOP = f"{_GROUP}/lakehouses/9d2c4e10-1111-4222-8333-444455556666/tables"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """A data set as events name it (with the names of its tables), and the asset that a scan made of it."""
+    """A data set by its names in events (with its table names), and the asset that a scan creates for it."""
 
     form: str
     namespace: str
@@ -48,7 +48,7 @@ class Scanned:
 
 
 FORMS: dict[str, tuple[str, str, str, str]] = {
-    # namespace and name of events, type and qualified name of the scanned asset; {n} is a number, {t} a table's name
+    # namespace and name in events, type and qualified name of the scanned asset; {n} is a number, {t} a table name
     "lake folder": (
         "abfss://raw@acct.dfs.core.windows.net",
         "a{n}/{t}",
@@ -206,7 +206,7 @@ FORMS: dict[str, tuple[str, str, str, str]] = {
 }
 
 _SYMLINKED: dict[str, tuple[str, str, str, str]] = {
-    # a location that no scan knows; the symlink's namespace and name, type and qualified name
+    # a location that scans do not find; the symlink's namespace and name, type and qualified name
     "Unity Catalog": (
         "unity-catalog",
         "main.s{n}.{t}",
@@ -218,14 +218,14 @@ _SYMLINKED: dict[str, tuple[str, str, str, str]] = {
 
 
 def scanned(number: int) -> Iterator[Scanned]:
-    """So many data sets, in all forms by turns."""
+    """Return `number` data sets, cycling through all forms."""
     made = 0
     for n in range(number):
-        words = {"n": n, "t": f"orders{n}", "T": f"Orders{n}"}
+        values = {"n": n, "t": f"orders{n}", "T": f"Orders{n}"}
         for form, texts in {**FORMS, **_SYMLINKED}.items():
             if made == number:
                 return
-            namespace, name, kind, qualified_name = (text.format(**words) for text in texts)
+            namespace, name, kind, qualified_name = (text.format(**values) for text in texts)
             made += 1
             if form in FORMS:
                 yield Scanned(form=form, namespace=namespace, name=name, asset=(kind, qualified_name))

@@ -1,4 +1,4 @@
-"""Helpers for tests of scanned jobs."""
+"""Helpers for tests of jobs on scanned data sets."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ def _named(each: Scanned, **facets: object) -> Json:
 
 
 def jobs(data: Sequence[Scanned]) -> Iterator[tuple[Scanned, Scanned, bytes]]:
-    """A job from each data set to the one that is half of them further on, and the other way round."""
+    """Return a job from each data set of the first half to its counterpart in the second half, and the reverse."""
     half = len(data) // 2
     for index, read in enumerate(data):
         written = data[(index + half) % len(data)]

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, call by call, and counts the calls."""
+"""A server that gives scripted answers, call by call, and counts the calls."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """One answer: after `late` seconds; `cut`: the connection ends in the middle of the body."""
+    """One answer, after `late` seconds; `cut`: the connection ends in the middle of the body."""
 
     status: int = 200
     body: str = "{}"
@@ -21,7 +21,7 @@ class Said:
 
 @dataclass(slots=True)
 class Scripted:
-    """The answers, of which the last is given again and again; the calls so far."""
+    """The answers, the last of which is repeated, and the number of calls so far."""
 
     url: str
     answers: list[Said]
@@ -41,21 +41,21 @@ def scripted(*answers: Said) -> Iterator[Scripted]:
 
         def _answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            said = script.next()
-            time.sleep(said.late)
-            data = said.body.encode()
-            self.send_response(said.status)
-            for name, value in said.headers.items():
+            answer = script.next()
+            time.sleep(answer.late)
+            data = answer.body.encode()
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data) + (100 if said.cut else 0)))
+            self.send_header("Content-Length", str(len(data) + (100 if answer.cut else 0)))
             self.end_headers()
             self.wfile.write(data)
-            self.close_connection = said.cut
+            self.close_connection = answer.cut
 
-        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _answer  # noqa: N815 - the names that the library asks for
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _answer  # noqa: N815 - the names that the library calls
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         script = Scripted(f"http://127.0.0.1:{server.server_port}", list(answers))

@@ -1,4 +1,4 @@
-"""Start a program whose end no failed assertion waits for."""
+"""Start a program that is killed when an assertion fails."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,9 @@ from typing import Any
 
 @contextmanager
 def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run `command` with its output piped as text; it is killed if it still runs when the block ends.
+    """Run `command` with its output piped as text; kill it if it still runs when the block ends.
 
-    `subprocess.Popen` alone waits there, for ever if an assertion failed before the program was ended.
+    `subprocess.Popen` alone would wait for it, for ever if an assertion fails before the program ends.
     """
     with subprocess.Popen(command, text=True, **{"stdout": subprocess.PIPE, **options}) as process:
         try:

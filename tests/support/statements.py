@@ -1,7 +1,7 @@
-"""Statements and what they say, in short.
+"""SQL statements and their lineage in short form.
 
-`says` is `kind target <- sources`; `columns` are `source.column > output` for a value and `source.column ~ output`
-for what only decides about it, with `*` for all rows.
+`says` is `kind target <- sources`; `columns` are `source.column > output` for a value and `source.column ~ output` for
+a condition, with `*` for all rows.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A statement, and what it says; `says` is empty for one that is not read."""
+    """A statement and its lineage; `says` is empty for a statement that is not parsed."""
 
     sql: str
     says: str
@@ -57,7 +57,7 @@ STATEMENTS: dict[str, Case] = {
     "by place": _case("SELECT a, count(*) AS n FROM t GROUP BY 1 ORDER BY 1", "select - <- t", "t.a > a; t.a ~ *"),
     "order by an alias": _case("SELECT a AS b FROM t ORDER BY b", "select - <- t", "t.a > b"),
     "an alias may be a column of the same name": _case("SELECT a AS x, x + 1 AS y FROM t", "select - <- t", "t.a > x"),
-    "an alias of what has no other columns": _case(
+    "an alias in a query without other columns": _case(
         "SELECT a AS x, x + 1 AS y FROM (SELECT a FROM t)", "select - <- t", "t.a > x; t.a > y"
     ),
     "case and if": _case(

@@ -1,4 +1,4 @@
-"""States of lineage for tests of the watch, written as a few lines of text."""
+"""States of lineage for tests of the watch, written in a few lines of text."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,12 +10,12 @@ STORE = "abfss://lake@account.dfs.core.windows.net/"
 
 
 def name_of(table: str) -> str:
-    """The qualified name of a table of tests."""
+    """Return the qualified name of a test table."""
     return f"{STORE}{table}"
 
 
 def asset(table: str) -> Asset:
-    """A table of tests; one that begins with `?` is a placeholder."""
+    """Return a test table; a name that begins with `?` is a placeholder."""
     kind = "DataSet" if table.startswith("?") else "azure_datalake_gen2_path"
     short = table.removeprefix("?")
     return Asset(
@@ -30,8 +30,10 @@ def state(
     overdue: tuple[Overdue, ...] = (),
     broken: tuple[BrokenGate, ...] = (),
 ) -> Snapshot:
-    """A state: each job by its edges `table.column > table.column`, with `mask` or `filter` behind them, or `table >
-    table` alone; and the columns of tables, as `id:int name:string`.
+    """Return a state of jobs and schemas.
+
+    A job is given by edges `table.column > table.column`, optionally followed by `mask` or `filter`, or by `table >
+    table`; a schema by columns such as `id:int name:string`.
     """
     processes = [KnownProcess(process=_process(name, lines, schemas)) for name, lines in jobs.items()]
     return snapshot_of(document_of("record", processes), overdue=overdue, broken=broken)

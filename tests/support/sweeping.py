@@ -10,7 +10,7 @@ from tests.support.processing import Watched
 
 
 def cursed(storage: MemoryStorage, run: str, error: BaseException) -> Watched:
-    """Storage on which one run can't be settled."""
+    """Return storage on which one run can't be processed."""
     seen = Watched(storage)
 
     def step_in(name: str, arguments: tuple[Any, ...]) -> None:
@@ -22,7 +22,7 @@ def cursed(storage: MemoryStorage, run: str, error: BaseException) -> Watched:
 
 
 class Later:
-    """A clock that tests set, after all that was received."""
+    """A clock that tests set; it starts after all events were received."""
 
     def __init__(self) -> None:
         self.at = datetime.now(UTC) + timedelta(days=1)

@@ -1,9 +1,9 @@
-"""A real HTTP server that takes webhooks as Slack and workflows of Teams document them, and can be in trouble.
+"""A real HTTP server that accepts webhooks as documented by Slack and Teams workflows, and can fail on demand.
 
 Slack: https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks and
 https://docs.slack.dev/reference/block-kit/blocks (text of a header 150 characters, of a section 3,000; 50 blocks).
 Teams: https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using (28 KB) and
-the schema of Adaptive Cards. Written from the documentation; neither was reached.
+the schema of Adaptive Cards. It follows the documentation only; it was not compared with the real services.
 """
 
 import json
@@ -44,7 +44,7 @@ def _slack_text(text: Any, kinds: set[str], most: int, place: str) -> list[str]:
 
 
 def judge_slack(document: Any, _raw: bytes) -> list[str]:
-    """What is wrong with the body of an incoming webhook of Slack."""
+    """Return the problems of a body for an incoming webhook of Slack."""
     wrong = _only(document, {"text": str}, {"blocks": list}, "message")
     if wrong:
         return wrong
@@ -74,7 +74,7 @@ _COLORS = {"default", "dark", "light", "accent", "good", "warning", "attention"}
 
 
 def judge_teams(document: Any, raw: bytes) -> list[str]:
-    """What is wrong with the body of a workflow of Teams that posts a card."""
+    """Return the problems of a body for a Teams workflow that posts a card."""
     wrong = _only(document, {"type": str, "attachments": list}, {}, "message")
     if len(raw) > 28 * 1024:
         wrong.append("larger than 28 KB")
@@ -108,7 +108,7 @@ def judge_teams(document: Any, raw: bytes) -> list[str]:
 
 @dataclass(slots=True)
 class Trouble:
-    """What a path answers instead: a status with headers, after a pause."""
+    """A path's failure: a status with headers, after a pause."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class WebhookServer:
-    """What came to which path: headers and body. `wrong`: what was found wrong with bodies; `trouble` by path."""
+    """The headers and bodies received on each path. `wrong`: problems of the bodies; `trouble`: failures by path."""
 
     port: int = 0
     came: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
@@ -130,7 +130,7 @@ class WebhookServer:
         return f"http://127.0.0.1:{self.port}/{path}"
 
     def bodies(self, path: str) -> list[Any]:
-        """The bodies that were taken on a path."""
+        """Return the bodies that a path accepted."""
         return [json.loads(body) for at, _, body in self.came if at == path]
 
 
@@ -142,7 +142,7 @@ JUDGES: dict[str, tuple[Judge, int, bytes]] = {
 
 @contextmanager
 def webhook_server() -> Iterator[WebhookServer]:
-    """A server on a port of this machine, while the context lasts."""
+    """Run a server on a port of this machine while the context lasts."""
     state = WebhookServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -152,7 +152,7 @@ def webhook_server() -> Iterator[WebhookServer]:
             trouble = state.trouble.get(path)
             if trouble:
                 state.stopping.wait(trouble.pause)
-                with suppress(ConnectionError):  # the sender does not wait for ever
+                with suppress(ConnectionError):  # the sender may have timed out
                     self._answer(trouble.status, b"trouble", trouble.headers)
                 return
             judge, status, answer = JUDGES.get(path.partition("/")[0], (lambda *_: [], 204, b""))

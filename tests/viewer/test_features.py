@@ -108,7 +108,7 @@ def test_cards_open_and_close_and_show_more(shown: Browser) -> None:
     assert cards(shown) - before == {"mart/crm_export"}
 
 
-def test_what_is_visible_stays_in_its_place(shown: Browser) -> None:
+def test_visible_cards_keep_their_places(shown: Browser) -> None:
     shown.go(at(asset=WIDE))
     place = f"""() => {{
       const box = document.querySelector('[data-head="{WIDE}"]').getBoundingClientRect();
@@ -184,7 +184,7 @@ def test_impact_as_a_list_and_as_csv(shown: Browser) -> None:
     assert ["2", f"{STORE}mart/crm_export", "email_sha"] in table
 
 
-def test_what_is_not_known_is_drawn(shown: Browser) -> None:
+def test_unknown_lineage_is_drawn(shown: Browser) -> None:
     shown.go(at(asset=WIDE))
     assert "db.fx_rates" in shown.texts(".stub title")[0]
     assert shown.run(

@@ -106,7 +106,7 @@ def test_a_click_after_a_drag_chooses_nothing(browser: Browser, file: Path) -> N
     assert browser.state["asset"] == CUSTOMERS
 
 
-def test_enter_in_the_list_follows_what_it_names(browser: Browser, file: Path) -> None:
+def test_enter_in_the_list_follows_the_named_column(browser: Browser, file: Path) -> None:
     browser.open(file, state=urlencode({"asset": f"{STORE}mart/revenue_by_city", "column": "revenue"}))
     browser.press("t", "ArrowDown", "Enter")
     assert (browser.state["asset"], browser.state["column"]) == (WIDE, "amount_eur")

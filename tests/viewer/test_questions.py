@@ -91,7 +91,7 @@ def expected(
 
 
 @pytest.mark.parametrize("seed", range(DOCUMENTS))
-def test_the_page_shows_what_is_there(browser: Browser, tmp_path: Path, seed: int) -> None:
+def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int) -> None:
     document = drawn(seed, tables=14, processes=24)
     file = tmp_path / "page.html"
     file.write_bytes(page(document))

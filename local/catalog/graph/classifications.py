@@ -1,8 +1,8 @@
-"""Classifications of entities: those attached to an entity, and those that it gets along relationships, as Atlas does.
+"""Classifications of entities: those attached to an entity, and those that propagate to it along relationships.
 
-A relationship's `propagateTags` says which way: ONE_TO_TWO from end 1 to end 2, TWO_TO_ONE back, BOTH, NONE. So on
-Atlas' base types a classification goes from a data set to the processes that read it, and on to what they write,
-whatever became of its columns. `propagate: false` on a classification keeps it where it is.
+As in Atlas, a relationship's `propagateTags` gives the direction: ONE_TO_TWO from end 1 to end 2, TWO_TO_ONE back,
+BOTH, NONE. So with Atlas' base types a classification propagates from a data set to the processes that read it, and to
+the data sets that they write, regardless of columns. A classification with `propagate: false` does not propagate.
 """
 
 from collections.abc import Iterable
@@ -43,11 +43,11 @@ class Classifications:
         self._registry = registry
 
     def of(self, entity: Entity) -> list[Json]:
-        """All classifications of an entity: its own, then those that reach it."""
+        """Return all classifications of an entity: its own, then those that propagate to it."""
         return [*own(entity), *self._reaching(entity)] if entity.active else own(entity)
 
     def named(self, entity: Entity, name: str) -> Json:
-        """One classification of an entity. Errors: 400-00-014 and 404-00-008."""
+        """Return one classification of an entity. Errors: 400-00-014 and 404-00-008."""
         self._known(name)
         for each in self.of(entity):
             if each["typeName"] == name:
@@ -64,8 +64,10 @@ class Classifications:
         self._put(entity, [new.get(each["typeName"], each) for each in entity.body.get("classifications", ())])
 
     def remove(self, entity: Entity, name: str) -> None:
-        """Take a classification away. Errors: 400-00-014, 404-00-003 where the entity has none, 400-00-06D where it has
-        others, and 400-00-06C for one that comes from elsewhere.
+        """Remove a classification.
+
+        Errors: 400-00-014, 404-00-003 when the entity has none, 400-00-06D when it has others, and 400-00-06C for one
+        that propagates from another entity.
         """
         self._known(name)
         kept = [each for each in entity.body.get("classifications", ()) if each["typeName"] != name]
@@ -112,7 +114,7 @@ class Classifications:
         self._store.put_entity(replace(entity, body=body | marks))
 
     def _reaching(self, entity: Entity) -> list[Json]:
-        """Those of others that propagate to an entity, the nearest first; each origin's once."""
+        """Yield the classifications that propagate to an entity, the nearest first, once for each origin."""
         if not self._store.count("status = 'ACTIVE' AND json_array_length(body, '$.classifications') > 0"):
             return []
         seen, frontier, found = {entity.guid}, [entity.guid], []
@@ -126,7 +128,7 @@ class Classifications:
         return found
 
     def _sources(self, edge: Edge, targets: set[str]) -> Iterable[str]:
-        """The ends of a relationship from which classifications go to one of these entities."""
+        """Yield the ends of a relationship from which classifications propagate to one of these entities."""
         way = str(self._registry.typedefs.get(edge.relationship, {}).get("propagateTags", "NONE"))
         if edge.active and way in _DOWN and edge.end2 in targets:
             yield edge.end1

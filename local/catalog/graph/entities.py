@@ -16,14 +16,16 @@ Json = dict[str, Any]
 
 
 def now() -> int:
-    """Give the time in Atlas' form: milliseconds since 1970."""
+    """Return the time in Atlas' form: milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 class Writer:
-    """Writes entities. `soft` deletes mark what is deleted and keep it (Atlas' default); hard ones forget it. What is
-    written goes into `collection`, wherever it was, if one is named. `business`: what an update does to business
-    attributes: ignore (what was sent), merge or replace.
+    """Writes entities.
+
+    `soft` deletes mark entities and keep them (Atlas' default); hard ones remove them. Written entities move into
+    `collection`, if one is given. `business`: how an update treats the sent business attributes: ignore, merge or
+    replace.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class Writer:
         self._clock = clock
 
     def upsert(self, sent: Iterable[Any], referred: Mapping[str, Any], *, partial: bool = False) -> Json:
-        """Create or update entities; give `guidAssignments` and, when something changed, `mutatedEntities`.
+        """Create or update entities; return `guidAssignments` and, when something changed, `mutatedEntities`.
 
         Errors: `CatalogError`; nothing is written then.
         """
@@ -53,7 +55,7 @@ class Writer:
         changes = _Changes(update="PARTIAL_UPDATE" if partial else "UPDATE")
         with self._store.transaction():
             different = [entity for entity in request.entities if self._differs(entity)]
-            # All entities stand before the first relationship leads to one of them.
+            # All entities exist before the first relationship refers to one of them.
             for entity in different:
                 self._put(entity, changes)
             for entity in different:
@@ -65,7 +67,7 @@ class Writer:
         return changes.to_json(self._store) | {"guidAssignments": request.assignments}
 
     def delete(self, guids: Iterable[str]) -> Json:
-        """Delete entities with what they own; give `mutatedEntities`, or `{}` when there was nothing to delete."""
+        """Delete entities with the entities that they own; return `mutatedEntities`, or `{}` when there are none."""
         changes = _Changes(update="UPDATE")
         with self._store.transaction():
             for guid in guids:
@@ -73,8 +75,10 @@ class Writer:
         return changes.to_json(self._store)
 
     def _differs(self, sent: Incoming) -> bool:
-        """Whether an entity is another than the one that is stored, as a reader sees that: relationships that are only
-        marked as deleted count as there, so with soft deletes what has left can't return by itself.
+        """Whether a sent entity differs from the stored one, as readers see it.
+
+        Relationships that are only marked as deleted count as existing, so with soft deletes an update alone can't
+        restore an entity that has left a relationship.
         """
         known = sent.existing
         return (
@@ -86,13 +90,13 @@ class Writer:
         )
 
     def _shown(self, sent: Incoming, name: str) -> list[str]:
-        """What a relationship attribute leads to, in the order in which it came, with what is marked as deleted."""
+        """Return the targets of a relationship attribute in their original order, including those marked as deleted."""
         relation = sent.type.relations[name]
         edges = [edge for edge in self._all_edges(sent.guid, relation) if edge.active or relation.many]
         return [_other(edge, relation) for edge in edges]
 
     def _put(self, sent: Incoming, changes: "_Changes") -> None:
-        # Read anew: the same entity may have come under another guid of this request.
+        # Read again: the same entity may occur under another guid in this request.
         known = self._store.entity(sent.guid)
         new = known is None
         if known is None:
@@ -121,8 +125,9 @@ class Writer:
             raise CatalogError(Fault.ENTITY_EXISTS, sent.type.name, name) from error
 
     def _relate(self, guid: str, relation: Relation, targets: list[str], changes: "_Changes") -> None:
-        """Lead a relationship attribute to these. As Atlas does, place by place: what stands where it stood is left as
-        it is, even if it is only marked as deleted.
+        """Set the targets of a relationship attribute, position by position.
+
+        As in Atlas, a target that keeps its position is left unchanged, even if it is only marked as deleted.
         """
         before = [_other(edge, relation) for edge in self._all_edges(guid, relation)]
         placed = {other for other, was in zip(targets, before, strict=False) if other == was}
@@ -145,7 +150,7 @@ class Writer:
             changes.related(guid)
 
     def _free(self, guid: str, relation: Relation) -> None:
-        """End the relationship that the other side, which can have only one, has so far."""
+        """End the current relationship of the other side, which can have only one."""
         for edge in self._store.edges([guid]):
             own = edge.end2 if relation.is_end1 else edge.end1
             if edge.relationship == relation.relationship and own == guid and edge.active:
@@ -190,7 +195,7 @@ class Writer:
 
 
 class _Changes:
-    """What a request has changed, in order, and how the answer calls it."""
+    """The changes of a request, in order, with their names in the answer."""
 
     def __init__(self, *, update: str) -> None:
         self._update = update
@@ -200,7 +205,7 @@ class _Changes:
         self.deleted: dict[str, Entity] = {}
 
     def related(self, guid: str, *, linked: bool = False) -> None:
-        """Note that an entity's relationships changed; `linked`: though the entity itself was not what was sent."""
+        """Record that an entity's relationships changed; `linked`: the entity itself was not sent."""
         if guid not in self.created and guid not in self.updated:
             (self.linked if linked else self.updated)[guid] = None
 
@@ -218,7 +223,7 @@ class _Changes:
 
 
 def _merged(body: Json, sent: Incoming, *, business: str) -> Json:
-    """Give what is stored with what was sent laid over it: omitted attributes stay, null ones go."""
+    """Return the stored entity updated by the sent one: omitted attributes stay, null ones are removed."""
     attributes = {**body["attributes"], **sent.values}
     merged = body | {"attributes": {name: value for name, value in attributes.items() if value is not None}}
     for extra in ("labels", "customAttributes", "classifications"):

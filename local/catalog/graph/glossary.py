@@ -1,7 +1,7 @@
-"""Glossaries and their terms as Atlas keeps them: entities of types of its own, and relationships to what they are of.
+"""Glossaries and their terms as Atlas keeps them: entities of their own types, with relationships to their entities.
 
-As on Apache Atlas 2.1.0: a term that is assigned again stays as it is; an assignment that is taken away is gone, with
-soft deletes too.
+As in Apache Atlas 2.1.0, assigning a term again changes nothing, and a removed assignment is gone even with soft
+deletes.
 """
 
 from collections.abc import Iterable
@@ -28,11 +28,11 @@ class Glossary:
         self._writer = writer
 
     def all(self) -> list[Json]:
-        """All glossaries, each with the headers of its terms."""
+        """Return all glossaries, each with the headers of its terms."""
         return [self.one(each) for each in self._store.select("type = ? AND status = 'ACTIVE'", [GLOSSARY])]
 
     def one(self, glossary: Entity) -> Json:
-        """A glossary with the headers of its terms; without terms the key is absent."""
+        """Return a glossary with the headers of its terms; without terms the key is absent."""
         edges = [each for each in self._active(glossary.guid, _ANCHOR) if each.end1 == glossary.guid]
         entities = self._store.entities(each.end2 for each in edges)
         terms = [
@@ -75,14 +75,14 @@ class Glossary:
         ]
 
     def term(self, term: Entity) -> Json:
-        """A term with its glossary and what it is assigned to."""
+        """Return a term with its glossary and its assigned entities."""
         anchors = [each for each in self._active(term.guid, _ANCHOR) if each.end2 == term.guid]
         anchor = {"anchor": {"glossaryGuid": anchors[0].end1, "relationGuid": anchors[0].guid}} if anchors else {}
         assigned = self.assigned(term)
         return _plain(term) | anchor | ({"assignedEntities": assigned} if assigned else {})
 
     def assigned(self, term: Entity) -> list[Json]:
-        """What a term is assigned to."""
+        """Return the entities that a term is assigned to."""
         edges = [each for each in self._active(term.guid, _ASSIGNMENT) if each.end1 == term.guid]
         entities = self._store.entities(each.end2 for each in edges)
         return [
@@ -100,7 +100,7 @@ class Glossary:
         ]
 
     def assign(self, term: Entity, given: Iterable[Json]) -> None:
-        """Assign a term to entities, all or none. Errors: 400-00-07D where there is none of a guid."""
+        """Assign a term to entities, all or none. Error: 400-00-07D for an unknown guid."""
         there = {each["guid"] for each in self.assigned(term)}
         wanted = [str(each.get("guid")) for each in given]
         found = self._store.entities(wanted)
@@ -113,7 +113,7 @@ class Glossary:
                     self._store.add_edge(_ASSIGNMENT, term.guid, guid)
 
     def dismiss(self, term: Entity, given: Iterable[Json]) -> None:
-        """Take a term away from entities, all or none. Errors: 400-00-078, 400-00-080."""
+        """Remove a term from entities, all or none. Errors: 400-00-078, 400-00-080."""
         there = {each["guid"]: each["relationshipGuid"] for each in self.assigned(term)}
         ended = []
         for each in given:
@@ -143,7 +143,7 @@ class Glossary:
 
 
 def _plain(entity: Entity) -> Json:
-    """What both have: guid, and what was written."""
+    """Return the fields that glossaries and terms share: the guid and the written attributes."""
     return {"guid": entity.guid, **entity.body["attributes"]}
 
 

@@ -1,7 +1,7 @@
-"""What a client wants to write: the entities of a request, with their references found.
+"""The entities that a client sends, checked, with their references resolved.
 
-The order of the checks is Atlas' own, so the same mistake gets the same error: types and shapes of references first,
-then references by guid, then those by unique attributes, then values.
+The checks run in Atlas' own order, so that the same mistake gets the same error: types and shapes of references, then
+references by guid, then references by unique attributes, then values.
 """
 
 import uuid
@@ -19,9 +19,9 @@ from local.catalog.registry import Attribute, EntityType, Registry, Relation
 
 Json = dict[str, Any]
 
-# Purview documents 4 KB for a name; real Atlas takes longer ones, and minutes for each.
+# Purview documents 4 KB for a name; real Atlas accepts longer ones, and takes minutes for each.
 LONGEST_NAME = 4096
-# And these for a property, and for an entity as a whole.
+# Purview's documented limits of a property, and of a whole entity.
 LONGEST_PROPERTY = 32 * 1024
 LARGEST_ENTITY = 2 * 1024 * 1024
 
@@ -37,7 +37,7 @@ _SHAPES = {
 
 @dataclass(slots=True, kw_only=True)
 class Incoming:
-    """One entity of a request. `existing` is what is stored under its guid or name, `guid` its final one."""
+    """One entity of a request. `existing` is the stored entity with its guid or name, `guid` the final guid."""
 
     key: str
     type: EntityType
@@ -49,10 +49,9 @@ class Incoming:
 
 
 class Request:
-    """The entities of one request, checked. `entities` are to be written in this order; nothing is written here.
+    """The checked entities of one request, in the order in which to write `entities`. Writes nothing itself.
 
-    Comes in: the entities as sent, and those that came along as `referredEntities`. `partial`: mandatory attributes
-    may be missing. Errors: `CatalogError`, as the server is to answer.
+    `partial`: mandatory attributes may be missing. Errors: the CatalogError that the server answers with.
     """
 
     def __init__(self, store: Store, registry: Registry, *, partial: bool = False) -> None:
@@ -65,7 +64,7 @@ class Request:
         self.assignments: dict[str, str] = {}
 
     def read(self, sent: Iterable[Any], referred: Mapping[str, Any]) -> None:
-        """Take the entities of the request in and find everything they refer to."""
+        """Check the entities sent and the `referredEntities`, and resolve all their references."""
         self._collect(sent, referred)
         self._find_guids()
         self._find_own()
@@ -79,7 +78,7 @@ class Request:
                 relation.name: self._targets(relation, value) for relation, value in _relation_values(entity)
             }
 
-    # -- 1: which entities are there, and are their references well formed
+    # -- 1: collect the entities and check the form of their references
 
     def _collect(self, sent: Iterable[Any], referred: Mapping[str, Any]) -> None:
         made_up = (f"-{number}" for number in count(10**15))
@@ -88,7 +87,7 @@ class Request:
             needed.extend(self._take(raw, made_up))
         if not self._by_key:
             raise CatalogError(Fault.BAD_PARAMETERS, "no entities to create or update")
-        # Entities that came along count when something refers to them.
+        # Referred entities count only when something refers to them.
         while needed:
             key = needed.pop()
             if key not in self._by_key and key in referred:
@@ -96,7 +95,7 @@ class Request:
         self.entities = list(self._by_key.values())
 
     def _take(self, raw: Any, made_up: Iterator[str]) -> list[str]:
-        """Take one entity; give the guids that it refers to."""
+        """Add one entity; return the guids that it refers to."""
         raw = _object(raw)
         guid = raw.get("guid")
         key = next(made_up) if guid is None else str(guid)
@@ -105,7 +104,7 @@ class Request:
         entity = Incoming(key=key, type=self._registry.entity_type(raw.get("typeName")), raw=raw)
         self._registry.check_marks(entity.type, raw)
         found = [str(ref["guid"]) for ref in self._references(entity) if ref.get("guid") is not None]
-        # Of two entities with one guid the second is dropped, without a word.
+        # Of two entities with the same guid the second is silently dropped.
         self._by_key.setdefault(key, entity)
         return found
 
@@ -134,7 +133,7 @@ class Request:
             if known is None or not known.active:
                 raise CatalogError(Fault.DANGLING_REFERENCE, guid)
 
-    # -- 3: which of the entities are stored already, and which are one
+    # -- 3: find the stored entities, and unite equal ones
 
     def _find_own(self) -> None:
         new: dict[tuple[str, str], Incoming] = {}
@@ -199,9 +198,9 @@ class Request:
     # -- 5: relationships
 
     def _targets(self, relation: Relation, value: Any) -> list[str] | None:
-        """Give the guids that a relationship attribute is to lead to; None: leave it as it is."""
+        """Return the guids of a relationship attribute's new targets; None: leave it unchanged."""
         if value is None:
-            # A null leaves a set as it is, but ends a single relationship.
+            # A null leaves a set unchanged, but ends a single relationship.
             return None if relation.many else []
         targets: list[str] = []
         for reference in filter(_holds, _reference_list(value)):
@@ -217,7 +216,7 @@ class Request:
         return {"guid": guid, "typeName": type_name}
 
     def _resolve(self, reference: Json) -> tuple[str, str]:
-        """Give guid and type of what a reference means. By unique attributes it means stored entities only."""
+        """Return guid and type of a reference's target. Unique attributes refer to stored entities only."""
         if reference.get("guid") is not None:
             key = str(reference["guid"])
             if sent := self._by_key.get(key):
@@ -232,7 +231,7 @@ class Request:
 
 
 def _plain_values(entity: Incoming) -> Iterator[tuple[Attribute, Any]]:
-    """Give the attributes that were sent and are no relationships; unknown ones are dropped, without a word."""
+    """Return the sent attributes that are no relationships; unknown ones are silently dropped."""
     for name, value in (entity.raw.get("attributes") or {}).items():
         attribute = entity.type.attributes.get(name)
         if attribute is not None and name not in entity.type.relations:
@@ -240,7 +239,7 @@ def _plain_values(entity: Incoming) -> Iterator[tuple[Attribute, Any]]:
 
 
 def _relation_values(entity: Incoming) -> Iterator[tuple[Relation, Any]]:
-    """Give the relationships that were sent: as relationship attributes or, failing that, among the attributes."""
+    """Return the sent relationships: the relationship attributes or, without them, those among the attributes."""
     attributes = entity.raw.get("attributes") or {}
     related = entity.raw.get("relationshipAttributes") or {}
     for name, relation in entity.type.relations.items():
@@ -256,7 +255,7 @@ def _own_name(entity: Incoming) -> str | None:
 
 
 def _reference_list(value: Any) -> list[Json]:
-    """Give the references in a value, each of them well formed."""
+    """Return the references in a value, each of them well formed."""
     if value is None:
         return []
     references = value if isinstance(value, list) else [value]
@@ -275,7 +274,7 @@ def _is_reference(value: Any) -> bool:
 
 
 def _holds(reference: Json) -> bool:
-    """Leave out what a client has read and sends back of relationships that are over: they stay so."""
+    """Whether a reference is to an existing relationship: a client may send back an ended one that it has read."""
     return bool(reference.get("relationshipStatus") != "DELETED")
 
 

@@ -1,7 +1,7 @@
-"""Lineage: what an entity comes from and what comes from it, as Atlas' `AtlasLineageInfo`.
+"""The upstream and downstream lineage of an entity, as Atlas' `AtlasLineageInfo`.
 
-One step of depth leads from a data set through a process to the next data sets. Relationships that are only marked as
-deleted are part of it, as on real servers.
+One step of depth leads from a data set through a process to the next data sets. As on real servers, relationships that
+are only marked as deleted are included.
 """
 
 from collections.abc import Iterable
@@ -16,15 +16,15 @@ Json = dict[str, Any]
 
 INPUTS = "dataset_process_inputs"
 OUTPUTS = "process_dataset_outputs"
-# Against the flow a data set is left by what has it as output, with the flow by what has it as input.
+# Upstream, a data set leads to the processes that have it as output; downstream, to those that have it as input.
 _WAYS = {"INPUT": (OUTPUTS, INPUTS), "OUTPUT": (INPUTS, OUTPUTS)}
 _DIRECTIONS = {"INPUT": ("INPUT",), "OUTPUT": ("OUTPUT",), "BOTH": ("INPUT", "OUTPUT")}
 
 
 def lineage(store: Store, registry: Registry, entity: Entity, *, direction: str, depth: int) -> Json:
-    """Give an entity's lineage. `depth` 0: as far as it goes.
+    """Return an entity's lineage. `depth` 0: without limit.
 
-    Errors: 400-00-026 for a direction or depth that does not exist, 404-00-011 for what can't have lineage.
+    Errors: 400-00-026 for an unknown direction or invalid depth, 404-00-011 for an entity that can't have lineage.
     """
     ways = _DIRECTIONS.get(direction.upper())
     if ways is None:
@@ -53,7 +53,7 @@ def lineage(store: Store, registry: Registry, entity: Entity, *, direction: str,
 
 
 def _walk(store: Store, way: str, start: set[str], steps: int | None) -> dict[str, Edge]:
-    """Give the edges within some steps (None: all) of data sets, nearest first."""
+    """Return the edges within `steps` steps (None: all) of the data sets, nearest first."""
     near, far = _WAYS[way]
     found: dict[str, Edge] = {}
     seen = set(start)
@@ -64,7 +64,7 @@ def _walk(store: Store, way: str, start: set[str], steps: int | None) -> dict[st
         from_processes = _of(
             store.edges(edge.end1 for edge in to_processes), far, {e.end1 for e in to_processes}, "end1"
         )
-        # A process with nothing on its other side leads nowhere and is not shown.
+        # A process with no data set on its other side is not shown.
         leading = {edge.end1 for edge in from_processes}
         found.update((edge.guid, edge) for edge in to_processes if edge.end1 in leading)
         found.update((edge.guid, edge) for edge in from_processes)

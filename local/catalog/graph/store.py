@@ -1,7 +1,7 @@
-"""Where the catalog keeps what it knows: one SQLite file in WAL mode, or memory.
+"""The catalog's data: one SQLite file in WAL mode, or memory.
 
-One connection is used by one thread (the server's event loop), so every write transaction is alone; other programs
-may read the file meanwhile, as WAL allows.
+One thread (the server's event loop) uses the one connection, so write transactions never overlap; WAL lets other
+programs read the file at the same time.
 """
 
 import sqlite3
@@ -45,7 +45,7 @@ CREATE TEMP TRIGGER renamed AFTER UPDATE ON main.entities BEGIN
     UPDATE names SET words = (SELECT {_WORDS} FROM entities WHERE guid = NEW.guid) WHERE guid = NEW.guid; END;
 CREATE TEMP TRIGGER unnamed AFTER DELETE ON main.entities BEGIN DELETE FROM names WHERE guid = OLD.guid; END;
 """  # noqa: S608 - all of it is text of ours
-"""What words are searched in: in memory, since taking them out of all bodies at each search takes long."""
+"""The texts that keywords are searched in. In memory, since extracting them from all bodies in each search is slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Entity:
 
     @property
     def active(self) -> bool:
-        """Tell whether the entity has not been deleted."""
+        """Whether the entity has not been deleted."""
         return self.status == "ACTIVE"
 
 
@@ -79,28 +79,28 @@ class Edge:
 
     @property
     def active(self) -> bool:
-        """Tell whether the relationship has not been deleted."""
+        """Whether the relationship has not been deleted."""
         return self.status == "ACTIVE"
 
 
 _ENTITY = "guid, type, qualified_name, status, created, updated, version, body"
 _EDGE = "guid, relationship, end1, end2, status"
-# SQLite takes 32,766 parameters a statement; fewer keep statements small.
+# SQLite allows 32,766 parameters in a statement; fewer keep statements small.
 _MANY = 500
 
 
 class Store:
-    """The catalog's data. Comes in: a file's path, or `:memory:`. Errors: `sqlite3.Error`, when SQLite fails."""
+    """The catalog's data in the file of this path, or in `:memory:`. Raises `sqlite3.Error` when SQLite fails."""
 
     def __init__(self, path: str) -> None:
-        # Autocommit: transactions are ours to begin and end.
+        # Autocommit: this class begins and ends the transactions.
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA journal_mode = WAL")
-        # In WAL mode this survives the end of the process at any moment, which is what a local catalog has to.
+        # In WAL mode the data survives the end of the process at any moment, which is enough for a local catalog.
         self._db.execute("PRAGMA synchronous = NORMAL")
         layout = self._db.execute("PRAGMA user_version").fetchone()[0]
         if layout not in {0, _LAYOUT}:
-            raise sqlite3.DatabaseError(f"the data has layout {layout}, this catalog writes {_LAYOUT}: take a new file")
+            raise sqlite3.DatabaseError(f"the file has layout {layout}, this catalog needs {_LAYOUT}: name a new file")
         self._db.executescript(_SCHEMA)
         self._db.execute(f"PRAGMA user_version = {_LAYOUT}")
         self._db.executescript(_NAMES)
@@ -111,7 +111,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Do all writes inside or, when an error leaves the block, none of them."""
+        """Commit all writes of the block, or none when it raises."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -123,7 +123,7 @@ class Store:
     # -- type definitions that clients added or changed
 
     def typedefs(self) -> list[Json]:
-        """Give all stored type definitions."""
+        """Return all stored type definitions."""
         return [orjson.loads(body) for (body,) in self._db.execute("SELECT body FROM typedefs ORDER BY name")]
 
     def put_typedef(self, typedef: Json) -> None:
@@ -131,17 +131,17 @@ class Store:
         self._db.execute("INSERT OR REPLACE INTO typedefs VALUES (?, ?)", (typedef["name"], orjson.dumps(typedef)))
 
     def drop_typedef(self, name: str) -> None:
-        """Forget a type definition."""
+        """Delete a type definition."""
         self._db.execute("DELETE FROM typedefs WHERE name = ?", (name,))
 
     # -- entities
 
     def entity(self, guid: str) -> Entity | None:
-        """Give the entity of this guid, deleted or not."""
+        """Return the entity of this guid, deleted or not."""
         return self.entities((guid,)).get(guid)
 
     def entities(self, guids: Iterable[str]) -> dict[str, Entity]:
-        """Give the entities of these guids, deleted or not; unknown guids are left out."""
+        """Return the entities of these guids, deleted or not; unknown guids are left out."""
         wanted = list(dict.fromkeys(guids))
         found: dict[str, Entity] = {}
         for start in range(0, len(wanted), _MANY):
@@ -151,13 +151,13 @@ class Store:
         return found
 
     def named(self, types: Sequence[str], qualified_name: str) -> Entity | None:
-        """Give the entity that is not deleted, has one of these types and this qualified name."""
+        """Return the entity that is not deleted, has one of these types and this qualified name."""
         where = f"qualified_name = ? AND type IN ({_places(types)}) AND status = 'ACTIVE'"
         return next(self.select(where, [qualified_name, *types]), None)
 
     def select(self, where: str, values: Sequence[Any], *, limit: int = -1, offset: int = 0) -> Iterator[Entity]:
-        """Give the entities of which an SQL condition (text of ours, values of the client's) holds, oldest first."""
-        # S608: `where` is made of our own text, each value is a parameter.
+        """Return the entities that meet an SQL condition (our own text, the client's values), oldest first."""
+        # S608: `where` is our own text, each value a parameter.
         query = f"SELECT {_ENTITY} FROM entities WHERE {where} ORDER BY rowid LIMIT ? OFFSET ?"  # noqa: S608
         for row in self._db.execute(query, [*values, limit, offset]).fetchall():
             yield Entity(
@@ -172,7 +172,7 @@ class Store:
             )
 
     def count(self, where: str, values: Sequence[Any] = ()) -> int:
-        """Give how many entities there are of which an SQL condition (text of ours) holds."""
+        """Return the number of entities that meet an SQL condition (our own text)."""
         # S608: as in `select`.
         row = self._db.execute(f"SELECT COUNT(*) FROM entities WHERE {where}", values).fetchone()  # noqa: S608
         return int(row[0])
@@ -196,20 +196,20 @@ class Store:
         )
 
     def drop_entity(self, guid: str) -> None:
-        """Forget an entity and all its relationships."""
+        """Delete an entity and all its relationships."""
         self._db.execute("DELETE FROM edges WHERE end1 = ? OR end2 = ?", (guid, guid))
         self._db.execute("DELETE FROM entities WHERE guid = ?", (guid,))
 
     # -- relationships
 
     def edges(self, guids: Iterable[str]) -> list[Edge]:
-        """Give all relationships, deleted or not, that one of these entities has, oldest first."""
+        """Return all relationships of these entities, deleted or not, oldest first."""
         wanted = list(dict.fromkeys(guids))
         rows: set[tuple[Any, ...]] = set()
         for start in range(0, len(wanted), _MANY):
             part = wanted[start : start + _MANY]
             for end in ("end1", "end2"):
-                # S608: the text has column names and places only.
+                # S608: the text has only column names and placeholders.
                 query = f"SELECT number, {_EDGE} FROM edges WHERE {end} IN ({_places(part)})"  # noqa: S608
                 rows.update(self._db.execute(query, part))
         return [Edge(guid=row[1], relationship=row[2], end1=row[3], end2=row[4], status=row[5]) for row in sorted(rows)]
@@ -222,14 +222,14 @@ class Store:
         )
 
     def end_edge(self, guid: str, *, keep: bool) -> None:
-        """Delete a relationship: `keep` marks it as deleted (soft deletes), else it goes (hard deletes)."""
+        """Delete a relationship: mark it as deleted with `keep` (soft deletes), else remove it (hard deletes)."""
         if keep:
             self._db.execute("UPDATE edges SET status = 'DELETED' WHERE guid = ?", (guid,))
         else:
             self._db.execute("DELETE FROM edges WHERE guid = ?", (guid,))
 
     def clear(self, *, types: bool) -> None:
-        """Forget all entities and relationships and, when asked to, all type definitions that clients made."""
+        """Delete all entities and relationships and, with `types`, all type definitions of clients."""
         with self.transaction():
             self._db.execute("DELETE FROM edges")
             self._db.execute("DELETE FROM entities")
@@ -246,12 +246,12 @@ class Store:
         )
 
     def calls(self) -> list[tuple[str, int, bool, int]]:
-        """Give all counts: verb, status of the answer, whether it writes, how many."""
+        """Return all counts: verb, status of the answer, whether it writes, number."""
         rows = self._db.execute("SELECT verb, outcome, writes, count FROM calls ORDER BY verb, outcome")
         return [(verb, outcome, bool(writes), count) for verb, outcome, writes, count in rows]
 
     def forget_calls(self) -> None:
-        """Start counting anew."""
+        """Reset all counts."""
         self._db.execute("DELETE FROM calls")
 
 

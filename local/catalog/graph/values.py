@@ -1,7 +1,7 @@
-"""What a value of an attribute may be, and as what it is stored.
+"""The valid values of attributes, and their stored form.
 
-Seen on real servers: a string attribute takes anything, and stores an object as Java's text of it; numbers and dates
-may come as text; whatever can't be read is a 404-00-007.
+As on real servers: a string attribute accepts anything, and stores an object as Java's text of it; numbers and dates
+may be sent as text; an unreadable value is a 404-00-007.
 """
 
 import re
@@ -16,14 +16,14 @@ _MAP = re.compile(r"map<([^,]+),(.+)>")
 
 
 class UnfitValueError(ValueError):
-    """A value that its attribute can't take. The message says which and why."""
+    """An invalid value of an attribute. The message names it and the reason."""
 
 
 def normalise(registry: Registry, type_name: str, value: Any) -> Any:
-    """Give the form in which a value of a type is stored.
+    """Return the stored form of a value.
 
-    Comes in: the name of a type that is neither an entity type nor an array of one, and a value that is not None.
-    Errors: `UnfitValueError` when the value is not one of that type.
+    `type_name` is neither an entity type nor an array of one; the value is not None. Raises UnfitValueError when the
+    value is not of that type.
     """
     if convert := _PRIMITIVES.get(type_name):
         return convert(value)
@@ -48,14 +48,14 @@ def normalise(registry: Registry, type_name: str, value: Any) -> Any:
 
 
 def referenced_type(registry: Registry, type_name: str) -> str | None:
-    """Give the entity type that an attribute of this type refers to (itself or in an array), or None."""
+    """Return the entity type that an attribute of this type refers to (itself or in an array), or None."""
     array = _ARRAY.fullmatch(type_name)
     inner = array[1].strip() if array else type_name
     return inner if registry.is_entity_type(inner) else None
 
 
 def java_text(value: Any) -> str:
-    """Give the text that Java makes of a JSON value: `{a=1, b=[x, y]}`."""
+    """Return Java's text of a JSON value: `{a=1, b=[x, y]}`."""
     match value:
         case str():
             return value
@@ -104,7 +104,7 @@ def _decimal(value: Any) -> float:
 
 
 def _date(value: Any) -> int:
-    """Dates are milliseconds since 1970; texts are ISO 8601."""
+    """Return a date in milliseconds since 1970; a text must be ISO 8601."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def header(entity: Entity) -> Json:
-    """Give the short form of an entity, as search, lineage and the answers to writes have it."""
+    """Return the short form of an entity, for search, lineage and the answers to writes."""
     attributes = entity.body["attributes"]
     placed = {"collectionId": entity.body["collectionId"]} if "collectionId" in entity.body else {}
     return placed | {
@@ -34,13 +34,13 @@ def header(entity: Entity) -> Json:
 
 
 def display_text(entity: Entity) -> str:
-    """Give what a person calls the entity: its name, else its qualified name, else its guid."""
+    """Return the entity's name for people: its name, else its qualified name, else its guid."""
     attributes = entity.body["attributes"]
     return str(attributes.get("name") or attributes.get("qualifiedName") or entity.guid)
 
 
 class Views:
-    """Makes full entities, with all their relationships, out of the store."""
+    """Reads full entities, with all their relationships, from the store."""
 
     def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
@@ -48,12 +48,12 @@ class Views:
         self._classifications = Classifications(store, registry)
 
     def one(self, entity: Entity, *, bare: bool, short: bool) -> Json:
-        """Give `{"entity", "referredEntities"}`. `bare`: no relationship attributes; `short`: no referred entities."""
+        """Return `{"entity", "referredEntities"}`. `bare`: no relationship attributes, `short`: no referred ones."""
         entities, referred = self._full([entity], bare=bare, short=short)
         return {"referredEntities": referred, "entity": entities[0]}
 
     def many(self, entities: list[Entity], *, bare: bool, short: bool) -> Json:
-        """Give `{"entities", "referredEntities"}`, as `one` does for each."""
+        """Return `{"entities", "referredEntities"}`, each as from `one`."""
         full, referred = self._full(entities, bare=bare, short=short)
         return {"referredEntities": referred, "entities": full}
 
@@ -125,7 +125,7 @@ def _other(edge: Edge, relation: Relation) -> str:
 
 
 def _shape(relation: Relation, values: list[Json]) -> list[Json] | Json | None:
-    """A list for an end that holds many; else the one value, rather one that is not deleted."""
+    """Return a list for an end that holds many; else the one value, preferably one that is not deleted."""
     if relation.many:
         return values
     active = [value for value in values if value.get("relationshipStatus", "ACTIVE") == "ACTIVE"]

@@ -1,4 +1,4 @@
-"""What a caller without all roles may do, and sees: reads come back empty, writes are refused, as Purview does it."""
+"""Access of callers without all roles: as in Purview, reads return nothing, and writes are refused."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def check(catalog: Catalog, call: Call, *, verb: str, writes: bool) -> None:
-    """Refuse (403) a write into collections in which the caller is no curator; anybody's into one that is not there."""
+    """Refuse (403) a write into collections in which the caller is no curator, or into an unknown one."""
     wanted = call.collection
     if not writes or (call.caller == OWNER and not wanted):
         return
@@ -22,7 +22,7 @@ def check(catalog: Catalog, call: Call, *, verb: str, writes: bool) -> None:
 
 
 def _concerned(catalog: Catalog, call: Call, verb: str) -> Iterator[str]:
-    """The collections of what a call writes: those of what is there, and of what is new without a collection."""
+    """Return the collections that a call writes into: those of existing entities, and the default one of new ones."""
     if "classification" in verb.lower() and not call.path.get("guid"):
         yield from (collection_of(entity) for entity in _classified(catalog, call))
     elif "guid" not in call.path and verb.startswith("POST") and "entity" in verb:
@@ -39,7 +39,7 @@ def _concerned(catalog: Catalog, call: Call, verb: str) -> Iterator[str]:
 
 
 def _classified(catalog: Catalog, call: Call) -> Iterator[Entity | None]:
-    """The entities of a verb for classifications that names them by more than a guid in its path."""
+    """Return the entities of a verb for classifications that does not name them by a guid in its path."""
     if "type" in call.path:
         yield catalog.find(call.path["type"], call.get("attr:qualifiedName"))
     body = call.body if isinstance(call.body, dict) else {}
@@ -56,12 +56,12 @@ def _stored(catalog: Catalog, raw: Any) -> Entity | None:
 
 
 def collection_of(entity: Entity | None) -> str:
-    """Give the collection of an entity."""
+    """Return the collection of an entity."""
     return str(entity.body.get("collectionId", ROOT)) if entity else ROOT
 
 
 def seen(catalog: Catalog, call: Call, answer: Any) -> Any:
-    """Give of an answer what the caller may read."""
+    """Return the part of an answer that the caller may read."""
     if call.caller == OWNER or not isinstance(answer, dict):
         return answer
 

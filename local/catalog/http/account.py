@@ -1,8 +1,8 @@
-"""What a Purview account has beside its entities: collections, and who may do what in them, as its policies say.
+"""The collections of a Purview account, and its policies, which assign roles in them.
 
-The owner (whoever shows the catalog's own token) may do everything. Others show the token with their object id behind
-a colon, and have the roles that the policies give them. Kept in memory: a restart and a reset bring back how it began.
-The form of a policy is that of Microsoft's tutorial on metadata policies.
+The owner, who sends the catalog's own token, may do everything. Other callers send the token with their object id
+behind a colon, and have the roles that the policies give them. All is kept in memory: a restart or a reset restores the
+initial state. The form of a policy is that of Microsoft's tutorial on metadata policies.
 """
 
 import uuid
@@ -23,14 +23,14 @@ _NAMESPACE = uuid.UUID("6f1f3c52-5d0e-4f7d-9a58-0a2a1a6f3d11")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """A collection: `name` is what calls use, `shown` what people see."""
+    """A collection: `name` is for calls, `shown` for people."""
 
     name: str
     shown: str
     parent: str | None
 
     def to_json(self) -> Json:
-        """Give it as the list of collections does."""
+        """Return it in the form of the list of collections."""
         above = {"parentCollection": {"referenceName": self.parent}} if self.parent else {}
         return {"name": self.name, "friendlyName": self.shown, **above}
 
@@ -44,7 +44,7 @@ class Account:
         self.reset()
 
     def reset(self) -> None:
-        """Only the root, in which the owner has all roles."""
+        """Keep only the root, in which the owner has all roles."""
         self._collections.clear()
         self._policies.clear()
         self.add(ROOT, "The local account", None)
@@ -52,7 +52,7 @@ class Account:
             self._policies[ROOT]["properties"]["attributeRules"].append(_role_rule(role, ROOT, None, OWNER))
 
     def add(self, name: str, shown: str, parent: str | None) -> Collection:
-        """Have a collection, with a policy that gives the owner its administration and inherits the rest."""
+        """Add a collection, with a policy that makes the owner its administrator and inherits the rest."""
         if parent is not None and parent not in self._collections:
             raise CatalogError(Fault.BAD_REQUEST, f"there is no collection {parent}")
         found = Collection(name=name, shown=shown, parent=parent)
@@ -62,33 +62,33 @@ class Account:
         return found
 
     def seen_by(self, caller: str) -> list[Collection]:
-        """Give the collections in which somebody has any role."""
+        """Return the collections in which the caller has any role."""
         return [each for each in self._collections.values() if any(self._roles(caller, each.name))]
 
     def may(self, caller: str, role: str, collection: str) -> bool:
-        """Tell whether somebody has a role in a collection, its own or one that it inherits."""
+        """Whether the caller has a role in a collection, given there or inherited."""
         return role in set(self._roles(caller, collection))
 
     def may_read(self, caller: str, collection: str) -> bool:
-        """Tell whether somebody sees what is in a collection."""
+        """Whether the caller may read a collection."""
         return caller == OWNER or not {CURATOR, READER}.isdisjoint(self._roles(caller, collection))
 
     def may_write(self, caller: str, collection: str) -> bool:
-        """Tell whether somebody may write into a collection; into one that is not there nobody may."""
+        """Whether the caller may write into a collection; nobody may write into an unknown one."""
         return collection in self._collections and (caller == OWNER or self.may(caller, CURATOR, collection))
 
     def policy_of(self, caller: str, collection: str) -> Json:
-        """Give a collection's policy to who administers it. Error: 403."""
+        """Return a collection's policy to its administrator. Error: 403."""
         if collection not in self._collections or not self.may(caller, ADMINISTRATOR, collection):
             raise CatalogError(Fault.FORBIDDEN, f"to read the policy of {collection}")
         return self._policies[collection]
 
     def policies(self, caller: str) -> list[Json]:
-        """Give those that somebody administers."""
+        """Return the policies that the caller administers."""
         return [each for name, each in self._policies.items() if self.may(caller, ADMINISTRATOR, name)]
 
     def put_policy(self, caller: str, policy_id: str, policy: Any) -> Json:
-        """Replace a policy; its version has to be the one that is there. Errors: 403, 400, 409."""
+        """Replace a policy; its version must be the current one. Errors: 403, 400, 409."""
         known = next((each for each in self._policies.values() if each["id"] == policy_id), None)
         name = known["properties"]["collection"]["referenceName"] if known else ""
         if known is None or not self.may(caller, ADMINISTRATOR, name):
@@ -101,7 +101,7 @@ class Account:
         return self._policies[name]
 
     def _roles(self, caller: str, collection: str) -> Iterator[str]:
-        """The roles that the policies give somebody, from the collection up to the root."""
+        """Yield the caller's roles by the policies, from the collection up to the root."""
         at: str | None = collection
         while at in self._collections:
             for rule in self._policies[at]["properties"]["attributeRules"]:

@@ -1,4 +1,4 @@
-"""The catalog over HTTP: paths, credentials, JSON, and counting. What the verbs do is in `verbs`."""
+"""The catalog over HTTP: paths, credentials, JSON, and counting. The verbs themselves are in `verbs`."""
 
 import asyncio
 import base64
@@ -22,7 +22,7 @@ from local.catalog.http.verb import NOTHING, Verb
 from local.catalog.http.verbs import PURVIEW, VERBS
 from local.catalog.troubles import Does, Trouble, TroubleError
 
-# Atlas' own root takes basic credentials too, as real servers do; Purview's takes bearer tokens only.
+# As on real servers, Atlas' own root accepts basic credentials too; Purview's accepts bearer tokens only.
 ATLAS_ROOT = "/api/atlas"
 PURVIEW_ROOT = "/datamap/api/atlas"
 OLDER_ROOT = "/catalog/api/atlas"
@@ -48,7 +48,7 @@ class JsonResponse(Response):
 
 
 def make_app(catalog: Catalog, *, token: str) -> Starlette:
-    """Give the application that serves a catalog. `token`: what a client has to show."""
+    """Return the application that serves a catalog to clients with this token."""
 
     def guarded(endpoint: Endpoint, *, basic: bool = False) -> Endpoint:
         async def answer(request: Request) -> Response:
@@ -92,7 +92,7 @@ def make_app(catalog: Catalog, *, token: str) -> Starlette:
                 ATLAS_ROOT,
                 routes=[
                     *v2_routes(basic=True),
-                    # The status needs no credentials, as on real servers: it says whether to come back later.
+                    # As on real servers, the status needs no credentials: clients wait for it before they log in.
                     Route("/admin/status", _status),
                     Route("/admin/version", guarded(_version, basic=True)),
                 ],
@@ -131,7 +131,7 @@ def _trouble_routes(catalog: Catalog, token: str, guarded: Callable[[Endpoint], 
 
 def _endpoint(catalog: Catalog, verb: Verb, token: str, *, basic: bool) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        status = 500  # until an answer is there: what nobody foresaw
+        status = 500  # if no answer is made: an unexpected exception
         try:
             good = catalog.troubles.token(token)
             caller = _caller(request, good, basic=basic)
@@ -158,7 +158,7 @@ async def _answer(catalog: Catalog, verb: Verb, request: Request, caller: str) -
 
 
 def _run(catalog: Catalog, verb: Verb, call: Call) -> Response:
-    """Do it. Nothing is awaited meanwhile: calls don't mix."""
+    """Run a verb. Nothing is awaited meanwhile, so calls don't interleave."""
     try:
         check(catalog, call, verb=verb.name, writes=verb.writes)
         answer = seen(catalog, call, verb.run(catalog, call))
@@ -168,7 +168,7 @@ def _run(catalog: Catalog, verb: Verb, call: Call) -> Response:
 
 
 async def _struck(catalog: Catalog, verb: Verb, call: Call, trouble: Trouble) -> Response:
-    """Do of a call, and answer, what its trouble says."""
+    """Run and answer a call as its trouble demands."""
     how = trouble.how
     if how.slow:
         await asyncio.sleep(trouble.seconds)
@@ -188,15 +188,15 @@ async def _struck(catalog: Catalog, verb: Verb, call: Call, trouble: Trouble) ->
     if trouble.kind == "expire":
         return _refused()
     headers = {"Retry-After": f"{trouble.after:g}"} if trouble.kind == "throttle" else {}
-    answer = {"errorCode": f"ATLAS-{how.status}-00-001", "errorMessage": f"The trouble asked for: {trouble}"}
+    answer = {"errorCode": f"ATLAS-{how.status}-00-001", "errorMessage": f"Injected failure: {trouble}"}
     return JsonResponse(answer, status_code=how.status, headers=headers)
 
 
 class _Cut(Response):
-    """An answer of which the half is sent before the connection ends."""
+    """An answer whose connection ends after half of it."""
 
     async def __call__(self, _scope: Any, _receive: Any, send: Any) -> None:
-        """Promise all, and send the half."""
+        """Announce the whole length, and send half of it."""
         length = str(len(self.body) + 2).encode()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
         await send({"type": "http.response.body", "body": bytes(self.body)[: len(self.body) // 2]})
@@ -213,7 +213,7 @@ async def _body(request: Request) -> Any:
     try:
         return orjson.loads(parts)
     except orjson.JSONDecodeError as error:
-        raise CatalogError(Fault.BAD_REQUEST, f"the body is no JSON: {error}") from error
+        raise CatalogError(Fault.BAD_REQUEST, f"the body is not JSON: {error}") from error
 
 
 def _allowed(request: Request, token: str, *, basic: bool) -> bool:
@@ -221,7 +221,7 @@ def _allowed(request: Request, token: str, *, basic: bool) -> bool:
 
 
 def _caller(request: Request, token: str, *, basic: bool) -> str:
-    """Who calls: the owner of the token, or whoever names an object id behind it (`TOKEN:ID`); nobody is empty."""
+    """Return the caller: the owner of the token, or the object id behind it (`TOKEN:ID`); "" without a valid token."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         shown, _, caller = value.strip().partition(":")
@@ -245,7 +245,7 @@ def _specific_first() -> list[Verb]:
 
 
 async def _no_such_path(request: Request, _error: Exception) -> Response:
-    """Atlas can do more than this catalog: say what there is."""
+    """Answer an unknown path with the supported verbs: Atlas has more than this catalog."""
     message = f"The local catalog has no {request.method} {request.url.path}."
     return JsonResponse({"error": message, "verbs": [verb.name for verb in (*VERBS, *PURVIEW)]}, status_code=404)
 

@@ -1,4 +1,4 @@
-"""The verbs for classifications of entities, by guid, by name and for many at once, as Atlas has them."""
+"""Atlas' verbs for classifications of entities: by guid, by name and in bulk."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ Json = dict[str, Any]
 
 
 def get_classifications(catalog: Catalog, call: Call) -> Json:
-    """All classifications of an entity, its own and those that reach it."""
+    """Return all classifications of an entity, its own and the propagated ones."""
     found = _marks(catalog).of(_entity(catalog, call))
     return {"list": found, "startIndex": 0, "pageSize": len(found), "totalCount": len(found)}
 
 
 def get_classification(catalog: Catalog, call: Call) -> Json:
-    """One classification of an entity."""
+    """Return one classification of an entity."""
     return _marks(catalog).named(_entity(catalog, call), call.path["classification"])
 
 
@@ -33,7 +33,7 @@ def put_classifications(catalog: Catalog, call: Call) -> None:
 
 
 def delete_classification(catalog: Catalog, call: Call) -> None:
-    """Take a classification away from an entity."""
+    """Remove a classification from an entity."""
     _marks(catalog).remove(_entity(catalog, call), call.path["classification"])
 
 
@@ -50,7 +50,7 @@ def post_bulk_classification(catalog: Catalog, call: Call) -> None:
 
 
 def post_set_classifications(catalog: Catalog, call: Call) -> list[str]:
-    """Have entities exactly the classifications of their headers; the guids of those that changed."""
+    """Set the classifications of entities to those of their headers; return the guids of the changed entities."""
     body = call.body if isinstance(call.body, dict) else {}
     headers = body.get("guidHeaderMap")
     if not isinstance(headers, dict):

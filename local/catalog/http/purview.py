@@ -1,4 +1,4 @@
-"""What Purview has beside Atlas' interface: the discovery query, collections and metadata policies.
+"""Purview's additions to Atlas' interface: the discovery query, collections and metadata policies.
 
 Paths and forms as in Microsoft's REST reference: `search/query` (2023-09-01, and 2022-03-01-preview under the older
 prefix), `account/collections` (2019-11-01-preview), `policystore` (2021-07-01).
@@ -22,8 +22,9 @@ _DEFAULT = 50
 
 
 def query(catalog: Catalog, call: Call) -> Json:
-    """Find by keywords (any of several words, unless they say AND), entity type, collection and classification; page by
-    page, by `offset` or a token.
+    """Find by keywords (joined by OR unless AND is given), entity type, collection and classification, in pages.
+
+    `offset` or `continuationToken` selects the page.
     """
     body = call.body if isinstance(call.body, dict) else {}
     limit = min(_number(body, "limit") or _DEFAULT, _MOST)
@@ -36,7 +37,7 @@ def query(catalog: Catalog, call: Call) -> Json:
     }
     wanted = _filter(body.get("filter") or {})
     registry = catalog.typedefs.registry
-    # All first: the filter is not one of the store's.
+    # All entities first: the store can't apply the filter.
     found = [
         entity
         for each in search(catalog.store, registry, parameters, blank="OR").get("entities", ())
@@ -55,7 +56,7 @@ def _after(token: Any) -> int:
     try:
         return int(base64.b64decode(str(token), validate=True))
     except ValueError as error:
-        raise CatalogError(Fault.BAD_REQUEST, "the continuationToken is none of this catalog's") from error
+        raise CatalogError(Fault.BAD_REQUEST, "the continuationToken is not from this catalog") from error
 
 
 def _number(body: Mapping[str, Any], name: str) -> int:
@@ -69,7 +70,7 @@ Test = Callable[[Entity], bool]
 
 
 def _filter(node: Any) -> Test:
-    """A filter is one condition, or several under `and`, `or`, `not`."""
+    """Return the condition of a filter: one condition, or several under `and`, `or`, `not`."""
     if not isinstance(node, dict):
         raise CatalogError(Fault.BAD_REQUEST, f"a filter is a JSON object, not {node!r}")
     if not node:
@@ -89,7 +90,7 @@ def _filter(node: Any) -> Test:
     if "classification" in node:
         name = node["classification"]
         return lambda entity: name in _classifications(entity)
-    raise CatalogError(Fault.BAD_REQUEST, f"the local catalog knows no filter by {', '.join(node)}")
+    raise CatalogError(Fault.BAD_REQUEST, f"the local catalog has no filter by {', '.join(node)}")
 
 
 def _classifications(entity: Entity) -> list[str]:
@@ -111,7 +112,7 @@ def _value(entity: Entity) -> Json:
 
 
 def get_collections(catalog: Catalog, call: Call) -> Json:
-    """Give the collections that the caller sees."""
+    """Return the collections that the caller sees."""
     found = [each.to_json() for each in catalog.account.seen_by(call.caller)]
     return {"value": found, "count": len(found)}
 
@@ -127,14 +128,14 @@ def put_collection(catalog: Catalog, call: Call) -> Json:
 
 
 def get_policies(catalog: Catalog, call: Call) -> Json:
-    """Give the policies that the caller administers; with `collectionName` that collection's."""
+    """Return the policies that the caller administers; with `collectionName`, only that collection's."""
     name = call.get("collectionName")
     found = catalog.account.policies(call.caller)
     return {"values": [e for e in found if not name or e["properties"]["collection"]["referenceName"] == name]}
 
 
 def get_policy(catalog: Catalog, call: Call) -> Json:
-    """Give a collection's policy."""
+    """Return a collection's policy."""
     return catalog.account.policy_of(call.caller, call.path["collection"])
 
 

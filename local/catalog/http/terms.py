@@ -1,4 +1,4 @@
-"""The verbs for glossaries, their terms, and what these are assigned to, as Atlas has them."""
+"""Atlas' verbs for glossaries, terms, and their assignments."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def get_glossaries(catalog: Catalog, call: Call) -> list[Json]:
-    """All glossaries, from `offset` on, `limit` of them (all without one)."""
+    """Return `limit` glossaries (all without one) from `offset` on."""
     start, limit = call.number("offset", 0), call.number("limit", -1)
     found = _glossary(catalog).all()[start:]
     return found if limit < 0 else found[:limit]
@@ -44,7 +44,7 @@ def get_term(catalog: Catalog, call: Call) -> Json:
 
 
 def get_assigned(catalog: Catalog, call: Call) -> list[Json]:
-    """What a term is assigned to."""
+    """Return the entities that a term is assigned to."""
     return _glossary(catalog).assigned(_entity(catalog, call, TERM))
 
 
@@ -54,7 +54,7 @@ def post_assigned(catalog: Catalog, call: Call) -> None:
 
 
 def delete_assigned(catalog: Catalog, call: Call) -> None:
-    """Take a term away from entities."""
+    """Remove a term from entities."""
     _glossary(catalog).dismiss(_entity(catalog, call, TERM), _objects(call.body))
 
 
@@ -87,4 +87,4 @@ TERMS = (
     Verb("PUT", "glossary/terms/{guid}/assignedEntities", nothing(delete_assigned), writes=True),
     Verb("DELETE", "glossary/terms/{guid}/assignedEntities", nothing(delete_assigned), writes=True),
 )
-"""PUT and DELETE of assigned entities do the same, as in Atlas."""
+"""As in Atlas, PUT and DELETE of assigned entities do the same."""

@@ -12,7 +12,7 @@ NOTHING = object()
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A method, a path with places in braces, and the function that does it."""
+    """A method, a path with parameters in braces, and the function that implements it."""
 
     method: str
     path: str
@@ -21,12 +21,12 @@ class Verb:
 
     @property
     def name(self) -> str:
-        """Give the name under which calls are counted."""
+        """Return the name under which calls are counted."""
         return f"{self.method} {self.path}"
 
 
 def nothing(run: Callable[[Catalog, Call], None]) -> Callable[[Catalog, Call], object]:
-    """A verb that is answered without a body."""
+    """Wrap a verb so that its answer has no body."""
 
     def answered(catalog: Catalog, call: Call) -> object:
         run(catalog, call)

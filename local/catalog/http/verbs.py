@@ -1,8 +1,8 @@
-"""What the catalog can do, as a table: method, path, whether it writes, and the function that does it.
+"""The catalog's verbs as a table: method, path, whether it writes, and the function that implements it.
 
-Paths are below `/api/atlas/v2`, `/datamap/api/atlas/v2` and, as older accounts have it, `/catalog/api/atlas/v2`; those
-of `PURVIEW` are below the server itself. They are what pyapacheatlas 0.16.0 sends (`core/client.py`)
-and a few more of Atlas' REST interface that show the same data.
+Paths are below `/api/atlas/v2`, `/datamap/api/atlas/v2` and, for older accounts, `/catalog/api/atlas/v2`; those of
+`PURVIEW` are below the server's root. The verbs are those of pyapacheatlas 0.16.0 (`core/client.py`), and a few more
+of Atlas' REST interface that show the same data.
 """
 
 import re
@@ -105,7 +105,7 @@ def _get_guid_header(catalog: Catalog, call: Call) -> Json:
 
 
 def _put_guid(catalog: Catalog, call: Call) -> Json:
-    """Change one attribute: `?name=`, its value as the body."""
+    """Change the attribute `?name=` to the value in the body."""
     entity = catalog.by_guid(call.path["guid"])
     name = call.get("name")
     entity_type = catalog.typedefs.registry.entity_type(entity.type_name)
@@ -136,7 +136,7 @@ def _delete_unique(catalog: Catalog, call: Call) -> Json:
 
 
 def _get_unique_bulk(catalog: Catalog, call: Call) -> Json:
-    """Give the entities of these names; unknown names are left out, as on real servers."""
+    """Return the entities of these names; as on real servers, unknown names are left out."""
     found = [entity for name in _names(call) if (entity := catalog.find(call.path["type"], name)) is not None]
     return _many(catalog, call, found)
 
@@ -250,4 +250,4 @@ PURVIEW = (
     Verb("GET", "policystore/collections/{collection}/metadataPolicy", get_policy),
     Verb("PUT", "policystore/metadataPolicies/{policy}", put_policy),
 )
-"""What Purview has beside that; what is written there is no entity, and so decides itself who may."""
+"""Purview's additional verbs. They write no entities, so they check access themselves."""

@@ -1,8 +1,8 @@
-"""Basic search: by type, by words in names, by attributes (`SearchParameters` in, `AtlasSearchResult` out).
+"""Basic search by type, by keywords in names and by attributes (`SearchParameters` in, `AtlasSearchResult` out).
 
-Unlike a real server's, it sees a write at once. Words are looked for anywhere in the name and the qualified name, in
-either case; attribute filters heed case. Several words must all be there, with AND between them or without: Atlas takes
-any of them unless told AND.
+Unlike a real server's, it finds a write at once. Keywords match anywhere in the name and the qualified name, ignoring
+case; attribute filters are case-sensitive. Several keywords must all match, with or without AND between them; Atlas
+needs the AND for that.
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ _NUMBERS = frozenset({"__timestamp", "__modificationTimestamp"})
 
 
 def search(store: Store, registry: Registry, parameters: Json, *, blank: str = "AND") -> Json:
-    """Find entities; `blank` is what stands for a blank between two words.
+    """Find entities; `blank` is the operator that a blank between two keywords stands for.
 
     Errors: 400-00-00A for an unknown type, 400-00-023 for an unknown attribute, 400-00-029.
     """
@@ -69,7 +69,7 @@ def search(store: Store, registry: Registry, parameters: Json, *, blank: str = "
         "searchParameters": parameters,
         "approximateCount": store.count(where.sql, where.values) if offset or len(found) == limit else len(found),
     }
-    # Without results the key is absent, as on real servers.
+    # As on real servers, the key is absent without results.
     return result | {"entities": [_header(entity, parameters) for entity in found]} if found else result
 
 
@@ -94,7 +94,7 @@ def _filter(registry: Registry, parameters: Json, node: Any) -> Condition:
     if "criterion" in node:
         joint = str(node.get("condition", "AND")).upper()
         if joint not in {"AND", "OR"} or not isinstance(node["criterion"], list) or not node["criterion"]:
-            raise CatalogError(Fault.BAD_REQUEST, "a filter joins a list of criterion by the condition AND or OR")
+            raise CatalogError(Fault.BAD_REQUEST, "a filter combines a list of criterion by the condition AND or OR")
         return joined([_filter(registry, parameters, child) for child in node["criterion"]], joint)
     return _criterion(registry, parameters, node)
 
@@ -123,7 +123,7 @@ def _criterion(registry: Registry, parameters: Json, node: Json) -> Condition:
 
 
 def _attribute_type(registry: Registry, type_names: str, name: str) -> str:
-    """Give the type of an attribute that one of the types, or a sub type, has."""
+    """Return the type of an attribute that one of the types, or a sub type, has."""
     for type_name in type_names.split(","):
         if type_name.strip() == _ALL_TYPES:
             break

@@ -1,4 +1,4 @@
-"""The types that a catalog knows from the start: the base model and what Purview has built in for our stores.
+"""The built-in types of a catalog: the base model, and Purview's types for our stores.
 
 All definitions are our own. `builtin_typedefs` gives them in Atlas' JSON form.
 """

@@ -9,14 +9,14 @@ from local.catalog.types.rules import COLUMN_ATTRIBUTES, RELATIONS, TYPES, Relat
 
 Json = dict[str, Any]
 
-# Built-in types always have the same guids, so that what a client remembers stays true.
+# Built-in types always have the same guids, so that clients may remember them.
 _NAMESPACE = uuid.UUID("6f1f3c52-5d0e-4f7d-9a58-0a2a1a6f3d10")
 _CREATED = 1_700_000_000_000
 _END = re.compile(r"(?P<type>\w+)\.(?P<name>\w+)(?P<many>\[\])?")
 
 
 def builtin_typedefs() -> tuple[Json, ...]:
-    """Give all built-in type definitions: entity types first, then relationships."""
+    """Return all built-in type definitions: entity types first, then relationships."""
     return (*_entity_defs(), *map(_relation_def, _relations()))
 
 
@@ -29,12 +29,12 @@ _PLAIN = frozenset(
 
 
 def plain_typedefs() -> tuple[Json, ...]:
-    """Give those that an Apache Atlas without further models has."""
+    """Return the type definitions of an Apache Atlas without further models."""
     return tuple(typedef for typedef in builtin_typedefs() if typedef["name"] in _PLAIN)
 
 
 def attribute_def(text: str) -> Json:
-    """Give the definition of an attribute written as `name[:type][!][*]`."""
+    """Return the definition of an attribute written as `name[:type][!][*]`."""
     name, _, type_name = text.rstrip("!*").partition(":")
     mandatory, unique = "!" in text, text.endswith("*")
     many = type_name.startswith("array<")
@@ -98,7 +98,7 @@ def _end_def(text: str, *, contains: bool) -> Json:
         "name": match["name"],
         "isContainer": contains,
         "cardinality": "SET" if match["many"] else "SINGLE",
-        # The process' inputs and outputs stand among its attributes too.
+        # A process' inputs and outputs are also among its attributes.
         "isLegacyAttribute": match["type"] == "Process",
     }
 

@@ -1,12 +1,12 @@
 """The built-in types as a table of rules.
 
-A rule names a type, its super types and its own attributes. An attribute is written `name`, `name:type`, and ends in
-`!` when it is mandatory, in `!*` when it is mandatory and unique; without a type it is a string. `columns` names the
-type of a table's columns: the rule then stands for a relationship `<table>_columns` too.
+A rule names a type, its super types and its own attributes. An attribute is written `name` (a string) or `name:type`,
+followed by `!` if it is mandatory and `!*` if it is mandatory and unique. `columns` names the type of a table's
+columns, and defines a relationship `<table>_columns`.
 
-Which attributes are mandatory and how ends of relationships are called: Microsoft's documentation of the built-in
-types and public dumps of them. Parents (a table's schema, a schema's database) are left out: Purview takes entities
-without them, while Atlas would insist on them.
+The mandatory attributes and the names of relationship ends are from Microsoft's documentation of the built-in types and
+public dumps of them. Parents (a table's schema, a schema's database) are left out: Purview accepts entities without
+them, but Atlas would require them.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRule:
-    """An entity type: what it is called, what it inherits and what it adds."""
+    """An entity type: its name, its super types and its own attributes."""
 
     name: str
     supers: tuple[str, ...] = ("DataSet",)
@@ -25,8 +25,9 @@ class TypeRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationRule:
-    """A relationship. An end is `Type.attribute`, followed by `[]` when it holds many; end 1 contains end 2. `tags`:
-    which way classifications go, as Atlas' base model has it.
+    """A relationship. An end is `Type.attribute`, followed by `[]` if it holds many; end 1 contains end 2.
+
+    `tags`: the direction in which classifications propagate, from Atlas' base model.
     """
 
     name: str
@@ -50,7 +51,7 @@ BASE = (
     TypeRule(name="tabular_schema"),
     TypeRule(name="column", attributes="type! length:int isNullable:boolean"),
     TypeRule(name="azure_synapse_operation", supers=("Process",), attributes="columnMapping", service="Azure Synapse"),
-    # Ours: column lineage as a plain Atlas shows it. Purview has neither.
+    # Our own types: column lineage for a plain Atlas. Purview has neither.
     TypeRule(name="throughline_column", service="throughline"),
     TypeRule(name="throughline_column_lineage", supers=("Process",), service="throughline"),
 )
@@ -70,7 +71,7 @@ FILES = (
     TypeRule(name="azure_blob_resource_set", attributes=_RESOURCE_SET, service="Azure Blob Storage"),
     TypeRule(name="aws_s3_v2_directory", attributes="objectPrefix", service="Amazon S3"),
     TypeRule(name="aws_s3_v2_resource_set", attributes=_RESOURCE_SET, service="Amazon S3"),
-    # As in Atlas' own model for file systems, which insists on the path.
+    # As in Atlas' own model for file systems, where the path is mandatory.
     TypeRule(
         name="fs_path",
         attributes="path! isFile:boolean isSymlink:boolean fileSize:long createTime:date modifiedTime:date group",
@@ -120,7 +121,7 @@ TABLES = (
     TypeRule(name="kafka_topic", attributes="topic! uri! partitionCount:int", service="Kafka"),
 )
 
-# Terms as Atlas' own model has them; categories and relations between terms are left out.
+# Terms as in Atlas' own model, without categories and relations between terms.
 GLOSSARY = (
     TypeRule(name="__internal", supers=()),
     TypeRule(

@@ -1,4 +1,4 @@
-"""How blobs are found: the words of the one setting that chooses."""
+"""The values of the setting that selects how blobs are found."""
 
 EVENT_GRID = "eventGrid"
 """Event Grid posts to the webhook, as in Azure by default."""

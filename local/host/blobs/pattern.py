@@ -1,13 +1,13 @@
-"""Which blobs a trigger means."""
+"""The blob pattern of a trigger's path."""
 
 import re
 
 RECEIPTS = "azure-webjobs-hosts"
-"""The container in which the host keeps what it must remember, as in Azure."""
+"""The container of the host's own state, as in Azure."""
 
 
 class Pattern:
-    """A trigger's `path`: a container, and a pattern with `{names}` for the blob; without one every blob is meant."""
+    """A trigger's `path`: a container, and a blob pattern with `{names}`; without one every blob matches."""
 
     def __init__(self, path: str) -> None:
         self.container, _, blob = path.partition("/")
@@ -17,6 +17,6 @@ class Pattern:
         self._regex = re.compile("".join(parts), re.DOTALL)
 
     def match(self, blob: str) -> dict[str, str] | None:
-        """Return what the names stand for, or None when the blob is not meant."""
+        """Return the values of the names, or None when the blob does not match."""
         found = self._regex.fullmatch(blob)
         return found.groupdict() if found else None

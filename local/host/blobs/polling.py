@@ -1,10 +1,10 @@
 """How a polling blob trigger finds blobs: one strategy for real accounts, another for the emulator.
 
 Both are those of the extension 5.3 (azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs), with their
-flaws: `ScanBlobScanLogHybridPollingStrategy` lists one page each ten seconds, and `ScanContainersStrategy`, chosen for
-the emulator, lists all each two seconds but takes only what is newer than the newest blob it has seen. Storage keeps
-whole seconds, so a blob written in the second of the last look, after the look, is never found.
-The logs that the real strategy also reads do not exist on Azurite.
+flaws: `ScanBlobScanLogHybridPollingStrategy` lists one page every ten seconds. `ScanContainersStrategy`, for the
+emulator, lists all blobs every two seconds but takes only those newer than the newest one it has seen; storage keeps
+whole seconds, so a blob written in the second of a listing, after it, is never found. The logs that the real strategy
+also reads do not exist on Azurite.
 """
 
 import json
@@ -18,41 +18,41 @@ from local.host.index import Function
 from local.host.storage import HostStorage
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_SAFETY = timedelta(milliseconds=1)  # what a restarted host looks at again, as the real one does
+_SAFETY = timedelta(milliseconds=1)  # a restarted host lists these again, as the real one does
 
 
 class Strategy(ABC):
-    """One function's look at its container."""
+    """How one function's container is polled."""
 
     interval: float
-    """Seconds from the end of a look to the next."""
+    """Seconds from the end of a listing to the next."""
 
     def __init__(self, function: Function, source: HostStorage) -> None:
         self.function = function
         self.source = source
         self.pattern = Pattern(function.trigger.data["path"])
         self.again: deque[str] = deque()
-        """Names of blobs that are to be looked at again."""
+        """Names of blobs to try again."""
 
     def begin(self) -> None:  # noqa: B027 -- only one strategy has something to do
-        """Do what is needed before the first look. StorageRefusedError when it is forbidden."""
+        """Prepare the first listing. Raises StorageRefusedError when storage forbids it."""
 
     def look(self) -> list[str]:
-        """The names of blobs that may be new, those to be looked at again first."""
+        """Return the names of blobs that may be new, those to try again first."""
         names = [self.again.popleft() for _ in range(len(self.again))]
         names += [blob.name for blob in self._new() if self.pattern.match(blob.name) is not None]
         return names
 
     def queued(self) -> None:  # noqa: B027 -- the same
-        """Note that what the last look found has been queued, as far as it could be."""
+        """Record that the blobs of the last listing have been queued, as far as possible."""
 
     @abstractmethod
     def _new(self) -> list[Listed]:
-        """What the container has that was not there at the last look."""
+        """Return the blobs that have been added since the last listing."""
 
 
 class EmulatorStrategy(Strategy):
-    """Each two seconds all blobs that are newer, in whole seconds, than the newest one seen."""
+    """Every two seconds, finds all blobs that are newer, in whole seconds, than the newest one seen."""
 
     interval = 2.0
     _last = _NEVER
@@ -65,7 +65,7 @@ class EmulatorStrategy(Strategy):
 
 
 class AccountStrategy(Strategy):
-    """Each ten seconds one page of blobs; what is newer than the newest blob of the last whole pass is new."""
+    """Every ten seconds, lists one page of blobs; those newer than the newest one of the last whole pass are new."""
 
     interval = 10.0
     page = 5000
@@ -78,7 +78,7 @@ class AccountStrategy(Strategy):
         self._last_pass = self._this_pass = self._stored = _NEVER
 
     def begin(self) -> None:
-        """Turn on the account's logs, as the extension does at its start, and read how far an earlier host came."""
+        """Turn on the account's logs, as the extension does at its start, and read an earlier host's progress."""
         self.source.log_writes()
         note = self._own.get_blob(RECEIPTS, self._note, kind="read note")
         if note is not None:
@@ -96,7 +96,7 @@ class AccountStrategy(Strategy):
         return new
 
     def queued(self) -> None:
-        """Note how far this host came, for the next one; not while a blob waits to be looked at again."""
+        """Store this host's progress for the next one, unless a blob waits to be tried again."""
         if self._last_pass > self._stored and not self.again:
             self._stored = self._last_pass
             note = {"LatestScan": (self._last_pass - _SAFETY).isoformat()}

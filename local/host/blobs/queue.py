@@ -1,4 +1,4 @@
-"""The queue between what finds blobs and the functions: messages, tries, poison.
+"""The queue between the finding of blobs and the functions: messages, tries, poison.
 
 Names and formats are those of the real host (azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs).
 Delivery is at least once, in any order.
@@ -20,9 +20,9 @@ from local.host.worker.client import WorkerProcess
 from local.host.worker.messages import Datum
 
 POISON_QUEUE = "webjobs-blobtrigger-poison"
-_MOST_MESSAGES = 32  # that one call may return
-_PATIENCE_SECONDS = 0.1  # for more slots to become free before messages for those that are free are asked for
-_IDLE_SECONDS = 1.0  # between looks into an empty queue, for messages that become visible again
+_MOST_MESSAGES = 32  # the limit of one call
+_PATIENCE_SECONDS = 0.1  # to wait for more free slots before messages for the free ones are requested
+_IDLE_SECONDS = 1.0  # between two reads of an empty queue, for messages that become visible again
 _LOOKS = 4  # HEAD requests with which the real host prepares an invocation
 _PROPERTIES = {
     "etag": "ETag",
@@ -39,8 +39,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobTarget:
-    """A function that blobs are delivered to, and where they lie. `changed` gets the name of a blob that has another
-    version than the message says; None delivers the present one, as with Event Grid.
+    """A function that receives blobs, and the location of the blobs.
+
+    `changed` is called with the name of a blob that has another version than its message; None delivers the present
+    version, as with Event Grid.
     """
 
     function: Function
@@ -50,8 +52,10 @@ class BlobTarget:
 
 
 class BlobQueue:
-    """The queue of one host. `visibility` is the seconds that a message is ours without renewal, `retry` those until
-    a failed one is tried again; `threads` runs storage's calls.
+    """The queue of one host.
+
+    `visibility` is the seconds for which a message is held without renewal, `retry` those until a failed one is tried
+    again; `threads` runs the storage calls.
     """
 
     def __init__(
@@ -71,18 +75,18 @@ class BlobQueue:
         self._visibility, self._retry = visibility, retry
         self._call = call
         self._name = f"azure-webjobs-blobtrigger-{host_id}"
-        self._queued = 0  # messages in the queue, as far as we know
+        self._queued = 0  # messages in the queue, as far as this host knows
         self._news = asyncio.Event()  # there may be a message
-        self._room = asyncio.Event()  # a message is done with
+        self._room = asyncio.Event()  # a message is finished
         self._running: set[asyncio.Task[None]] = set()
 
     @property
     def waiting(self) -> int:
-        """How many messages have not been begun with."""
+        """The number of messages that are not being served yet."""
         return max(0, self._queued - len(self._running))
 
     async def prepare(self) -> None:
-        """Make the queue, and count what an earlier host left in it."""
+        """Create the queue, and count the messages that an earlier host left in it."""
         await self._call(self._own.create_queue, self._name)
         self._queued = await self._call(self._own.count_messages, self._name)
 
@@ -92,7 +96,7 @@ class BlobQueue:
         self.noted()
 
     def put_now(self, function_id: str, container: str, name: str, etag: str) -> None:
-        """The same in a thread of the caller's, who calls `noted` afterwards."""
+        """Do the same in a thread of the caller, which calls `noted` afterwards."""
         message = {
             "Type": "BlobTrigger",
             "FunctionId": function_id,
@@ -104,12 +108,12 @@ class BlobQueue:
         self._own.put_message(self._name, message)
 
     def noted(self) -> None:
-        """There is one message more."""
+        """Count one more message."""
         self._queued += 1
         self._news.set()
 
     async def serve(self) -> None:
-        """Deliver what is queued until cancelled; what has begun by then goes on, see `finish`."""
+        """Deliver the queued messages until cancelled; running invocations continue, see `finish`."""
         most = self._config.blob_parallelism
         while True:
             await self._slots(most)
@@ -121,7 +125,7 @@ class BlobQueue:
                 self._running.add(task)
                 task.add_done_callback(self._done)
             if len(messages) < wanted:
-                if self._queued and not self._running:  # perhaps our count is wrong
+                if self._queued and not self._running:  # the count may be wrong
                     counted_from = self._queued
                     self._queued += await self._call(self._own.count_messages, self._name) - counted_from
                 with contextlib.suppress(TimeoutError):
@@ -133,7 +137,7 @@ class BlobQueue:
             await asyncio.wait(self._running)
 
     async def _slots(self, most: int) -> None:
-        """Wait until half of the slots are free, or a moment later at least one is: few calls, and no idle slots."""
+        """Wait for half of the slots, or after a moment for one: this makes few calls and leaves no slot idle."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + _PATIENCE_SECONDS
         while (busy := len(self._running)) > most // 2:
@@ -151,14 +155,14 @@ class BlobQueue:
             logger.error("serving a message failed, it will be seen again: %r", error, exc_info=error)
 
     async def _serve(self, message: QueueMessage) -> None:
-        """Do what a message asks, holding it meanwhile."""
+        """Execute a message, and hold it meanwhile."""
         held, done = [message], asyncio.Event()
         renewal = asyncio.create_task(self._renew(held, done))
         try:
             keep = await self._deliver(message)
         finally:
             done.set()
-            await renewal  # not cancelled: a renewal on its way changes the receipt
+            await renewal  # not cancelled: a pending renewal changes the receipt
         if keep:
             await self._call(self._own.hold_message, self._name, held[0], self._retry)
             asyncio.get_running_loop().call_later(self._retry, self._news.set)
@@ -181,20 +185,20 @@ class BlobQueue:
                 return
 
     async def _deliver(self, message: QueueMessage) -> bool:
-        """Invoke the function for a message; True when it is to be tried again."""
+        """Invoke the function for a message; return True when it must be tried again."""
         try:
             content = message.json()
             function_id, name, etag = content["FunctionId"], content["BlobName"], content["ETag"]
         except (ValueError, KeyError) as error:
-            await self._poison(message, f"a message that is none of ours ({error!r})")
+            await self._poison(message, f"a message of another sender ({error!r})")
             return False
         target = self.targets.get(function_id)
         if target is None:
-            logger.warning("%s is not in this app any more: its message for %s is dropped", function_id, name)
+            logger.warning("%s is no longer in this app: its message for %s is dropped", function_id, name)
             return False
         threshold = self._config.poison_threshold
-        if message.tries > threshold:  # whoever had it died each time
-            await self._poison(message, f"{target.function.name} never came to an end with {name}")
+        if message.tries > threshold:  # each host that took it died
+            await self._poison(message, f"{target.function.name} never finished with {name}")
             return False
         blob = await self._blob(target, name)
         if blob is None:
@@ -213,7 +217,7 @@ class BlobQueue:
         return bool(outcome.error) and message.tries < threshold
 
     async def _blob(self, target: BlobTarget, name: str) -> Blob | None:
-        """The blob's content; with polling, after as many looks at it as the real host takes."""
+        """Return the blob's content; with polling, after as many HEAD requests as the real host makes."""
         for _ in range(_LOOKS if target.changed is not None else 0):
             if await self._call(target.source.head_blob, target.pattern.container, name) is None:
                 return None
@@ -228,7 +232,7 @@ class BlobQueue:
 
 
 def _metadata(target: BlobTarget, name: str, blob: Blob) -> dict[str, Datum]:
-    """What the real host sends beside the content."""
+    """Return the trigger metadata that the real host sends with the content."""
     properties: dict[str, Any] = {
         theirs: blob.properties[header] for header, theirs in _PROPERTIES.items() if header in blob.properties
     }

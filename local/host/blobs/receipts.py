@@ -1,4 +1,4 @@
-"""Receipts: how the polling trigger remembers which versions of blobs it has queued, several hosts at a time.
+"""Receipts: the polling trigger's records of the versions of blobs that it has queued, shared by several hosts.
 
 The steps are those of the extension's BlobTriggerExecutor and BlobReceiptManager (azure-sdk-for-net,
 Microsoft.Azure.WebJobs.Extensions.Storage.Blobs): create an incomplete receipt, take its lease, queue the message,
@@ -23,7 +23,7 @@ class Receipts:
     def queue_once(self, container: str, name: str, etag: str, put: Callable[[], None]) -> bool:
         """Call `put` for a version of a blob (its ETag in quotes) unless its receipt is completed.
 
-        Returns False when another host is at it: look again later.
+        Returns False when another host is queuing it: try again later.
         """
         receipt = f"{self._prefix}/{etag}/{container}/{name}"
         held = self._own.head_blob(RECEIPTS, receipt)

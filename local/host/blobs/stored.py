@@ -1,4 +1,4 @@
-"""What storage keeps, as the host sees it: blobs, listed or downloaded, and messages."""
+"""The host's view of storage: listed blobs, downloaded blobs, and queue messages."""
 
 import json
 from base64 import b64decode
@@ -12,7 +12,7 @@ META = "x-ms-meta-"
 
 
 class Listed(NamedTuple):
-    """A blob as a listing shows it: the ETag in quotes, the time as an HTTP date, the size in bytes."""
+    """A blob in a listing: the ETag in quotes, the time as an HTTP date, the size in bytes."""
 
     name: str
     etag: str
@@ -40,13 +40,13 @@ class Blob:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What its writer attached."""
+        """The metadata of its writer."""
         return {key.removeprefix(META): text for key, text in self.properties.items() if key.startswith(META)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueMessage:
-    """A queue message that is ours until it becomes visible again; `receipt` proves it."""
+    """A queue message that this host holds until it becomes visible again; `receipt` proves the hold."""
 
     id: str
     receipt: str

@@ -1,4 +1,4 @@
-"""Blob triggers: how their blobs are found (polling, or Event Grid's webhook), the queue, and storage being away."""
+"""Blob triggers: finding blobs (by polling or Event Grid's webhook), the queue, and unavailable storage."""
 
 import asyncio
 from collections import Counter, deque
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class StorageGoneError(Exception):
-    """Storage has been away for longer than the host goes on without it."""
+    """Storage has been unavailable for longer than the host waits."""
 
 
 class ListenerError(Exception):
@@ -35,9 +35,11 @@ class ListenerError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """`delivery`: None for what function.json and the account say. Seconds: `poll` between looks (None: as the
-    strategy has it), `visibility` that a message is ours without renewal, `retry` until a failed one is tried again,
-    `patience` that storage may be away. `page`: blobs that one look at an account lists.
+    """How blobs are found and served.
+
+    `delivery`: None follows function.json and the account. Seconds: `poll` between listings (None: the strategy's own),
+    `visibility` for which a message is held without renewal, `retry` until a failed one is tried again, `patience` for
+    which storage may be unavailable. `page`: blobs that one listing of an account returns.
     """
 
     delivery: str | None = None
@@ -88,20 +90,21 @@ class BlobHost:
 
     @property
     def queued(self) -> int:
-        """How many blobs have been found and not begun with."""
+        """The number of found blobs that are not being served yet."""
         return self._found.total() + self.queue.waiting
 
     async def prepare(self) -> None:
-        """Do what is needed before blobs can be found.
+        """Prepare the finding of blobs.
 
-        Raises ListenerError when the account refuses what polling needs, StorageGoneError when it is away for long.
+        Raises ListenerError when the account refuses a call that polling needs, StorageGoneError when it is unavailable
+        for long.
         """
         await self._retrying(self._prepare)
 
     async def run(self) -> None:
-        """Find blobs and serve the queue until cancelled; what has begun by then goes on, see `finish`.
+        """Find blobs and serve the queue until cancelled; running invocations continue, see `finish`.
 
-        Raises StorageGoneError when storage is away for long.
+        Raises StorageGoneError when storage is unavailable for long.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -125,7 +128,7 @@ class BlobHost:
         return self._storages[text]
 
     def _strategy(self, function: Function) -> Strategy | None:
-        """How a function's blobs are polled for; None with Event Grid."""
+        """Return the polling strategy of a function's blobs; None with Event Grid."""
         source = self._storage(function.trigger.data.get("connection"))
         usual = EMULATOR if source.emulated else POLLING
         if function.trigger.data.get("source") == "EventGrid":
@@ -155,14 +158,14 @@ class BlobHost:
         return answer
 
     async def _retrying(self, loop: Callable[[], Awaitable[None]]) -> None:
-        """Run a loop, and again whenever storage was away."""
+        """Run a loop, and start it again whenever storage was unavailable."""
         while True:
             try:
                 await loop()
             except StorageError as error:
                 away = asyncio.get_running_loop().time() - (self._away_since or asyncio.get_running_loop().time())
                 if away >= self._pace.patience:
-                    raise StorageGoneError(f"storage has been away for {away:.0f} s: {error}") from error
+                    raise StorageGoneError(f"storage has been unavailable for {away:.0f} s: {error}") from error
                 logger.warning("storage: %s; trying again in %s s", error, _RETRY_SECONDS)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
@@ -183,7 +186,7 @@ class BlobHost:
         while True:
             names = deque(await self._call(strategy.look))
             try:
-                while names:  # one after another, as the real host
+                while names:  # one after another, as in the real host
                     self._found[function.id] = len(names)
                     # Shielded, and waited for at the end: a message without its receipt would be a duplicate.
                     queueing = asyncio.create_task(self._queue(strategy, receipts, names[0]))
@@ -193,14 +196,14 @@ class BlobHost:
                         strategy.again.append(names[0])
                     names.popleft()
             finally:
-                strategy.again.extend(names)  # storage was away: they are looked at again when it is back
+                strategy.again.extend(names)  # storage was unavailable: they are tried again when it is back
                 self._found[function.id] = 0
             await self._call(strategy.queued)
             self.scans[function.name] += 1
             await asyncio.sleep(strategy.interval)
 
     async def _queue(self, strategy: Strategy, receipts: Receipts, name: str) -> bool:
-        """Queue a blob unless that was done before; False when it is to be looked at again."""
+        """Queue a blob unless it has been queued; return False when it must be tried again."""
         container = strategy.pattern.container
         blob = await self._call(strategy.source.head_blob, container, name)
         if blob is None:

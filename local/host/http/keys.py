@@ -1,7 +1,7 @@
-"""Keys of the app and of its functions, as the real host checks them; without a file none is needed, as under `func`.
+"""Keys of the app and of its functions, checked as by the real host; without a file none is needed, as under `func`.
 
 The file is JSON: `{"masterKey": "…", "functionKeys": {NAME: KEY}, "systemKeys": {NAME: KEY}, "functions": {FUNCTION:
-{NAME: KEY}}}`, each part as it may be missing. It is read again when it changes: a deleted key acts at once.
+{NAME: KEY}}}`; every part is optional. It is read again when it changes: deleting a key has an effect at once.
 """
 
 import hmac
@@ -15,7 +15,7 @@ BLOBS_EXTENSION = "blobs_extension"
 
 
 class Keys:
-    """The keys in a file; every request is let in when there is no file."""
+    """The keys in a file; without a file every request is allowed."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -23,7 +23,7 @@ class Keys:
         self._content: Mapping[str, Any] = {}
 
     def open_function(self, name: str, level: str, given: str) -> bool:
-        """Whether a key opens a function: one of the app's, or one of its own."""
+        """Whether a key, the app's or the function's own, allows calling a function."""
         if self._path is None or level.lower() == "anonymous":
             return True
         keys = self._present()
@@ -34,7 +34,7 @@ class Keys:
         return _one_of(given, allowed)
 
     def open_webhook(self, given: str) -> bool:
-        """Whether a key opens the blob extension's webhook."""
+        """Whether a key allows calling the blob extension's webhook."""
         if self._path is None:
             return True
         keys = self._present()

@@ -1,4 +1,4 @@
-"""Routes of HTTP triggers: templates like `v1/{kind}/{id:int?}/{*rest}` as ASP.NET reads them.
+"""Routes of HTTP triggers: ASP.NET templates like `v1/{kind}/{id:int?}/{*rest}`.
 
 Format: https://learn.microsoft.com/azure/azure-functions/functions-bindings-http-webhook-trigger#customize-the-http-endpoint
 """
@@ -22,7 +22,7 @@ _PARAMETER = re.compile(r"\{(?P<rest>\*?)(?P<name>\w+)(?::(?P<constraint>\w+))?(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where one HTTP function answers; no methods means all."""
+    """The route of one HTTP function; no methods means all."""
 
     function: Function
     methods: frozenset[str]
@@ -31,7 +31,7 @@ class Route:
 
 
 def make_routes(functions: Iterable[Function], config: HostConfig) -> tuple[Route, ...]:
-    """Return the routes, those with fewest parameters first; AppError names templates that can't be read."""
+    """Return the routes, those with fewest parameters first. Raises AppError for invalid templates."""
     routes, problems = [], []
     for function in functions:
         data = function.trigger.data
@@ -49,7 +49,7 @@ def make_routes(functions: Iterable[Function], config: HostConfig) -> tuple[Rout
 
 
 def find_route(routes: Iterable[Route], method: str, path: str) -> tuple[Route, dict[str, str]] | None:
-    """Return the route for a request and its parameters; None, hence 404 as in Azure, also for another method."""
+    """Return the route for a request and its parameters; None (404, as in Azure) also for another method."""
     for route in routes:
         found = route.path.fullmatch(path)
         if found and (not route.methods or method in route.methods):
@@ -66,7 +66,7 @@ def _compile(template: str) -> re.Pattern[str]:
             inside += _literal(segment[position : found.start()])
             constraint = found["constraint"]
             if constraint and constraint not in _CONSTRAINTS:
-                raise ValueError(f"constraint {constraint!r} is not known here, only {', '.join(_CONSTRAINTS)}")
+                raise ValueError(f"constraint {constraint!r} is not supported here, only {', '.join(_CONSTRAINTS)}")
             value = ".*" if found["rest"] else _CONSTRAINTS.get(constraint, "[^/]+")
             inside += f"(?P<{found['name']}>{value})"
             optional = bool(found["optional"] or found["rest"])

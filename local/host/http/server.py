@@ -29,8 +29,10 @@ class TooLargeError(Exception):
 
 
 class Web:
-    """The ASGI application: `pages` are the host's own, by path; `put` takes what the webhook gets, if there is a
-    blob trigger; `problem` says why the host is in error, "" when it is not.
+    """The ASGI application.
+
+    `pages` are the host's own pages by path; `put` receives the webhook's blobs, if there is a blob trigger; `problem`
+    is the reason of the host's error state, "" without one.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class Web:
     ) -> None:
         self._worker, self._routes, self._pages = worker, routes, pages
         self._keys, self._put, self._problem = keys, put, problem
-        # The real host's setting, and its default of 100 MiB.
+        # A setting of the real host; its default is 100 MiB.
         self._limit = int(os.environ.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT", str(100 * _MIB)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,7 +106,7 @@ class Web:
             size += len(piece)
             if size > self._limit:
                 raise TooLargeError
-            if length is not None:  # a chunked body is read to keep the connection in step, and lost
+            if length is not None:  # a chunked body is read, to keep the connection usable, and dropped
                 pieces.append(piece)
         return b"".join(pieces)
 
@@ -131,7 +133,7 @@ def _datum(request: Request, parameters: dict[str, str], body: bytes) -> Datum:
 
 
 def _response(answer: HttpAnswer) -> Response:
-    """The response, chunked: the real host sends no Content-Length with what a function answers."""
+    """Return the response, chunked: the real host sends no Content-Length with a function's answer."""
     response = Response(answer.body, answer.status)
     del response.headers["content-length"]
     for name, text in answer.headers:

@@ -1,8 +1,8 @@
 """The blob extension's webhook, to which Event Grid posts: `/runtime/webhooks/blobs?functionName=Host.Functions.NAME`.
 
 Format: https://learn.microsoft.com/azure/event-grid/event-schema-blob-storage and, for the handshake,
-https://learn.microsoft.com/azure/event-grid/webhook-event-delivery. What is answered is what the extension's
-HttpRequestProcessor answers (azure-sdk-for-net).
+https://learn.microsoft.com/azure/event-grid/webhook-event-delivery. The answers are those of the extension's
+HttpRequestProcessor (azure-sdk-for-net).
 """
 
 import json
@@ -18,7 +18,7 @@ Put = Callable[[str, str, str, str], Awaitable[None]]
 
 
 async def answer(event_type: str, function_id: str, body: bytes, put: Put) -> tuple[int, dict[str, str]]:
-    """Answer one post: its status, and the JSON object to send (empty: no body). Raises what `put` raises.
+    """Return the status and the JSON object (empty: no body) that answer one post. Raises the errors of `put`.
 
     `event_type` is the header aeg-event-type.
     """
@@ -40,9 +40,9 @@ async def answer(event_type: str, function_id: str, body: bytes, put: Put) -> tu
 
 
 def _version(event: Any) -> tuple[str, str, str]:
-    """Container, name and ETag (in quotes) of the blob that an event reports.
+    """Return container, name and ETag (in quotes) of the blob that an event reports.
 
-    The container is the first part of the path, behind the account's name where the address begins with that.
+    The container is the first part of the path, or the second if the path begins with the account's name.
     """
     data = event["data"]
     url = urlsplit(data["url"])

@@ -1,7 +1,7 @@
-"""The host's side of the worker process: starts it, calls functions in it, and starts another when it is gone.
+"""The host's side of the worker process: starts it, calls functions in it, and replaces it when it has ended.
 
-As in Azure, functions don't run in the host: a worker process that dies costs only the invocations in it, and an
-invocation that outlives `functionTimeout` costs the process.
+As in Azure, functions don't run in the host: when a worker process dies, only its invocations fail, and an invocation
+that exceeds `functionTimeout` ends the process.
 """
 
 import asyncio
@@ -23,18 +23,16 @@ from local.host.worker.messages import Datum, Invoke, Load, Loaded, Outcome, Sto
 _PROJECT = Path(__file__).parents[3]
 _QUICK_DEATH = 3.0
 _MOST_QUICK_DEATHS = 3
-_LAST_WORDS = 2.0  # seconds that a worker which was asked to end may take
+_LAST_WORDS = 2.0  # seconds for a worker's end
 
 
 class WorkerDeadError(Exception):
-    """The worker process keeps dying; the host can't go on."""
+    """The worker process keeps dying; the host can't continue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLimits:
-    """Seconds: `timeout` that an invocation may take (None: for ever), `pause` until the next worker process after one
-    was killed for that.
-    """
+    """Seconds: `timeout` of an invocation (None: no limit), `pause` from a worker killed for it to the next one."""
 
     timeout: float | None = None
     pause: float = 10.0
@@ -67,7 +65,7 @@ class _Process:
         self._child.kill()
 
     async def ended(self) -> int:
-        """Its exit code, once it has one; killed when it takes long over its end."""
+        """Wait for the end and return the exit code; kill the process when that takes long."""
         try:
             return await asyncio.to_thread(self._child.wait, _LAST_WORDS)
         except subprocess.TimeoutExpired:
@@ -80,8 +78,9 @@ class _Process:
 
 
 class WorkerProcess:
-    """All functions of one app, in a process of their own, which begins with this object. `python` is the command that
-    starts an interpreter.
+    """The process that runs all functions of one app; it starts with this object.
+
+    `python` is the command that starts an interpreter.
     """
 
     def __init__(self, patience: WorkerLimits = _USUAL, *, python: tuple[str, ...] = (sys.executable,)) -> None:
@@ -101,11 +100,11 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The process in which functions run now."""
+        """The id of the current worker process."""
         return self._process.pid
 
     async def load(self, wanted: Load) -> None:
-        """Import every function; AppError names all that can't be loaded and why."""
+        """Import every function. Raises AppError, which names all that can't be loaded and why."""
         self._load = wanted
         try:
             self._reader = await self._connect()
@@ -118,9 +117,9 @@ class WorkerProcess:
             raise AppError([f"the worker process ended with exit code {code} while it loaded the functions"]) from error
 
     async def keep(self) -> None:
-        """Take what the worker process answers, and start another one whenever it is gone; until `stop`.
+        """Receive the worker's answers, and start another worker whenever one ends; until `stop`.
 
-        Raises WorkerDeadError when each of several in a row is gone at once.
+        Raises WorkerDeadError when several in a row end at once.
         """
         quick = 0
         while True:
@@ -135,7 +134,7 @@ class WorkerProcess:
             if quick >= _MOST_QUICK_DEATHS:
                 raise WorkerDeadError(f"the worker process keeps dying (exit code {code})")
             pause, self._timed_out = self._patience.pause if self._timed_out else 0.0, False
-            logger.error("the worker process is gone (exit code %s); the next begins in %.0f s", code, pause)
+            logger.error("the worker process ended (exit code %s); the next starts in %.0f s", code, pause)
             await asyncio.sleep(pause)
             self._process = _Process(self._python)
             self.restarts += 1
@@ -147,8 +146,9 @@ class WorkerProcess:
     async def invoke(
         self, function: Function, value: Datum, metadata: Mapping[str, Datum], tried: str = "1/1"
     ) -> Outcome:
-        """Call a function with its trigger's value, once there is a worker process; a failure is logged as one line and
-        reported in the outcome.
+        """Call a function with its trigger's value, once there is a worker process.
+
+        A failure is logged in one line and reported in the outcome.
         """
         invocation = str(uuid.uuid4())
         self.running[function.trigger.type] += 1
@@ -163,7 +163,7 @@ class WorkerProcess:
         return outcome
 
     async def stop(self) -> None:
-        """End the worker process; nothing runs in it any more."""
+        """End the worker process, in which nothing may be running."""
         self._stopping = True
         if self._ready.is_set():
             self._writer.write(encode(Stop()))
@@ -181,7 +181,7 @@ class WorkerProcess:
         return reader
 
     async def _answers(self) -> None:
-        """Hand on what the worker process answers, until it is gone."""
+        """Forward the worker's answers until it ends."""
         try:
             while True:
                 outcome: Outcome = await receive(self._reader)
@@ -209,7 +209,7 @@ class WorkerProcess:
         except TimeoutError:
             seconds = self._patience.timeout
             self._timed_out = True
-            self._ready.clear()  # what comes from now on waits for the next process
+            self._ready.clear()  # later calls wait for the next process
             self._process.kill()
             return Outcome(invocation=invocation, error=f"it took longer than functionTimeout, {seconds} s")
 

@@ -1,6 +1,6 @@
-"""What the host and its worker process say to each other: pickled messages, each with its length before it.
+"""The messages between the host and its worker process, pickled, each preceded by its length.
 
-Both ends are this project's own code and the pipe is between parent and child, so pickle reads nothing from strangers.
+The pipe connects parent and child and both run this project's code, so pickle reads no foreign data.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _LENGTH = struct.Struct("<Q")
 class Load:
     """Host to worker, first: import these functions of the app in `root`.
 
-    `threads` is how many functions without `async` run at once, unless PYTHON_THREADPOOL_THREAD_COUNT is set.
+    `threads` functions without `async` run at once, unless PYTHON_THREADPOOL_THREAD_COUNT is set.
     """
 
     root: Path
@@ -31,7 +31,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """Worker to host: the answer to Load; no `problems` when all functions are there. `version` is the runtime's."""
+    """Worker to host: the answer to Load; no `problems` when all functions are loaded. `version` is the runtime's."""
 
     problems: tuple[str, ...]
     version: str
@@ -39,7 +39,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Datum:
-    """A value on its way to a function: `type` is string, bytes, json or http, as in the runtime's own Datum."""
+    """A value for a function: `type` is string, bytes, json or http, as in the runtime's own Datum."""
 
     value: Any
     type: str
@@ -59,7 +59,7 @@ class Invoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """What an HTTP function answered; `headers` and `cookies` as they are to be sent."""
+    """The answer of an HTTP function; `headers` and `cookies` in the form to send."""
 
     status: int
     body: bytes
@@ -69,7 +69,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Worker to host: what became of an invocation; `error` is "" when it succeeded."""
+    """Worker to host: the result of an invocation; `error` is "" when it succeeded."""
 
     invocation: str
     error: str = ""
@@ -78,16 +78,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Host to worker: nothing runs any more, end as Python programs end."""
+    """Host to worker: end normally; no invocation is running."""
 
 
 def encode(message: object) -> bytes:
-    """The bytes of one message."""
+    """Return the bytes of one message."""
     content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     return _LENGTH.pack(len(content)) + content
 
 
 async def receive(reader: asyncio.StreamReader) -> Any:
-    """The next message; asyncio.IncompleteReadError when the other end is gone."""
+    """Return the next message. Raises asyncio.IncompleteReadError when the other end has closed."""
     (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
     return pickle.loads(await reader.readexactly(length))  # noqa: S301 -- from our own child or parent

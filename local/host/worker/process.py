@@ -1,9 +1,8 @@
 """The worker process: Microsoft's V1 worker runtime, which loads the functions and invokes them.
 
-The host starts it as `python -m local.host.worker.process FD` and talks to it over the socket FD; when the host lets
-go of its standard input, however that comes, it ends. The runtime speaks protobuf at its edges; it only reads and
-makes attributes, so plain namespaces stand in for the messages, and `invocation_request_native` takes and returns its
-own `Datum`.
+The host starts it as `python -m local.host.worker.process FD` and exchanges messages over the socket FD. The process
+ends when its standard input closes for any reason. The runtime expects protobuf messages, but only reads and sets
+attributes, so plain namespaces replace them; `invocation_request_native` takes and returns its own `Datum`.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ _PROTOS = SimpleNamespace(
 
 
 class _Runtime:
-    """All functions of one app; there can be one in a process, as the runtime keeps its functions in a module."""
+    """All functions of one app; one per process, since the runtime keeps its functions in a module."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}  # of the running invocations
@@ -44,12 +43,12 @@ class _Runtime:
         self._datum: Any = None
 
     async def load(self, wanted: Load) -> Loaded:
-        """Import every function; answer with a sentence for each that can't be loaded."""
+        """Import every function; return a sentence for each that can't be loaded."""
         os.environ.setdefault("PYTHON_THREADPOOL_THREAD_COUNT", str(wanted.threads))
         os.chdir(wanted.root)
-        sys.path.insert(0, str(wanted.root))  # `from shared.x import y` works in Azure as the worker does this
+        sys.path.insert(0, str(wanted.root))  # `from shared.x import y` works in Azure because the worker does this
         packages = wanted.root / _PACKAGES
-        if packages.is_dir():  # a built archive brings its own
+        if packages.is_dir():  # a built archive has its own packages
             sys.path.insert(0, str(packages))
         runtime.put_on_path()
         import azure_functions_runtime_v1 as v1  # noqa: PLC0415 -- only importable now
@@ -64,7 +63,7 @@ class _Runtime:
         for function in wanted.functions:
             answer = await v1.function_load_request(_request(function_load_request=_load_request(function)))
             if answer.result.status != _StatusResult.Success:
-                # The runtime adds advice about deploying and the whole path, which says nothing here.
+                # The runtime adds advice about deployment and the whole path, which does not apply here.
                 why = answer.result.exception.message.partition(" Cannot find module. Please")[0]
                 problems.append(f"{function.name}: can't be loaded: {why}")
                 logger.debug("loading %s failed: %s", function.name, answer.result.exception.stack_trace)
@@ -89,21 +88,21 @@ class _Runtime:
         return Outcome(invocation=call.invocation, answer=None if answered is None else _answer(answered))
 
     def _theirs(self, value: Any) -> Any:
-        """The same value in the runtime's own class, however deep."""
+        """Convert a value, with all nested ones, to the runtime's own class."""
         if isinstance(value, dict):
             return {key: self._theirs(each) for key, each in value.items()}
         return self._datum(self._theirs(value.value), value.type) if isinstance(value, Datum) else value
 
     @staticmethod
     async def stop() -> None:
-        """Wait for what runs in the runtime's threads."""
+        """Wait for the runtime's threads."""
         import azure_functions_runtime_v1 as v1  # noqa: PLC0415 -- not on the path before load()
 
         await asyncio.to_thread(v1.stop_threadpool_executor)
 
 
 def _answer(answered: Any) -> HttpAnswer:
-    """What a function returned: an HttpResponse or a string."""
+    """Convert a function's result, an HttpResponse or a string."""
     if answered.type == "string":
         plain = (("content-type", "text/plain; charset=utf-8"),)
         return HttpAnswer(status=200, body=answered.value.encode(), headers=plain)
@@ -168,13 +167,13 @@ def _end_with_host() -> None:
 
 
 def main() -> None:
-    """Serve the host until it says stop or is gone."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # they are for the host, which lets what runs end
+    """Serve the host until it sends Stop or ends."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # signals are for the host, which waits for running functions
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_host, daemon=True).start()
     try:
         asyncio.run(_serve(socket.socket(fileno=int(sys.argv[1]))))
-    except (asyncio.IncompleteReadError, ConnectionError):  # the host is gone
+    except (asyncio.IncompleteReadError, ConnectionError):  # the host has ended
         os._exit(1)
 
 

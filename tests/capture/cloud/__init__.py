@@ -1,4 +1,4 @@
-"""Cloud names on one machine: a Hadoop file system that keeps abfss, wasbs and OneLake paths in a local folder."""
+"""Cloud names on one machine: a Hadoop file system that maps abfss, wasbs and OneLake paths to a local folder."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The systems besides Spark that scenarios need: started for one capture, and ended with it."""
+"""The systems besides Spark that scenarios need, started for one capture and ended with it."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -23,11 +23,11 @@ SYSTEMS: Mapping[str, Callable[[], AbstractContextManager[System]]] = MappingPro
         "python_client": python_client,
     }
 )
-"""By name: what a job.json may ask for. Another one is one line here."""
+"""The systems that a job.json may name. A further system is one line here."""
 
 
 def system(name: str) -> AbstractContextManager[System]:
-    """A running system, for as long as the block lasts. Raises SystemsError: the message says what to do."""
+    """Run a system while the block lasts. Raises SystemsError, whose message says what to do."""
     if name not in SYSTEMS:
         raise SystemsError(f"there is no system {name}: there are {', '.join(SYSTEMS)}")
     return SYSTEMS[name]()

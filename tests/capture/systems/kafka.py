@@ -1,4 +1,4 @@
-"""A throwaway Kafka broker on loopback, without ZooKeeper; Spark's own Ivy fetches it from Maven Central once."""
+"""A temporary Kafka broker on loopback, without ZooKeeper; Spark's own Ivy downloads it from Maven Central once."""
 
 import os
 import subprocess
@@ -16,10 +16,10 @@ from tests.capture.systems.system import System, SystemsError
 
 VERSION = "3.9.1"
 STABLE = "kafka.example:9092"
-"""What stands for the broker in kept events."""
+"""The broker's stable name in kept events."""
 
 _PARTS = (("org.apache.kafka", "kafka_2.13", VERSION), ("org.slf4j", "slf4j-simple", "1.7.36"))
-_CLUSTER = "dGhyb3VnaGxpbmUtLS0tMQ"  # 16 bytes in base64: any will do
+_CLUSTER = "dGhyb3VnaGxpbmUtLS0tMQ"  # any 16 bytes in base64
 
 _PROPERTIES = """\
 process.roles=broker,controller
@@ -42,7 +42,7 @@ group.initial.rebalance.delay.ms=0
 
 @contextmanager
 def kafka() -> Iterator[System]:
-    """A broker without topics, which makes them as they are used. The script is told `--kafka HOST:PORT`.
+    """Run a broker that creates topics at their first use. The script gets `--kafka HOST:PORT`.
 
     Raises SystemsError, NoJavaError.
     """
@@ -58,7 +58,7 @@ def kafka() -> Iterator[System]:
         with serving("Kafka", [*program, "kafka.Kafka", str(properties)], environment=os.environ, port=port, log=log):
             yield System(
                 arguments=("--kafka", f"127.0.0.1:{port}"),
-                words={f"127.0.0.1:{port}": STABLE},
+                stable_names={f"127.0.0.1:{port}": STABLE},
                 versions={"kafka": VERSION},
             )
 

@@ -1,4 +1,4 @@
-"""A throwaway PostgreSQL on loopback; its binaries come from the machine, or from Debian's packages by apt-get."""
+"""A temporary PostgreSQL on loopback; its binaries are the machine's, or Debian's packages by apt-get."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ from tests.capture.systems.system import System, SystemsError
 
 DATABASE = "shop"
 STABLE = "db.example:5432"
-"""What stands for the server in kept events."""
+"""The server's stable name in kept events."""
 
 _UNPRIVILEGED = ("postgres", "nobody")  # the server refuses to run as root
 _INSTALL = (("apt-get", "update"), ("apt-get", "install", "--yes", "--no-install-recommends", "postgresql"))
@@ -23,11 +23,11 @@ _INSTALL = (("apt-get", "update"), ("apt-get", "install", "--yes", "--no-install
 
 @contextmanager
 def postgres() -> Iterator[System]:
-    """A server with an empty database. The script is told `--jdbc URL`. Raises SystemsError."""
+    """Run a server with an empty database. The script gets `--jdbc URL`. Raises SystemsError."""
     binaries = _binaries()
     user = _somebody()
     before = _by(user)
-    # Not below build/: the user that runs the server need not be able to enter the folders above it.
+    # Not below build/: the server's user may lack access to the folders above it.
     with tempfile.TemporaryDirectory(prefix="throughline-postgres-") as name:
         folder = Path(name)
         if user:
@@ -44,25 +44,25 @@ def postgres() -> Iterator[System]:
             version = re.search(r"\d+(\.\d+)*", _run([str(binaries / "postgres"), "--version"]))
             yield System(
                 arguments=("--jdbc", f"jdbc:postgresql://127.0.0.1:{port}/{DATABASE}"),
-                words={f"127.0.0.1:{port}": STABLE},
+                stable_names={f"127.0.0.1:{port}": STABLE},
                 versions={"postgres": version[0] if version else "unknown"},
             )
 
 
 def _binaries() -> Path:
-    """Where initdb is; installed first if it is nowhere."""
+    """Return the folder of initdb; install PostgreSQL first if there is none."""
     found = _installed()
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
         for command in _INSTALL:
             _run(command)
         found = _installed()
     if found is None:
-        raise SystemsError("There is no PostgreSQL here: install it (`apt-get install postgresql` on Debian, as root).")
+        raise SystemsError("PostgreSQL is not installed: install it (`apt-get install postgresql` on Debian, as root).")
     return found
 
 
 def _installed() -> Path | None:
-    """Debian keeps the server's programs off the path, in a folder for each version."""
+    """Return the folder of Debian's server programs, which is not on the path and has one folder for each version."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
     found = [*([Path(on_path).resolve()] if on_path else []), *versions]
@@ -70,18 +70,18 @@ def _installed() -> Path | None:
 
 
 def _somebody() -> str | None:
-    """The user that the server runs as when we are root."""
+    """Return the user that runs the server when this process is root's."""
     if os.geteuid():
         return None
     known = {user.pw_name for user in pwd.getpwall()}
     user = next((name for name in _UNPRIVILEGED if name in known), None)
     if user is None or not shutil.which("setpriv"):
-        raise SystemsError("PostgreSQL does not run as root, and there is nobody else: capture as an ordinary user.")
+        raise SystemsError("PostgreSQL does not run as root, and there is no other user: capture as an ordinary user.")
     return user
 
 
 def _by(user: str | None) -> list[str]:
-    """What stands before a command so that this user runs it."""
+    """Return the prefix of a command that runs it as this user."""
     if user is None:
         return []
     return ["setpriv", f"--reuid={user}", f"--regid={pwd.getpwnam(user).pw_gid}", "--clear-groups"]

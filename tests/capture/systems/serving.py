@@ -1,4 +1,4 @@
-"""Starting a server for a capture and waiting until it listens."""
+"""Start a server for a capture, and wait until it listens."""
 
 import socket
 import time
@@ -14,7 +14,7 @@ _PATIENCE_SECONDS = 60
 
 
 def free_port() -> int:
-    """A port on 127.0.0.1 that nobody listens on just now."""
+    """Return a port on 127.0.0.1 that is free now."""
     with listen(0, "a system", "try again") as found:
         port: int = found.getsockname()[1]
         return port
@@ -24,16 +24,16 @@ def free_port() -> int:
 def serving(
     name: str, command: Sequence[str], *, environment: Mapping[str, str], port: int, log: Path
 ) -> Iterator[None]:
-    """Run a server until the block ends; it is entered when the server takes connections on the port.
+    """Run a server until the block ends; the block begins when the server accepts connections on the port.
 
-    Raises SystemsError, with the log's last words, when it does not.
+    Raises SystemsError, with the end of the log, when it does not.
     """
     with Leashed(command, environment=environment, output=log, log=log.with_suffix(".err")) as server:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while not _listens(port):
             if not server.running or time.monotonic() > deadline:
-                said = "".join(path.read_text(errors="replace") for path in (log, log.with_suffix(".err")))
-                raise SystemsError(f"{name} did not start on port {port}: {said.strip()[-2000:] or 'it said nothing'}")
+                output = "".join(path.read_text(errors="replace") for path in (log, log.with_suffix(".err")))
+                raise SystemsError(f"{name} did not start on port {port}: {output.strip()[-2000:] or 'no output'}")
             time.sleep(0.1)
         yield
 

@@ -72,7 +72,7 @@ def test_two_environments_in_one_group_share_nothing(variant: Variant, template:
 
 
 @pytest.mark.parametrize(("parameters", "words"), NOT_ALLOWED.values(), ids=NOT_ALLOWED)
-def test_what_can_not_be_combined_is_refused_with_a_sentence(
+def test_an_invalid_combination_is_refused_with_a_message(
     parameters: dict[str, object], words: str, template: Path, tmp_path: Path
 ) -> None:
     done = evaluated(tmp_path / "refused", template, {**ALWAYS, **parameters})
@@ -109,14 +109,14 @@ def test_the_receiver_reaches_nothing_else(scope: str, name: str, variant: Varia
     assert found.reaching("worker", scope), "the same question finds the worker"
 
 
-def test_the_worker_does_not_reach_what_the_receiver_s_host_keeps(variant: Variant) -> None:
+def test_the_worker_has_no_access_to_the_receiver_s_host_storage(variant: Variant) -> None:
     assert variant("flex").reaching("worker", f"{OWN}/blobServices/default/containers/packages") == set()
     assert (
         variant("default").reaching("worker", f"{OWN}/blobServices/default/containers/azure-webjobs-secrets") == set()
     )
 
 
-def test_polling_adds_one_role_and_takes_the_topic_away(variant: Variant) -> None:
+def test_polling_adds_one_role_and_removes_the_topic(variant: Variant) -> None:
     grid, polling = variant("default"), variant("polling")
     assert polling.rights - grid.rights == POLLING
     only_grid, only_polling = difference(grid, polling)
@@ -170,7 +170,7 @@ def test_further_settings_reach_who_may_have_them(variant: Variant) -> None:
 # ---- upgrades
 
 
-def test_the_receiver_has_a_slot_that_differs_in_its_host_s_id_alone(variant: Variant) -> None:
+def test_the_receiver_s_slot_differs_only_in_the_host_id(variant: Variant) -> None:
     """A host makes its id of its name's first 32 characters. Two hosts with one id in one account stop:
     https://github.com/Azure/azure-functions-host/wiki/Host-IDs.
     """
@@ -228,7 +228,7 @@ def test_the_account_with_the_events_is_locked_unless_that_is_left_out(variant: 
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_what_is_deleted_can_be_brought_back_and_every_region_takes_the_accounts(name: str, variant: Variant) -> None:
+def test_deleted_data_can_be_restored_and_every_region_supports_the_accounts(name: str, variant: Variant) -> None:
     accounts = variant(name).of("Microsoft.Storage/storageAccounts")
     assert [each["sku"]["name"] for each in accounts] == ["Standard_LRS"] * 2
     for each in variant(name).of("Microsoft.Storage/storageAccounts/blobServices"):
@@ -322,7 +322,7 @@ def test_without_a_network_there_is_none(name: str, variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("name", DEDICATED)
-def test_no_address_names_the_public_cloud_alone(name: str, variant: Variant) -> None:
+def test_no_address_is_of_the_public_cloud_only(name: str, variant: Variant) -> None:
     found = variant(name)
     assert account_of(found.settings("worker")["AzureWebJobsStorage__blobServiceUri"])
     for app in ("receiver", "worker"):

@@ -1,7 +1,7 @@
-"""What Microsoft's functions host does, line by line, as cases that the local host must meet: one table, CASES.
+"""The behaviour of Microsoft's functions host as cases that the local host must meet: one table, CASES.
 
-Each case was seen on the real host: WebHost 4.1037.0, the Python worker 4.34.0, the blob extension 5.3.2 and 5.3.7.
-Not played: identity settings (no token is to be had here), Application Insights, Flex' front end, role assignments.
+Each case was observed on the real host: WebHost 4.1037.0, the Python worker 4.34.0, the blob extension 5.3.2 and 5.3.7.
+Not covered: identity settings (no token is available here), Application Insights, Flex' front end, role assignments.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,9 @@ from tests.local.hosting import App
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What a case works with: storage, a container's name and a folder of its own, and a host with HTTP functions that
-    all cases share; `key` is the key of that app.
+    """The fixtures of a case: storage, its own container's name and folder, and a host with HTTP functions.
+
+    All cases share the host; `key` is the key of its app.
     """
 
     azurite: Azurite
@@ -28,7 +29,7 @@ class Bench:
     key: str
 
     def settings(self) -> dict[str, str]:
-        """Those of the sample app with a blob trigger."""
+        """The settings of the sample app with a blob trigger."""
         return {
             "AzureWebJobsStorage": self.azurite.connection_string,
             "CONTAINER": self.container,
@@ -46,7 +47,7 @@ CASES: dict[str, Case] = {}
 
 
 def seen(what: str) -> Callable[[Case], Case]:
-    """Put a case into the table under what was seen."""
+    """Add a case to the table under the observed behaviour."""
 
     def add(case: Case) -> Case:
         assert what not in CASES

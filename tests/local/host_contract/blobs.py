@@ -32,7 +32,7 @@ _HOOK = "/runtime/webhooks/blobs?functionName=Host.Functions.on_blob"
 
 @contextmanager
 def container_of(bench: Bench) -> Iterator[ContainerClient]:
-    """The watched container, made."""
+    """Create and return the watched container."""
     with ContainerClient.from_connection_string(bench.azurite.connection_string, bench.container) as client:
         client.create_container()
         yield client
@@ -50,8 +50,8 @@ def _is(app: App, state: str) -> bool:
     return bool(app.get("/admin/host/status")["state"] == state)
 
 
-def _told(log: Path, words: str) -> bool:
-    return words in log.read_text()
+def _logged(log: Path, text: str) -> bool:
+    return text in log.read_text()
 
 
 def _created(container: ContainerClient, name: str) -> dict[str, object]:
@@ -117,7 +117,7 @@ def _calls_of_polling(bench: Bench) -> None:
         assert (note["name"], note["length"]) == (f"{container.container_name}/in/ü0.txt", 5)
         assert note["metadata"] == {"who": "me"}
         calls = app.get("/admin/host/calls")["storage"]
-        repeated = calls["head blob"] - 5 * 8  # blobs of the newest second are looked at again, two HEAD each
+        repeated = calls["head blob"] - 5 * 8  # blobs of the newest second are checked again, two HEAD each
         assert repeated >= 0
         assert repeated % 2 == 0
         kinds = ("get blob", "put blob", "lease blob", "set metadata", "release blob", "put message", "delete message")
@@ -159,7 +159,7 @@ def _account(bench: Bench) -> None:
 
 
 def _written_after_a_look(bench: Bench, delivery: str) -> str:
-    """What becomes of a blob written in the second of a look, behind it: a later one shows that looks go on."""
+    """Write a blob after a listing, in the same second; return `found` or `missed`. A later blob ends the wait."""
     with container_of(bench) as container, sample("blobs", bench.scratch, bench.settings(), delivery=delivery) as app:
         app.start()
         app.get("/admin/host/status")
@@ -210,7 +210,7 @@ def _poison(bench: Bench) -> None:
 
 
 class _Refusing(BaseHTTPRequestHandler):
-    """A storage account whose identity may use blobs and queues, and not the service's properties."""
+    """A storage account whose identity may use blobs and queues, but not the service's properties."""
 
     def do_GET(self) -> None:
         self._answer(403 if "comp=properties" in self.path else 200 if "comp=metadata" in self.path else 404)
@@ -246,7 +246,7 @@ def _refused(bench: Bench) -> None:
                 host = app.start()
                 assert wait_for(partial(_is, app, state))
                 if delivery == POLLING:
-                    assert wait_for(partial(_told, host.log, "Host.Startup[515] A host error has"))
+                    assert wait_for(partial(_logged, host.log, "Host.Startup[515] A host error has"))
                 else:
                     assert wait_for(partial(app.notes, "start"))
                 assert requests.get(f"{app.url}/", timeout=60).status_code == status

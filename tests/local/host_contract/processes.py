@@ -1,4 +1,4 @@
-"""Processes that end: the host, its worker, storage; and what a receiver of the project does then."""
+"""Processes that end: the host, its worker, storage; and the behaviour of the project's receiver then."""
 
 import concurrent.futures
 import json
@@ -29,7 +29,7 @@ def _in_flight(app: App, number: int) -> bool:
     return wait_for(lambda: app.get("/admin/host/calls")["in_flight"] == number)
 
 
-@seen("a killed worker process costs the requests in it 500, and the next one answers those that come")
+@seen("the requests in a killed worker process get a 500, and the next one answers later requests")
 def _killed_worker(bench: Bench) -> None:
     with sample("web", bench.scratch) as app, concurrent.futures.ThreadPoolExecutor() as pool:
         host = app.start()
@@ -37,7 +37,7 @@ def _killed_worker(bench: Bench) -> None:
         answers = [pool.submit(requests.get, f"{app.url}/api/slow", timeout=60) for _ in range(3)]
         assert _in_flight(app, 3)
         os.kill(worker, signal.SIGKILL)
-        assert wait_for(lambda: "the worker process is gone" in host.log.read_text())
+        assert wait_for(lambda: "the worker process ended" in host.log.read_text())
         after = requests.get(f"{app.url}/api/items/7/a", timeout=60)
         assert [answer.result().status_code for answer in answers] == [500] * 3
         assert (after.status_code, after.text) == (200, "item|7|a")
@@ -62,7 +62,7 @@ def _timeout(bench: Bench) -> None:
         assert app.get("/admin/host/status")["workerProcessId"] != worker
         log = host.log.read_text()
         assert "longer than functionTimeout, 1.0 s" in log
-        assert "the next begins in 2 s" in log
+        assert "the next starts in 2 s" in log
 
 
 @seen("SIGTERM lets invocations end, and nothing is delivered again")
@@ -80,7 +80,7 @@ def _sigterm(bench: Bench) -> None:
         assert len(app.notes("begin")) == 1
 
 
-@seen("storage away: a host with a blob trigger ends after some 30 s, and is started again")
+@seen("unavailable storage: a host with a blob trigger ends after some 30 s, and is started again")
 def _storage_away(bench: Bench) -> None:
     assert Pace().patience == 30.0
     with Azurite() as own, sample("blobs", bench.scratch) as app:
@@ -108,7 +108,7 @@ def _storage_away(bench: Bench) -> None:
             assert not host.broken
 
 
-@seen("storage away: the receiver lives, and answers 503 with Retry-After")
+@seen("unavailable storage: the receiver lives, and answers 503 with Retry-After")
 def _receiver_lives(bench: Bench) -> None:
     others = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
     body = event("contract", "START", "10:00:00", inputs=["/a"], application="app")

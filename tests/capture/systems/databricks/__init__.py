@@ -1,7 +1,7 @@
-"""What a Databricks cluster has and a session on this machine has not: dbutils for the mounts, another Delta.
+"""The parts of a Databricks cluster that a local session lacks: dbutils for the mounts, another Delta.
 
-The variable DATABRICKS_RUNTIME_VERSION and the property spark.databricks.workspaceUrl are what the listener takes
-for Databricks: a scenario's job.json says them.
+The listener recognizes Databricks by the variable DATABRICKS_RUNTIME_VERSION and the property
+spark.databricks.workspaceUrl, which a scenario's job.json sets.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _SOURCES = tuple(sorted(Path(__file__).parent.glob("*.java")))
 
 @contextmanager
 def databricks() -> Iterator[System]:
-    """Two classes in front of Spark's. Raises SystemsError without a Java compiler, NoJavaError."""
+    """Put two classes before Spark's. Raises SystemsError without a Java compiler, NoJavaError."""
     classes = install_once("databricks_classes", (Path(__file__), *_SOURCES), _compile)
     mounts = ",".join(f"{point}={source}" for point, source in MOUNTS.items())
     yield System(
@@ -33,7 +33,7 @@ def databricks() -> Iterator[System]:
 
 
 def _compile(classes: Path) -> None:
-    # With the names of parameters: the listener looks for a constructor's `allowMountOperations`.
+    # With names of parameters: the listener searches a constructor for `allowMountOperations`.
     java = find_java(JavaNeed(platform=SPARK_3, listener=True))
     try:
         compile_java(java, _SOURCES, str(own().spark_home / "jars" / "*"), classes)

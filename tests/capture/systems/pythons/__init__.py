@@ -1,5 +1,6 @@
-"""Engines that are Python packages: each has an environment of its own under build/, made when it is first needed, from
-requirements/NAME.txt, whose packages are pinned with their hashes, or from NAME.txt here.
+"""Engines that are Python packages, each in its own environment under build/, made at the first use.
+
+The packages are those of requirements/NAME.txt, pinned with their hashes, or of NAME.txt in this folder.
 """
 
 import json
@@ -25,42 +26,45 @@ _LIST_VERSIONS = (
 
 @contextmanager
 def dbt() -> Iterator[System]:
-    """The engine dbt with DuckDB, and OpenLineage's wrapper `dbt-ol`. Raises SystemsError."""
+    """Provide dbt with DuckDB, and OpenLineage's wrapper `dbt-ol`. Raises SystemsError."""
     yield _system("dbt", "openlineage-dbt", ("dbt-core", "dbt-duckdb"))
 
 
 @contextmanager
 def airflow() -> Iterator[System]:
-    """Airflow with the OpenLineage provider, and a PostgreSQL that its tasks use. Raises SystemsError."""
+    """Provide Airflow with the OpenLineage provider, and a PostgreSQL for its tasks. Raises SystemsError."""
     own = _system("airflow", "apache-airflow", _AIRFLOW_PROVIDERS)
     with postgres() as database:
         yield replace(
-            own, arguments=database.arguments, words=database.words, versions={**own.versions, **database.versions}
+            own,
+            arguments=database.arguments,
+            stable_names=database.stable_names,
+            versions={**own.versions, **database.versions},
         )
 
 
 @contextmanager
 def great_expectations() -> Iterator[System]:
-    """Great Expectations with OpenLineage's action, and a PostgreSQL with a table to test. Raises SystemsError."""
+    """Provide Great Expectations with OpenLineage's action, and a PostgreSQL with a table. Raises SystemsError."""
     own = _system("great_expectations", "great_expectations", ("openlineage-integration-common",))
     with postgres() as database:
         yield replace(
             own,
             environment={"GX_ANALYTICS_ENABLED": "false"},
             arguments=database.arguments,
-            words=database.words,
+            stable_names=database.stable_names,
             versions={**own.versions, **database.versions},
         )
 
 
 @contextmanager
 def python_client() -> Iterator[System]:
-    """The client with which Python programs send events. Raises SystemsError."""
+    """Provide the client with which Python programs send events. Raises SystemsError."""
     yield _system("python_client", "openlineage-python", ())
 
 
 def _system(name: str, main: str, others: tuple[str, ...]) -> System:
-    """A system whose version is that of its `main` package; those of `others` are kept too."""
+    """Return a system whose version is that of its `main` package; the versions of `others` are kept too."""
     pinned = _PINNED / f"{name}.txt"
     requirements = pinned if pinned.exists() else Path(__file__).with_name(f"{name}.txt")
     folder = install_once(f"{name}_python", (requirements,), partial(_make, name, requirements))
@@ -74,7 +78,7 @@ def _make(name: str, requirements: Path, folder: Path) -> None:
     environment = folder / ".venv"
     _run([*uv, "venv", "--relocatable", "--python", sys.executable, str(environment)], name)
     python = str(environment / "bin" / "python")
-    # As in local/toolchain/interpreter.py: what is pinned whole needs no resolution.
+    # As in local/toolchain/interpreter.py: fully pinned packages need no resolution.
     hashed = ["--no-deps", "--require-hashes"] if requirements.parent == _PINNED else []
     _run([*uv, "pip", "install", "--python", python, *hashed, "-r", str(requirements)], name)
 

@@ -1,4 +1,4 @@
-"""Notes each call in the file CALLS; the blob's content says what to do: fail, or sleep so many seconds."""
+"""Record each call in the file CALLS; then fail, or sleep for some seconds, as the blob's content demands."""
 
 import json
 import os
@@ -12,7 +12,7 @@ def main(blob: func.InputStream) -> None:
     content = blob.read().decode()
     note("begin", blob, content)
     if content == "fail":
-        message = "told to fail"
+        message = "asked to fail"
         raise ValueError(message)
     if content.startswith("sleep "):
         time.sleep(float(content.removeprefix("sleep ")))

@@ -1,4 +1,4 @@
-"""Notes when it begins and ends, and takes longer than its schedule leaves."""
+"""Record its begin and end; a call takes longer than the interval of its schedule."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Answers with what it was asked, as JSON, and 201."""
+"""Answer 201 with the request as JSON."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Answers with its route's parameters, through an out parameter, with a helper from the app's own package."""
+"""Answer with the route's parameters through an out parameter, by a helper from the app's own package."""
 
 import azure.functions as func
 from sample_shared import join

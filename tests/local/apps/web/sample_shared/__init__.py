@@ -1,4 +1,4 @@
-"""What functions share: imported by its own name, as the root is on the path."""
+"""Code that functions share, imported by its own name, since the root is on the path."""
 
 
 def join(*parts: str) -> str:

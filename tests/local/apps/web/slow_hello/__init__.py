@@ -1,4 +1,4 @@
-"""Takes half a second, blocking its thread."""
+"""Block its thread for half a second."""
 
 import logging
 import time
