@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from shared.announcing.recorded_state import Gates
 from shared.governance.checks.checking import Result, check
-from shared.governance.checks.findings import Assertion, Facts, Verdict
+from shared.governance.checks.findings import Facts, QualityAssertion, Verdict
 from shared.governance.patterns import matching_datasets
 from shared.governance.propagation import NOT_READ, CatalogReading
 from shared.governance.rules import Rules
@@ -29,7 +29,7 @@ def gates_of(
     rules: Rules,
     read: ReadCatalog = not_read,
     *,
-    quality: Mapping[str, tuple[Assertion, ...]] | None = None,
+    quality: Mapping[str, tuple[QualityAssertion, ...]] | None = None,
     now: Callable[[], datetime] = _utc_now,
 ) -> Gates:
     """A function that judges lineage by the policies of a rules file. Results that are not known break no gate;

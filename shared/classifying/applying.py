@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from shared.catalog.port import Classifications, Terms, Types
-from shared.classifying.attached import Kind, Mark, forget_attached, note_attached
-from shared.classifying.planning import Plan
+from shared.classifying.attached import AttachedKind, Mark, forget_attached, note_attached
+from shared.classifying.planning import ClassificationPlan
 from shared.errors import CatalogRefused
 from shared.storage.port import Storage
 
@@ -42,12 +42,14 @@ def define(types: Types, definitions: Iterable[tuple[str, str]]) -> tuple[str, .
     return tuple(sorted(lacking))
 
 
-def apply(plan: Plan, catalog: Classifications, storage: Storage, done: Done = lambda _: None, *, terms: Terms) -> None:
+def apply(
+    plan: ClassificationPlan, catalog: Classifications, storage: Storage, done: Done = lambda _: None, *, terms: Terms
+) -> None:
     """Attach and remove what the plan says. After an interruption the next plan continues; a repeated plan makes no
     call. A term that another user assigns at the same time counts as ours: the catalog accepts it twice without an
     error. Raises as the ports do.
     """
-    ports = {Kind.CLASSIFICATION: catalog, Kind.TERM: terms}
+    ports = {AttachedKind.CLASSIFICATION: catalog, AttachedKind.TERM: terms}
     for (kind, name), marks in groupby(plan.attach, key=lambda each: (each.kind, each.name)):
         for some in _chunks(list(marks)):
             note_attached(storage, some)

@@ -11,7 +11,7 @@ from shared.storage.port import Row, Storage
 from shared.storage_layout import ATTACHED, ATTACHED_CLASSIFICATION, ATTACHED_TERM, digest_of
 
 
-class Kind(StrEnum):
+class AttachedKind(StrEnum):
     """The kind of an attached mark. It is also the partition of its rows, so that a version without terms does not take
     one for a classification.
     """
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 class Mark:
     """A classification, or a term (TERM@GLOSSARY), of an entity: a column, or a data set."""
 
-    kind: Kind = Kind.CLASSIFICATION
+    kind: AttachedKind = AttachedKind.CLASSIFICATION
     name: str
     type: str
     qualified_name: str
@@ -49,7 +49,7 @@ def attached(storage: Storage) -> frozenset[Mark]:
             type=str(row.values["type"]),
             qualified_name=str(row.values["qualified_name"]),
         )
-        for kind in Kind
+        for kind in AttachedKind
         for row in storage.partition(ATTACHED, kind)
     )
 

@@ -6,9 +6,9 @@ from datetime import date
 
 from shared.atlas.columns import column_name, column_rule
 from shared.catalog.port import AssetKey, Classifications, Classified, Terms
-from shared.classifying.attached import Kind, Mark
+from shared.classifying.attached import AttachedKind, Mark
 from shared.governance.patterns import matching_columns, matching_datasets
-from shared.governance.propagation import CatalogTags, Propagation, propagate
+from shared.governance.propagation import CatalogTags, TagPropagation, propagate
 from shared.governance.rules import Rules, Term
 from shared.lineage.document import LineageDocument
 
@@ -17,7 +17,7 @@ CERTIFIED = "Certified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ClassificationPlan:
     """The changes of an apply, sorted.
 
     - `attach`, `detach`: with the guids of the entities; an empty guid: the entity is gone.
@@ -26,7 +26,7 @@ class Plan:
     - `tags`: the classifications of others that the rules ask about.
     """
 
-    propagations: Mapping[str, Propagation]
+    propagations: Mapping[str, TagPropagation]
     attach: Mapping[Mark, str] = field(default_factory=dict)
     detach: Mapping[Mark, str] = field(default_factory=dict)
     scanned: tuple[Mark, ...] = ()
@@ -62,7 +62,8 @@ def catalog_tags(
     keys = {number: column_key(document, number) for number in sorted(asked)}
     held = catalog.classified(dict.fromkeys(keys.values())) if keys else {}
     return {
-        number: held[key].names - {mark.name for mark in ours if mark.kind is Kind.CLASSIFICATION and mark.key == key}
+        number: held[key].names
+        - {mark.name for mark in ours if mark.kind is AttachedKind.CLASSIFICATION and mark.key == key}
         for number, key in keys.items()
         if key in held
     }
@@ -77,7 +78,7 @@ def plan(
     terms: Terms,
     today: date,
     onto_scanned: bool,
-) -> Plan:
+) -> ClassificationPlan:
     """Compare what the rules give with what the catalog has, classifications and terms. `ours`: the rows of earlier
     applies. Reads the catalog in bulk, and writes nothing. Raises as the ports do.
     """
@@ -87,8 +88,8 @@ def plan(
     unknown = {
         _mark(name, column_key(document, number)) for name, each in propagations.items() for number in each.unknown
     }
-    held: dict[Kind, Mapping[AssetKey, Classified]] = {}
-    for kind, port in ((Kind.CLASSIFICATION, catalog), (Kind.TERM, terms)):
+    held: dict[AttachedKind, Mapping[AssetKey, Classified]] = {}
+    for kind, port in ((AttachedKind.CLASSIFICATION, catalog), (AttachedKind.TERM, terms)):
         keys = {each.key for each in (*wanted, *ours) if each.kind is kind}
         keys |= {dataset for mark, dataset in wanted.items() if mark.kind is kind}
         held[kind] = port.classified(sorted(keys)) if keys else {}
@@ -107,7 +108,7 @@ def plan(
             left["scanned"].append(mark)
     kept = sorted(mark for mark in ours if mark in unknown and mark not in wanted)
     gone = sorted(mark for mark in ours if mark not in wanted and mark not in unknown)
-    return Plan(
+    return ClassificationPlan(
         propagations=propagations,
         attach=attach,
         detach={mark: _attached_to(held[mark.kind].get(mark.key), mark.name) for mark in gone},
@@ -117,11 +118,13 @@ def plan(
     )
 
 
-def _mark(name: str, key: AssetKey, kind: Kind = Kind.CLASSIFICATION) -> Mark:
+def _mark(name: str, key: AssetKey, kind: AttachedKind = AttachedKind.CLASSIFICATION) -> Mark:
     return Mark(kind=kind, name=name, type=key[0], qualified_name=key[1])
 
 
-def _wanted(document: LineageDocument, rules: Rules, propagations: Mapping[str, Propagation]) -> dict[Mark, AssetKey]:
+def _wanted(
+    document: LineageDocument, rules: Rules, propagations: Mapping[str, TagPropagation]
+) -> dict[Mark, AssetKey]:
     """The marks that the rules give, each with its data set."""
     found = {
         _mark(name, column_key(document, number)): dataset_key(document, document.columns[number].dataset)
@@ -134,7 +137,7 @@ def _wanted(document: LineageDocument, rules: Rules, propagations: Mapping[str, 
             found[_mark(CERTIFIED, key)] = key
     for term in rules.terms:
         for key, dataset in _termed(document, term):
-            found[_mark(term.full_name, key, Kind.TERM)] = dataset
+            found[_mark(term.full_name, key, AttachedKind.TERM)] = dataset
     return found
 
 

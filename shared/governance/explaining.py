@@ -6,7 +6,7 @@ from datetime import date
 
 from shared.governance.masks import stopping
 from shared.governance.patterns import matching_columns, matching_datasets
-from shared.governance.propagation import Propagation, State, way_to
+from shared.governance.propagation import TagPropagation, TagState, way_to
 from shared.governance.rules import Declassification, Rules, TagRule, Term
 from shared.lineage.document import Edge, LineageDocument
 from shared.lineage.graph import LineageGraph
@@ -14,7 +14,7 @@ from shared.lineage.shortest_ways import reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class TagExplanation:
     """The state of one classification at a column.
 
     - `way`: the shortest path from the origin, or from the column whose source is not known. For a clean column: from
@@ -23,7 +23,7 @@ class Explanation:
     """
 
     classification: str
-    state: State
+    state: TagState
     way: tuple[Edge, ...] = ()
     origin: TagRule | None = None
     stopped_at: Edge | None = None
@@ -31,8 +31,8 @@ class Explanation:
 
 
 def explain(
-    rules: Rules, propagations: Mapping[str, Propagation], column: int, *, today: date
-) -> tuple[Explanation, ...]:
+    rules: Rules, propagations: Mapping[str, TagPropagation], column: int, *, today: date
+) -> tuple[TagExplanation, ...]:
     """Explain each classification of the rules at one column, sorted by name."""
     return tuple(_explained(rules, each, column, today) for _, each in sorted(propagations.items()))
 
@@ -51,16 +51,16 @@ def terms_of(document: LineageDocument, rules: Rules, column: int) -> tuple[Term
     )
 
 
-def _explained(rules: Rules, found: Propagation, column: int, today: date) -> Explanation:
+def _explained(rules: Rules, found: TagPropagation, column: int, today: date) -> TagExplanation:
     document, state, name = found.document, found.state(column), found.classification
-    if state is not State.CLEAN:
+    if state is not TagState.CLEAN:
         way = found.way(column)
         start = way[0].input if way else column
-        return Explanation(classification=name, state=state, way=way, origin=found.origins.get(start))
+        return TagExplanation(classification=name, state=state, way=way, origin=found.origins.get(start))
     exceptions = rules.declassified(name, today)
     way = _masked_way(found, column)
     stops = stopping(document, rules.masks, today)
-    return Explanation(
+    return TagExplanation(
         classification=name,
         state=state,
         way=way,
@@ -70,7 +70,7 @@ def _explained(rules: Rules, found: Propagation, column: int, today: date) -> Ex
     )
 
 
-def _masked_way(found: Propagation, column: int) -> tuple[Edge, ...]:
+def _masked_way(found: TagPropagation, column: int) -> tuple[Edge, ...]:
     """The shortest path of values from an origin, masked or not; empty if there is none."""
     graph = LineageGraph(found.document)
     return way_to(column, reach(found.origins, lambda each: ((edge, edge.output) for edge in graph.out_of(each))))

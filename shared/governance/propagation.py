@@ -36,7 +36,7 @@ class CatalogReading:
 NOT_READ = CatalogReading()
 
 
-class State(StrEnum):
+class TagState(StrEnum):
     """Whether a column has a classification."""
 
     TAGGED = "tagged"
@@ -45,7 +45,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Propagation:
+class TagPropagation:
     """The columns of one classification. `tagged`, `unknown`: columns, each with the edge by which a shortest path
     enters it (None where it begins). `origins`: the columns where the classification begins, with their rules.
     """
@@ -56,11 +56,11 @@ class Propagation:
     tagged: Mapping[int, Edge | None]
     unknown: Mapping[int, Edge | None]
 
-    def state(self, column: int) -> State:
+    def state(self, column: int) -> TagState:
         """Whether a column has the classification."""
         if column in self.tagged:
-            return State.TAGGED
-        return State.UNKNOWN if column in self.unknown else State.CLEAN
+            return TagState.TAGGED
+        return TagState.UNKNOWN if column in self.unknown else TagState.CLEAN
 
     def way(self, column: int) -> tuple[Edge, ...]:
         """A shortest path to a column, from an origin or from a column whose source is not known."""
@@ -84,7 +84,7 @@ def unknown_sources(document: LineageDocument) -> frozenset[int]:
 
 def propagate(
     document: LineageDocument, rules: Rules, *, today: date, catalog: CatalogTags | None = None
-) -> dict[str, Propagation]:
+) -> dict[str, TagPropagation]:
     """Propagate each classification of the rules, by name. `today`: rules that have expired by then have no effect."""
     graph, stops = LineageGraph(document), stopping(document, rules.masks, today)
     plain = {
@@ -104,7 +104,7 @@ def propagate(
         origins = _origins(name, document, rules, catalog or {}, without=declassified)
         tagged = follow(origins, declassified)
         unknown = follow(sorted(sourceless - tagged.keys() - declassified), declassified | tagged.keys())
-        found[name] = Propagation(
+        found[name] = TagPropagation(
             classification=name, document=document, origins=origins, tagged=tagged, unknown=unknown
         )
     return found

@@ -28,15 +28,15 @@ from shared.naming.names import RULES, Names
 from shared.naming.rules.regex_safety import why_unsafe
 from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.stores.files.onelake import workspace_folded
-from shared.rules_file.keys import SUBTABLE, Key, Kind
+from shared.rules_file.keys import SUBTABLE, Key, ValueKind
 from shared.rules_file.reading import Entry, RulesReader
 
 _MAX_TABLES = 100_000
 """A file has at most a mebibyte; large tenants have thousands of workspaces."""
 _OF_EXAMPLE = ("namespace", "name", "qualified_name")
-_TEXT = Kind(words="a text", read=lambda given: given if isinstance(given, str) and given else None)
-_PATH = Kind(words="a text", read=lambda given: given if isinstance(given, str) else None)
-_EXAMPLE = Kind(
+_TEXT = ValueKind(words="a text", read=lambda given: given if isinstance(given, str) and given else None)
+_PATH = ValueKind(words="a text", read=lambda given: given if isinstance(given, str) else None)
+_EXAMPLE = ValueKind(
     words="a table with the texts namespace, name and qualified_name",
     read=lambda given: given if all(isinstance(given[key], str) for key in _OF_EXAMPLE) else None,
 )

@@ -9,7 +9,19 @@ from shared.plans.evaluated import Column, Evaluated, column_of
 from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
 from shared.plans.nodes.document import Document, Node, UnreadablePlan, children, kind, nodes, ref
 from shared.plans.nodes.expressions import Columns, Id, flow_of, flow_of_named, id_of
-from shared.plans.nodes.flow import CHANGE, COPY, DECIDES, FILTER, NOTHING, Flow, Source, Step, decides, through, united
+from shared.plans.nodes.flow import (
+    CHANGE,
+    COPY,
+    DECIDES,
+    FILTER,
+    NOTHING,
+    Flow,
+    FlowSource,
+    FlowStep,
+    decides,
+    through,
+    united,
+)
 from shared.plans.nodes.text_writer import Text, Texts
 from shared.plans.nodes.texts import text_of
 from shared.plans.places import NO_DATASET, columns_of_clone, places_of_leaf
@@ -116,7 +128,7 @@ class Evaluation:
             self.datasets.setdefault(place, {}).update(types)
         here = frozenset({COPY})
         columns = [
-            column_of(each, {Source(place, str(each.get("name", ""))): here for place in places}) for each in output
+            column_of(each, {FlowSource(place, str(each.get("name", ""))): here for place in places}) for each in output
         ]
         return Evaluated(columns=tuple(columns))
 
@@ -192,7 +204,7 @@ class Context:
         """What decides about the rows of the plans below."""
         return united(each.rows for each in self.below)
 
-    def flows(self, name: str, step: Step = COPY, columns: Columns | None = None) -> list[Flow]:
+    def flows(self, name: str, step: FlowStep = COPY, columns: Columns | None = None) -> list[Flow]:
         """The flows of the expressions in a field, each after `step`."""
         known = self.columns if columns is None else columns
         return [through(step, self.evaluation.flow(each, known, self.outer)) for each in nodes(self.node.get(name))]
@@ -246,5 +258,5 @@ def _columns_of_query(query: JdbcSource, found: QueryFlow, output: Sequence[Node
     ]
 
 
-def _taken(query: JdbcSource, sources: Sequence[tuple[TableName, str]], step: Step) -> Flow:
-    return {Source(query.server.table(table), column): frozenset({step}) for table, column in sources}
+def _taken(query: JdbcSource, sources: Sequence[tuple[TableName, str]], step: FlowStep) -> Flow:
+    return {FlowSource(query.server.table(table), column): frozenset({step}) for table, column in sources}

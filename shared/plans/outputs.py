@@ -9,7 +9,7 @@ from shared.openlineage.wire import InputField, OutputField
 from shared.plans.evaluated import Column
 from shared.plans.evaluation import Evaluation
 from shared.plans.nodes.document import Node, kind, ref
-from shared.plans.nodes.flow import FILTER, IDENTITY, Flow, Step, decides
+from shared.plans.nodes.flow import FILTER, IDENTITY, Flow, FlowStep, decides
 
 NO_PLACE: DatasetKey = ("", "")
 """Of an output whose place the plan does not show."""
@@ -45,7 +45,7 @@ def output_at(place: DatasetKey, columns: Iterable[Column], rows: Flow) -> Merge
     )
 
 
-def _as_condition(step: Step) -> Step:
+def _as_condition(step: FlowStep) -> FlowStep:
     return step if not step.direct else decides(FILTER)
 
 
@@ -61,7 +61,7 @@ def _fields(flow: Flow, text: str = "") -> tuple[InputField, ...]:
     )
 
 
-def _transformation(step: Step, text: str) -> Transformation:
+def _transformation(step: FlowStep, text: str) -> Transformation:
     return Transformation(
         type="DIRECT" if step.direct else "INDIRECT",
         subtype=step.subtype,

@@ -19,7 +19,7 @@ from shared.plans.nodes.flow import (
     NOTHING,
     SORT,
     Flow,
-    Step,
+    FlowStep,
     decides,
     through,
     united,
@@ -35,7 +35,7 @@ def _same(at: Context) -> Evaluated:
     return at.below[0] if at.below else Evaluated()
 
 
-def _all_columns(at: Context, step: Step) -> Flow:
+def _all_columns(at: Context, step: FlowStep) -> Flow:
     return united(through(step, each.flow) for below in at.below for each in below.columns)
 
 

@@ -16,7 +16,7 @@ _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ValueKind:
     """What a key holds.
 
     - `words`: completes "must be", in messages.
@@ -42,7 +42,7 @@ class Kind:
 class Key:
     """A key of a table. `meaning`: for messages about a missing key, and for the JSON Schema."""
 
-    kind: Kind
+    kind: ValueKind
     meaning: str
     needed: bool = False
 
@@ -50,22 +50,22 @@ class Key:
 Keys = Mapping[str, Key]
 
 
-def text_of(words: str, pattern: re.Pattern[str]) -> Kind:
+def text_of(words: str, pattern: re.Pattern[str]) -> ValueKind:
     """A text that matches a pattern as a whole."""
-    return Kind(
+    return ValueKind(
         words=words,
         read=lambda given: given if _text(given) and pattern.fullmatch(given) else None,
         schema={**TEXT.schema, "pattern": f"^{pattern.pattern}$"},
     )
 
 
-def one_of(words: type[StrEnum]) -> Kind:
+def one_of(words: type[StrEnum]) -> ValueKind:
     """One of a few words."""
     known = tuple(map(str, words))
-    return Kind(words=_either(known), read=words, schema={"enum": list(known)}, known=known)
+    return ValueKind(words=_either(known), read=words, schema={"enum": list(known)}, known=known)
 
 
-def list_of(kind: Kind, words: str) -> Kind:
+def list_of(kind: ValueKind, words: str) -> ValueKind:
     """A list of values of a kind, as a tuple."""
 
     def read(given: Any) -> tuple[Any, ...] | None:
@@ -74,14 +74,14 @@ def list_of(kind: Kind, words: str) -> Kind:
         found = tuple(map(kind.value, given))
         return None if None in found else found
 
-    return Kind(words=words, read=read, schema={"type": "array", "items": kind.schema}, known=kind.known)
+    return ValueKind(words=words, read=read, schema={"type": "array", "items": kind.schema}, known=kind.known)
 
 
-def one_or_more(kind: Kind, words: str) -> Kind:
+def one_or_more(kind: ValueKind, words: str) -> ValueKind:
     """A value of a kind, or a list of them that is not empty, as a tuple."""
     many = list_of(kind, words)
     bounds = {"minItems": 1, "maxItems": MAX_TEXTS}
-    return Kind(
+    return ValueKind(
         words=words,
         read=lambda given: many.read(given if isinstance(given, list) else [given]) or None,
         schema={"oneOf": [kind.schema, {**many.schema, **bounds}]},
@@ -89,14 +89,14 @@ def one_or_more(kind: Kind, words: str) -> Kind:
     )
 
 
-def number_to(most: int) -> Kind:
+def number_to(most: int) -> ValueKind:
     """A number from 0 to `most`."""
 
     def read(given: Any) -> float | None:
         is_number = isinstance(given, int | float) and not isinstance(given, bool)
         return float(given) if is_number and 0 <= given <= most else None
 
-    return Kind(
+    return ValueKind(
         words=f"a number from 0 to {most:,}", read=read, schema={"type": "number", "minimum": 0, "maximum": most}
     )
 
@@ -115,12 +115,12 @@ def _either(words: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-TEXT = Kind(words="a text", read=_text, schema={"type": "string", "minLength": 1, "maxLength": MAX_TEXT})
+TEXT = ValueKind(words="a text", read=_text, schema={"type": "string", "minLength": 1, "maxLength": MAX_TEXT})
 TEXTS = one_or_more(TEXT, "a text or a list of texts")
-SPAN = Kind(
+SPAN = ValueKind(
     words="a length of time such as 90m, 24h or 7d",
     read=_span,
     schema={"type": "string", "pattern": f"^{_SPAN.pattern}$"},
 )
-SUBTABLE = Kind(words="a table", read=lambda given: given, schema={"type": "object"})
+SUBTABLE = ValueKind(words="a table", read=lambda given: given, schema={"type": "object"})
 """A table with keys of its own, which `RulesReader.table` reads."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.rules_file.keys import MAX_TEXTS, Key, Keys, Kind
+from shared.rules_file.keys import MAX_TEXTS, Key, Keys, ValueKind
 from shared.rules_file.nearest import did_you_mean
 from shared.rules_file.source import Place, read_source
 
@@ -51,7 +51,7 @@ class RulesReader:
         for name in self._source.tables.keys() - set(names):
             self.wrong(f"there is no table {name}.{_instead_of(name, names)}", name)
 
-    def value(self, kind: Kind, *at: str) -> Any:
+    def value(self, kind: ValueKind, *at: str) -> Any:
         """The value at a place; None if the file lacks it or it is wrong."""
         found = self._found(*at)
         return None if found is None else self._value(kind, found, *at)
@@ -61,7 +61,7 @@ class RulesReader:
         found = self._found(*at)
         return Entry(at=at, line=0, values={}) if found is None else self._entry(keys, found, *at)
 
-    def all_of(self, kind: Kind, *at: str) -> dict[str, Any]:
+    def all_of(self, kind: ValueKind, *at: str) -> dict[str, Any]:
         """The values of the table `[at]`, whose keys are names, each of this kind."""
         found = self._found(*at)
         names = found if isinstance(found, dict) else ()
@@ -122,7 +122,7 @@ class RulesReader:
                 self.wrong(f"{label} needs {name}: {key.meaning}", *at)
         return Entry(at=at, line=self.line(*at), values=values)
 
-    def _value(self, kind: Kind, given: Any, *at: str | int) -> Any:
+    def _value(self, kind: ValueKind, given: Any, *at: str | int) -> Any:
         value = kind.value(given)
         if value is None:
             words = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]

@@ -25,7 +25,7 @@ Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class RulesSource:
     """A parsed file. `place`: its path."""
 
     place: str
@@ -39,7 +39,7 @@ class Source:
         return self.lines.get(at, 0)
 
 
-def read_source(text: str, place: str) -> Source:
+def read_source(text: str, place: str) -> RulesSource:
     """Parse TOML, or JSON where the path or the first character says so. Raises Misconfigured at the first mistake of
     syntax.
     """
@@ -53,7 +53,7 @@ def read_source(text: str, place: str) -> Source:
         raise Misconfigured(f"{place}:{number}: this is not valid {kind}: {error}. Correct it first") from error
     if not isinstance(tables, dict):
         raise Misconfigured(f"{place} must be an object: write {{ and }} around its keys")
-    return Source(place=place, tables=tables, lines={} if is_json else _lines(text))
+    return RulesSource(place=place, tables=tables, lines={} if is_json else _lines(text))
 
 
 def _lines(text: str) -> dict[Place, int]:

@@ -25,7 +25,7 @@ from datetime import UTC, time, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from shared.rules_file.keys import TEXT, Key, Kind, list_of, one_of
+from shared.rules_file.keys import TEXT, Key, ValueKind, list_of, one_of
 from shared.rules_file.nearest import did_you_mean
 from shared.rules_file.reading import Entry, RulesReader
 from shared.watching.comparing.changes import Severity, Topic
@@ -41,11 +41,11 @@ def _zone(name: Any) -> tzinfo:
     return UTC if name == "UTC" else ZoneInfo(name)  # which needs a table of zones on the machine
 
 
-_TIME_OF_DAY = Kind(
+_TIME_OF_DAY = ValueKind(
     words='a time of day such as "07:30"',
     read=lambda given: time.fromisoformat(given) if _CLOCK.fullmatch(given) else None,
 )
-_ZONE = Kind(words="a time zone such as Europe/Berlin", read=_zone)
+_ZONE = ValueKind(words="a time zone such as Europe/Berlin", read=_zone)
 _SEVERITY, _TOPIC, _CHANNEL_KIND = one_of(Severity), one_of(Topic), one_of(ChannelKind)
 _TOPICS = list_of(_TOPIC, f"a list of {_TOPIC.words}")
 _PATTERNS = list_of(TEXT, "a list of texts")

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 
-from shared.governance.checks.findings import Assertion
+from shared.governance.checks.findings import QualityAssertion
 from spark_pipeline.silver.quality import last_tests
 from spark_pipeline.tables.lake import Lake
 
 
-def quality_of_lake(lake: Lake) -> Mapping[str, tuple[Assertion, ...]]:
+def quality_of_lake(lake: Lake) -> Mapping[str, tuple[QualityAssertion, ...]]:
     """The last result of each test, by the qualified name of its data set; empty where no event has had any."""
-    found: dict[str, list[Assertion]] = {}
+    found: dict[str, list[QualityAssertion]] = {}
     for row in last_tests(lake).orderBy("qualified_name", "column", "name").toLocalIterator():
-        each = Assertion(
+        each = QualityAssertion(
             name=row["name"], success=bool(row["success"]), column=row["column"], severity=row["severity"] or ""
         )
         found.setdefault(row["qualified_name"], []).append(each)

@@ -26,7 +26,7 @@ from shared.classifying.applying import apply as apply_plan
 from shared.classifying.applying import define
 from shared.classifying.attached import attached
 from shared.classifying.glossary import create_terms, lacking_terms
-from shared.classifying.planning import Plan, catalog_tags, definitions
+from shared.classifying.planning import ClassificationPlan, catalog_tags, definitions
 from shared.classifying.planning import plan as plan_of
 from shared.errors import Misconfigured
 from shared.governance.explaining import explain as explanations
@@ -205,7 +205,7 @@ def _lacking_terms(parts: Worker, rules: Rules) -> tuple[str, ...]:
         fail(str(error), code=2)
 
 
-def _planned(parts: Worker, document: LineageDocument, rules: Rules, *, onto_scanned: bool) -> Plan:
+def _planned(parts: Worker, document: LineageDocument, rules: Rules, *, onto_scanned: bool) -> ClassificationPlan:
     ours = attached(parts.storage)
     return plan_of(
         document, rules, _catalog(parts), ours, terms=_terms(parts), today=_today(), onto_scanned=onto_scanned

@@ -6,25 +6,25 @@ from datetime import UTC, datetime
 
 from cli.ui.console import note, out, plain
 from shared.classifying.attached import Mark
-from shared.classifying.planning import Plan
-from shared.governance.explaining import Explanation
-from shared.governance.propagation import State
+from shared.classifying.planning import ClassificationPlan
+from shared.governance.explaining import TagExplanation
+from shared.governance.propagation import TagState
 from shared.governance.remarks import remarks
 from shared.governance.rules import Rules, Term
 from shared.lineage.document import Edge, LineageDocument
 
 
-def _counts(document: LineageDocument, found: Plan) -> dict[str, dict[str, int]]:
+def _counts(document: LineageDocument, found: ClassificationPlan) -> dict[str, dict[str, int]]:
     """By classification: the numbers of columns that are tagged, clean, and not known."""
     columns = [number for number, each in enumerate(document.columns) if each.name]
     counts = {name: Counter(map(each.state, columns)) for name, each in found.propagations.items()}
-    return {name: {state.value: each[state] for state in State} for name, each in sorted(counts.items())}
+    return {name: {state.value: each[state] for state in TagState} for name, each in sorted(counts.items())}
 
 
 def show(
     document: LineageDocument,
     rules: Rules,
-    found: Plan,
+    found: ClassificationPlan,
     *,
     most: int | None,
     verbs: tuple[str, str] = ("to attach", "to take away"),
@@ -60,7 +60,7 @@ def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:
 _LISTS = ("attach", "detach", "scanned", "others", "kept", "absent")
 
 
-def plan_as_json(document: LineageDocument, found: Plan) -> dict[str, object]:
+def plan_as_json(document: LineageDocument, found: ClassificationPlan) -> dict[str, object]:
     """A plan as `--json` has it."""
 
     def listed(marks: Iterable[Mark]) -> list[dict[str, str]]:
@@ -72,15 +72,15 @@ def plan_as_json(document: LineageDocument, found: Plan) -> dict[str, object]:
     }
 
 
-def reason(found: Explanation) -> str:
+def reason(found: TagExplanation) -> str:
     """The reason of a state, in one sentence."""
     if found.declassified:
         approval = found.declassified.approval
         return f"Declassified by {approval.author} until {approval.expires}: {approval.reason}"
     begins = f"It begins by the rule in line {found.origin.line}" if found.origin else ""
-    if found.state is State.TAGGED:
+    if found.state is TagState.TAGGED:
         return begins
-    if found.state is State.UNKNOWN:
+    if found.state is TagState.UNKNOWN:
         return "The source of a value on the way is not known"
     return f"{begins}, and a mask stops it" if found.stopped_at else "No value of a column that has it arrives"
 
@@ -99,7 +99,7 @@ def step(document: LineageDocument, edge: Edge) -> str:
     return f"{one} → {other} ({what}; {document.processes[edge.process].name})"
 
 
-def explanation_as_json(document: LineageDocument, found: Explanation) -> dict[str, object]:
+def explanation_as_json(document: LineageDocument, found: TagExplanation) -> dict[str, object]:
     """An explanation as `--json` has it."""
     return {
         "classification": found.classification,

@@ -9,7 +9,7 @@ import typer
 from cli.commands.lake.lake_session import opened_lake
 from cli.context.target import parts_of, reported
 from cli.ui.console import fail
-from shared.governance.checks.findings import Assertion
+from shared.governance.checks.findings import QualityAssertion
 from shared.lineage.document import LineageDocument
 from shared.query.recorded_document import document_of_record
 from spark_pipeline.engine_choice import EngineName
@@ -17,7 +17,7 @@ from spark_pipeline.engine_choice import EngineName
 if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
 
-Judged = tuple[LineageDocument, Mapping[str, tuple[Assertion, ...]] | None]
+Judged = tuple[LineageDocument, Mapping[str, tuple[QualityAssertion, ...]] | None]
 """What policies are checked against: a document with expressions, and the last results of quality tests."""
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from shared.governance.checks.upstream import Step, Subject, Walk
-from shared.governance.propagation import Propagation
+from shared.governance.checks.upstream import CheckSubject, UpstreamStep, Walk
+from shared.governance.propagation import TagPropagation
 from shared.governance.rules import Rules, Wanted
 
 
@@ -28,11 +28,11 @@ class Finding:
 
     verdict: Verdict
     text: str
-    way: tuple[Step, ...] = ()
+    way: tuple[UpstreamStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assertion:
+class QualityAssertion:
     """The last result of a quality test of a data set or a column. `severity`: from the event, empty if it has none."""
 
     name: str
@@ -46,7 +46,7 @@ class Facts:
     """What a check needs besides lineage. `quality`: assertions by qualified name; None: no results were read."""
 
     now: datetime
-    quality: Mapping[str, tuple[Assertion, ...]] | None = None
+    quality: Mapping[str, tuple[QualityAssertion, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +54,19 @@ class Case:
     """One demand on one subject. `unread`: by classification, why its origins are not known."""
 
     wanted: Wanted
-    subject: Subject
+    subject: CheckSubject
     rules: Rules
     facts: Facts
-    tags: Mapping[str, Propagation] = field(repr=False)
+    tags: Mapping[str, TagPropagation] = field(repr=False)
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
-def broken(text: str, way: Iterable[Step] = ()) -> Finding:
+def broken(text: str, way: Iterable[UpstreamStep] = ()) -> Finding:
     """A finding that breaks the demand."""
     return Finding(verdict=Verdict.BROKEN, text=text, way=tuple(way))
 
 
-def doubt(text: str, way: Iterable[Step] = ()) -> Finding:
+def doubt(text: str, way: Iterable[UpstreamStep] = ()) -> Finding:
     """A finding that leaves the demand unknown."""
     return Finding(verdict=Verdict.UNKNOWN, text=text, way=tuple(way))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from shared.governance.checks.findings import Case, Finding, broken, doubt, doubts_on, name_of
-from shared.governance.checks.upstream import Step, Walk
+from shared.governance.checks.upstream import UpstreamStep, Walk
 from shared.governance.patterns import dataset_matcher
 from shared.lineage.document import NOT_SET, Edge, Flow, Health
 
@@ -59,7 +59,7 @@ def _own_columns(case: Case) -> Mapping[int, list[int]]:
     return found
 
 
-def _nearest(case: Case, flow: Flow, own: Mapping[int, list[int]]) -> Step:
+def _nearest(case: Case, flow: Flow, own: Mapping[int, list[int]]) -> UpstreamStep:
     """A step of a flow, by column if the flow has one into the subject. `own`: the subject's columns by their data
     sets.
     """

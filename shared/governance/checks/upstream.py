@@ -14,7 +14,7 @@ Link = Edge | Flow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class UpstreamStep:
     """A step of a path, for people: `crm.email` → `gold.mail` by a process. `kind`: of the edge; empty for a flow."""
 
     source: str
@@ -53,7 +53,7 @@ def walk(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lineage:
+class UpstreamLineage:
     """A document, indexed by the links that enter each column and data set now."""
 
     document: LineageDocument
@@ -69,17 +69,19 @@ class Lineage:
         each = self.document.columns[column]
         return label(self.document.datasets[each.dataset], each.name)
 
-    def step(self, link: Link) -> Step:
+    def step(self, link: Link) -> UpstreamStep:
         """A link as a step for messages."""
         process = self.document.processes[link.process].name
         if isinstance(link, Edge):
             kind = str(link.kind)
-            return Step(source=self.label(link.input), target=self.label(link.output), process=process, kind=kind)
+            return UpstreamStep(
+                source=self.label(link.input), target=self.label(link.output), process=process, kind=kind
+            )
         datasets = self.document.datasets
-        return Step(source=datasets[link.input].name, target=datasets[link.output].name, process=process)
+        return UpstreamStep(source=datasets[link.input].name, target=datasets[link.output].name, process=process)
 
 
-def lineage_of(document: LineageDocument) -> Lineage:
+def lineage_of(document: LineageDocument) -> UpstreamLineage:
     """Index a document."""
     graph = LineageGraph(document)
     edges: dict[int, list[Edge]] = {}
@@ -89,7 +91,7 @@ def lineage_of(document: LineageDocument) -> Lineage:
     for flow in map(document.flows.__getitem__, graph.flows):
         flows.setdefault(flow.output, []).append(flow)
     unresolved = {out for each in document.processes if each.unresolved_tables for out in each.outputs}
-    return Lineage(
+    return UpstreamLineage(
         document=document,
         edges_into=edges,
         flows_into=flows,
@@ -100,15 +102,15 @@ def lineage_of(document: LineageDocument) -> Lineage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class CheckSubject:
     """The columns and data sets that a policy is about. `by_column`: only these columns, not the whole data sets."""
 
-    lineage: Lineage
+    lineage: UpstreamLineage
     columns: tuple[int, ...]
     datasets: tuple[int, ...]
     by_column: bool
 
-    def of(self, dataset: int) -> "Subject":
+    def of(self, dataset: int) -> "CheckSubject":
         """The part of the subject that is in one data set."""
         columns = self.lineage.document.columns
         mine = tuple(each for each in self.columns if columns[each].dataset == dataset)
@@ -127,7 +129,7 @@ class Subject:
             return tuple(walked.entered)
         return tuple(dict.fromkeys(self.lineage.document.columns[node].dataset for node in walked.entered))
 
-    def ways(self, walked: Walk) -> Callable[[int], tuple[Step, ...]]:
+    def ways(self, walked: Walk) -> Callable[[int], tuple[UpstreamStep, ...]]:
         """A function that gives the shortest path from a data set of a walk: column by column if there is such a path,
         else data set by data set; empty for the subject's own data sets.
         """
@@ -136,7 +138,7 @@ class Subject:
         for node in columns.entered:
             nearest.setdefault(self.lineage.document.columns[node].dataset, node)
 
-        def steps(dataset: int) -> tuple[Step, ...]:
+        def steps(dataset: int) -> tuple[UpstreamStep, ...]:
             if dataset in self.datasets:
                 return ()
             if dataset in nearest:
@@ -150,7 +152,7 @@ class Subject:
         return walk(self.lineage.edges_into, self.columns)
 
 
-def subject_of(lineage: Lineage, where: Selector) -> Subject:
+def subject_of(lineage: UpstreamLineage, where: Selector) -> CheckSubject:
     """The columns and data sets that a selector names."""
     document = lineage.document
     by_column = bool(where.columns or where.types)
@@ -160,4 +162,4 @@ def subject_of(lineage: Lineage, where: Selector) -> Subject:
         if by_column
         else matching_datasets(document, where.datasets)
     )
-    return Subject(lineage=lineage, columns=columns, datasets=tuple(sorted(datasets)), by_column=by_column)
+    return CheckSubject(lineage=lineage, columns=columns, datasets=tuple(sorted(datasets)), by_column=by_column)

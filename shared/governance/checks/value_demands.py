@@ -6,7 +6,7 @@ from shared.governance.checks.findings import Case, Finding, broken, columnless,
 from shared.governance.checks.upstream import Walk, walk
 from shared.governance.masks import hides, stopping
 from shared.governance.patterns import dataset_matcher
-from shared.governance.propagation import State
+from shared.governance.propagation import TagState
 from shared.lineage.document import Edge
 from shared.lineage.graph import LineageGraph, Way
 
@@ -21,9 +21,9 @@ def no_tag(case: Case) -> Iterator[Finding]:
         for column in subject.columns:
             state = found.state(column)
             way = tuple(map(lineage.step, found.way(column)))
-            if state is State.TAGGED:
+            if state is TagState.TAGGED:
                 yield broken(f"{name} reaches {lineage.label(column)}", way)
-            elif state is State.UNKNOWN:
+            elif state is TagState.UNKNOWN:
                 at = found.way(column)[0].input if way else column
                 yield doubt(f"{lineage.label(column)} is not known to be without {name}: {sourceless(case, at)}", way)
     if not subject.by_column:

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from shared.governance.rules import Demand, OnUnknown
-from shared.rules_file.keys import SPAN, TEXT, TEXTS, Key, Keys, Kind, number_to, one_of, one_or_more, text_of
+from shared.rules_file.keys import SPAN, TEXT, TEXTS, Key, Keys, ValueKind, number_to, one_of, one_or_more, text_of
 
 _CERTIFIED = "certified"
 
@@ -37,18 +37,18 @@ TERM = text_of(
     "a glossary term, as TERM or TERM@GLOSSARY",
     re.compile(r"[^@]*[^@\s][^@]*(@[^@]*[^@\s][^@]*)?"),  # Atlas refuses an `@` in the names, and joins both with one
 )
-DATE = Kind(words="a date such as 2027-01-31", read=_date, schema={"type": "string", "format": "date"})
-TIME = Kind(words="a date or a time such as 2026-11-01T06:00:00Z", read=_time, schema={"type": "string"})
-TRUE = Kind(words="true", read=lambda given: given if given is True else None, schema={"const": True})
+DATE = ValueKind(words="a date such as 2027-01-31", read=_date, schema={"type": "string", "format": "date"})
+TIME = ValueKind(words="a date or a time such as 2026-11-01T06:00:00Z", read=_time, schema={"type": "string"})
+TRUE = ValueKind(words="true", read=lambda given: given if given is True else None, schema={"const": True})
 ON_UNKNOWN = one_of(OnUnknown)
-CERTIFIED = Kind(
+CERTIFIED = ValueKind(
     words=f'"{_CERTIFIED}"',
     read=lambda given: (_CERTIFIED,) if given == _CERTIFIED else None,
     schema={"const": _CERTIFIED},
 )
 
 
-def _key(kind: Kind, meaning: str, *, needed: bool = False) -> Key:
+def _key(kind: ValueKind, meaning: str, *, needed: bool = False) -> Key:
     return Key(kind=kind, meaning=meaning, needed=needed)
 
 

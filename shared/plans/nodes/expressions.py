@@ -14,7 +14,7 @@ from shared.plans.nodes.flow import (
     NOTHING,
     SUMMARY,
     Flow,
-    Step,
+    FlowStep,
     StructureFlow,
     after,
     through,
@@ -67,7 +67,7 @@ def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
     is met takes all steps of its way at once.
     """
     found = Collector(plans)
-    waiting: list[tuple[Node, Step, Columns]] = [(node, COPY, columns)]
+    waiting: list[tuple[Node, FlowStep, Columns]] = [(node, COPY, columns)]
     while waiting:
         at, step, known = waiting.pop()
         name = kind(at)
@@ -98,9 +98,9 @@ class Collector:
 
     def __init__(self, plans: Subqueries) -> None:
         self._plans = plans
-        self._met: dict[tuple[int, Step], Flow] = {}  # keeps the flows, so that their ids stay theirs
+        self._met: dict[tuple[int, FlowStep], Flow] = {}  # keeps the flows, so that their ids stay theirs
 
-    def add(self, flow: Flow, step: Step) -> None:
+    def add(self, flow: Flow, step: FlowStep) -> None:
         """Add a flow after a step, once."""
         if flow and (id(flow), step) not in self._met:
             self._plans.spend(len(flow))
@@ -159,10 +159,10 @@ def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -
     return (*(() if kind(node) == "Exists" else values), through(DECIDES, rows))
 
 
-Parts = list[tuple[Node, Step]]
+Parts = list[tuple[Node, FlowStep]]
 
 
-def parts(value: Any, step: Step) -> Parts:
+def parts(value: Any, step: FlowStep) -> Parts:
     """The expressions in a field's value, each with this step."""
     return [(each, step) for each in nodes(value)]
 

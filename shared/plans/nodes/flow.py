@@ -14,14 +14,14 @@ JOIN, FILTER, GROUP_BY, SORT, WINDOW, CONDITIONAL = "JOIN", "FILTER", "GROUP_BY"
 _STRENGTH = {IDENTITY: 0, TRANSFORMATION: 1, AGGREGATION: 2}
 
 
-class Source(NamedTuple):
+class FlowSource(NamedTuple):
     """A column of a data set."""
 
     dataset: DatasetKey
     column: str
 
 
-class Step(NamedTuple):
+class FlowStep(NamedTuple):
     """One way in which a source acts: by its value (`direct`) or only by deciding; `masked`: through a mask only."""
 
     direct: bool
@@ -29,27 +29,27 @@ class Step(NamedTuple):
     masked: bool = False
 
 
-COPY = Step(direct=True, subtype=IDENTITY)
-CHANGE = Step(direct=True, subtype=TRANSFORMATION)
-MASK = Step(direct=True, subtype=TRANSFORMATION, masked=True)
-SUMMARY = Step(direct=True, subtype=AGGREGATION)
-COUNTED = Step(direct=True, subtype=AGGREGATION, masked=True)
-DECIDES = Step(direct=False, subtype=CONDITIONAL)
-IN_WINDOW = Step(direct=False, subtype=WINDOW)
+COPY = FlowStep(direct=True, subtype=IDENTITY)
+CHANGE = FlowStep(direct=True, subtype=TRANSFORMATION)
+MASK = FlowStep(direct=True, subtype=TRANSFORMATION, masked=True)
+SUMMARY = FlowStep(direct=True, subtype=AGGREGATION)
+COUNTED = FlowStep(direct=True, subtype=AGGREGATION, masked=True)
+DECIDES = FlowStep(direct=False, subtype=CONDITIONAL)
+IN_WINDOW = FlowStep(direct=False, subtype=WINDOW)
 
 
-def decides(subtype: str) -> Step:
+def decides(subtype: str) -> FlowStep:
     """A step of a condition: JOIN, FILTER, GROUP_BY or SORT."""
-    return Step(direct=False, subtype=subtype)
+    return FlowStep(direct=False, subtype=subtype)
 
 
-Flow = Mapping[Source, frozenset[Step]]
+Flow = Mapping[FlowSource, frozenset[FlowStep]]
 """All sources of a column, or of all rows, with their steps."""
 
 NOTHING: Flow = MappingProxyType({})
 
 
-class StructureFlow(dict[Source, frozenset[Step]]):
+class StructureFlow(dict[FlowSource, frozenset[FlowStep]]):
     """The flow of a structure that the plan makes, with the flow of each of its fields."""
 
     def __init__(self, whole: Flow, fields: Sequence[Flow]) -> None:
@@ -57,18 +57,18 @@ class StructureFlow(dict[Source, frozenset[Step]]):
         self.fields = tuple(fields)
 
 
-def after(step: Step, before: Step) -> Step:
+def after(step: FlowStep, before: FlowStep) -> FlowStep:
     """Two steps as one: `before`, then `step`."""
     masked = step.masked or before.masked
     if not step.direct:
-        return Step(direct=False, subtype=step.subtype, masked=masked)
+        return FlowStep(direct=False, subtype=step.subtype, masked=masked)
     if not before.direct:
-        return Step(direct=False, subtype=before.subtype, masked=masked)
+        return FlowStep(direct=False, subtype=before.subtype, masked=masked)
     subtype = max(step.subtype, before.subtype, key=_STRENGTH.__getitem__)
-    return Step(direct=True, subtype=subtype, masked=masked)
+    return FlowStep(direct=True, subtype=subtype, masked=masked)
 
 
-def through(step: Step, flow: Flow) -> Flow:
+def through(step: FlowStep, flow: Flow) -> Flow:
     """A flow after one more step."""
     if step == COPY or not flow:
         return flow

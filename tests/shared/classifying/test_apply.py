@@ -11,9 +11,9 @@ from shared.atlas.columns import column_name
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
 from shared.classifying.applying import apply
-from shared.classifying.attached import Kind, Mark, attached, forget_attached, note_attached
+from shared.classifying.attached import AttachedKind, Mark, attached, forget_attached, note_attached
 from shared.classifying.glossary import create_terms, lacking_terms
-from shared.classifying.planning import Plan, plan
+from shared.classifying.planning import ClassificationPlan, plan
 from shared.errors import CatalogUnavailable, Misconfigured
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.building import KnownProcess, document_of
@@ -100,12 +100,12 @@ class World:
         ours = [replace(placed(name), columns=COLUMNS) for name in ("a", "b")]
         self.catalog.create_assets([*ours, replace(scanned("c"), columns=COLUMNS)])
 
-    def plan(self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False) -> Plan:
+    def plan(self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False) -> ClassificationPlan:
         parsed = parse_rules(rules, "rules.toml")
         ours = attached(self.storage)
         return plan(document, parsed, self.marks, ours, terms=self.terms, today=TODAY, onto_scanned=onto_scanned)
 
-    def apply(self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False) -> Plan:
+    def apply(self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False) -> ClassificationPlan:
         create_terms(self.terms, lacking_terms(self.terms, parse_rules(rules, "rules.toml")))
         found = self.plan(rules, document, onto_scanned=onto_scanned)
         apply(found, self.marks, self.storage, terms=self.terms)
@@ -286,8 +286,8 @@ def test_terms_are_created_and_attached_to_columns_and_whole_data_sets() -> None
     assert [world.terms_of(each) for each in "abc"] == [set(), {"Customer@Glossary"}, set()]
     assert [world.terms_of(each, "mail") for each in "abc"] == [{"Email@Glossary"}, {"Email@Glossary"}, set()]
     assert [(each.kind, each.name) for each in found.scanned] == [
-        (Kind.TERM, "Customer@Glossary"),
-        (Kind.TERM, "Email@Glossary"),
+        (AttachedKind.TERM, "Customer@Glossary"),
+        (AttachedKind.TERM, "Email@Glossary"),
     ]
     assert world.marks.writes == 0
     writes = world.terms.writes
@@ -309,7 +309,7 @@ def test_a_removed_rule_leaves_no_term_of_ours_and_all_of_others() -> None:
     world.apply(PII)
     assert world.terms_of("a", "mail") == set()
     assert world.terms_of("b") == {"Customer@Glossary", "Other@Glossary"}
-    assert {each.kind for each in attached(world.storage)} == {Kind.CLASSIFICATION}
+    assert {each.kind for each in attached(world.storage)} == {AttachedKind.CLASSIFICATION}
     assert world.names("a") == {"PII"}
 
 
@@ -317,7 +317,7 @@ def test_a_term_and_a_classification_of_one_name_are_two_rows() -> None:
     world = World()
     marks = [
         Mark(kind=kind, name="PII", type="column", qualified_name=column_name("fs_path", "file:///data/a", "mail"))
-        for kind in Kind
+        for kind in AttachedKind
     ]
     note_attached(world.storage, marks)
     forget_attached(world.storage, marks[0])

@@ -19,7 +19,7 @@ from shared.catalog.port import AssetKey, Catalog, Classifications, Terms, Types
 from shared.classifying.applying import apply, define
 from shared.classifying.attached import attached
 from shared.classifying.glossary import create_terms, lacking_terms
-from shared.classifying.planning import Plan, definitions, plan
+from shared.classifying.planning import ClassificationPlan, definitions, plan
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.storage.memory import MemoryStorage
@@ -50,7 +50,7 @@ class Ports:
     types: Types | None = None
     served: V2 | None = None
 
-    def apply(self, rules: str, document: LineageDocument) -> Plan:
+    def apply(self, rules: str, document: LineageDocument) -> ClassificationPlan:
         """As the command does."""
         parsed = parse_rules(rules, "rules.toml")
         create_terms(self.terms, lacking_terms(self.terms, parsed))

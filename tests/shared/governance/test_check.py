@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from shared.governance.checks.checking import BROKEN, HELD, NOT_KNOWN, Result, check, exit_code
-from shared.governance.checks.findings import Assertion, Facts, Verdict
+from shared.governance.checks.findings import Facts, QualityAssertion, Verdict
 from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.document import Health, LineageDocument
@@ -34,7 +34,9 @@ SOUND = (
     "mid.id -> gold.id by make",
     "mid.dim #> gold.d by make",
 )
-PASSED = {f"abfss://lake/{name}": (Assertion(name="not_null", success=True),) for name in ("gold", "mid", "crm", "dim")}
+PASSED = {
+    f"abfss://lake/{name}": (QualityAssertion(name="not_null", success=True),) for name in ("gold", "mid", "crm", "dim")
+}
 DEMANDS = (
     'no_tag = "PII"',
     'sources_only = ["crm", "dim"]',
@@ -48,7 +50,7 @@ DEMANDS = (
 
 
 def results(
-    document: LineageDocument, demand: str, quality: dict[str, tuple[Assertion, ...]] | None = None
+    document: LineageDocument, demand: str, quality: dict[str, tuple[QualityAssertion, ...]] | None = None
 ) -> tuple[Result, ...]:
     rules = parse_rules(f"{HEAD}{demand}\n", "policy.toml")
     return check(document, rules, Facts(now=NOW, quality=PASSED if quality is None else quality))
@@ -120,9 +122,9 @@ PLANTED: dict[str, tuple[str, LineageDocument, str, list[str]]] = {
 
 @pytest.mark.parametrize(("demand", "document", "text", "way"), PLANTED.values(), ids=PLANTED)
 def test_a_demand_names_the_planted_edge(demand: str, document: LineageDocument, text: str, way: list[str]) -> None:
-    quality: dict[str, tuple[Assertion, ...]] = {
+    quality: dict[str, tuple[QualityAssertion, ...]] = {
         **PASSED,
-        "abfss://lake/mid": (Assertion(name="unique", success=False, column="id"),),
+        "abfss://lake/mid": (QualityAssertion(name="unique", success=False, column="id"),),
     }
     (found,) = results(document, demand, quality if demand.startswith("quality") else None)
     assert (found.verdict, exit_code((found,))) == (Verdict.BROKEN, BROKEN)
@@ -134,7 +136,7 @@ def test_a_demand_names_the_planted_edge(demand: str, document: LineageDocument,
 
 
 def test_a_quality_test_that_only_warns_blocks_nothing() -> None:
-    failed = Assertion(name="unique", success=False, column="id", severity="warn")
+    failed = QualityAssertion(name="unique", success=False, column="id", severity="warn")
     (found,) = results(sound(), "quality_passed = true", {**PASSED, "abfss://lake/mid": (failed,)})
     assert found.verdict is Verdict.HOLDS
 

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from shared.governance.masks import hides
-from shared.governance.propagation import State, propagate
+from shared.governance.propagation import TagState, propagate
 from shared.governance.remarks import remarks
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_rules
@@ -217,7 +217,7 @@ def _no_source(document: LineageDocument, number: int) -> bool:
     return False
 
 
-def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, State]:
+def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, TagState]:
     """A search backwards from each column, with all sets made again each time."""
     plain = {"identity", "transformation", "aggregation"}
     pairs = {(each.input, each.output) for each in document.edges if each.valid_to == -1 and each.kind in plain}
@@ -232,8 +232,8 @@ def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, State
     result = {}
     for number in range(len(document.columns)):
         behind = back(number)
-        unknown = State.UNKNOWN if behind & missing else State.CLEAN
-        result[number] = State.TAGGED if behind & begun else unknown
+        unknown = TagState.UNKNOWN if behind & missing else TagState.CLEAN
+        result[number] = TagState.TAGGED if behind & begun else unknown
     return result
 
 
@@ -251,4 +251,4 @@ def test_random_documents_against_a_naive_search(sample: Callable[[range], range
             assert [each.output for each in way[:-1]] == [each.input for each in way[1:]], f"seed {seed}"
             assert (way[0].input if way else number) in found.origins, f"seed {seed}"
         seen |= set(wanted.values())
-    assert seen == set(State)
+    assert seen == set(TagState)
