@@ -111,4 +111,4 @@ def note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
 
 def _silver(lake: Lake, meaning: Meaning, batch: int, since: int) -> dict[str, int]:
     found = refine(lake, meaning, batch=batch, since=since)
-    return found | {"tests and measures": refine_quality(lake, meaning.names, batch=batch, since=since)}
+    return found | {"quality results": refine_quality(lake, meaning.names, batch=batch, since=since)}

@@ -16,7 +16,8 @@ from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 
 NAMESPACE = "throughline-doctor"
-_STORE = "abfss://doctor@throughlinedoctor.dfs.core.windows.net"
+_HOST = "throughlinedoctor.dfs.core.windows.net"
+_STORE = f"abfss://doctor@{_HOST}"
 _JOB = "throughline_doctor.execute_insert_into_hadoop_fs_relation_command.target"
 _TIMEOUT = 30
 _PAUSE = 0.5
@@ -44,6 +45,11 @@ def events(now: datetime, column: str) -> list[bytes]:
     }
     moment = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return [json.dumps(common | {"eventType": kind, "eventTime": moment}).encode() for kind in ("START", "COMPLETE")]
+
+
+def of_trial_run(qualified_name: str) -> bool:
+    """Whether a data set is one of the trial run's, and so no data of the estate."""
+    return qualified_name.startswith(f"https://{_HOST}/")
 
 
 def follow(

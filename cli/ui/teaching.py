@@ -54,6 +54,10 @@ class Command(TyperCommand):
     def __init__(self, *args: Any, help: str | None = None, **more: Any) -> None:  # noqa: A002 - typer's own name
         super().__init__(*args, help=shaped(help), **more)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """As typer's, with arguments in capitals and without braces, as the reference pages write them."""
+        return [each.upper().strip("{").replace("}", "") for each in super().collect_usage_pieces(ctx)]
+
     def get_params(self, ctx: Any) -> list[Any]:
         """As typer's, without the types of flags."""
         return _without_types(super().get_params(ctx))

@@ -49,6 +49,11 @@ def test_help_fits_80_columns_and_cuts_nothing(words: tuple[str, ...]) -> None:
     assert "<bool>" not in text
 
 
+def test_usage_names_arguments_in_capitals() -> None:
+    assert " lake impact [OPTIONS] ASSET COLUMN " in help_of("lake", "impact")
+    assert " lake run [OPTIONS] SOURCE... " in help_of("lake", "run")
+
+
 @pytest.mark.parametrize("words", list(commands()), ids=" ".join)
 def test_examples_can_be_copied_from_help(words: tuple[str, ...]) -> None:
     """A line of an example ends where its command ends, or in a backslash."""

@@ -66,6 +66,7 @@ def looks_at_the_lake(folder: Path) -> list[tuple[str, list[Json]]]:
         (events / f"{number}.jsonl").write_text(line)
         made = parts.run("lake", "run", str(events), "--lake", lake, "--engine", "sail")
         assert made.exit_code == 0, made.output
+        assert "1 file, " in made.output
         checked = json.loads(parts.run("check", policy, "--lake", lake, "--json", "-").stdout)["results"]
         looks = 1 + number
         for _ in range(looks):

@@ -18,6 +18,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rules.toml").write_text(RULES)
     (tmp_path / "build").touch()
+    (tmp_path / "events").mkdir()
     return tmp_path
 
 
@@ -67,6 +68,13 @@ def test_a_world_needs_a_folder_that_it_may_write(words: str, here: Path) -> Non
     assert done.exit_code == 2, done.output
     assert done.stderr == "error: build/world can't be written: Not a directory. Name another folder by --home\n"
     assert (here / "build").is_file()
+
+
+def test_a_run_of_the_lake_needs_its_sources(here: Path) -> None:
+    done = Parts().run("lake", "run", "events", "evnts", "--lake", "lake")
+    assert done.exit_code == 2, done.output
+    assert done.stderr == f"error: no such folder: {here}/evnts. Nothing was done: correct the path of this source\n"
+    assert not (here / "lake").exists()
 
 
 @pytest.mark.parametrize("words", ["lake run events", "lake compact"])

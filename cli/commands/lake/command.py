@@ -14,7 +14,7 @@ from cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
 from cli.commands.lake.rows import show_rows
 from cli.context.names_file import TextFile
 from cli.context.target import HOME, Home, reported, target
-from cli.ui.console import bar, fail, note, out, print_json
+from cli.ui.console import bar, counted, fail, note, out, print_json
 from cli.ui.options import AsJson, Key, Plan, Wide, moment
 from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
@@ -60,6 +60,9 @@ def run(
         throughline lake run archive/ --report http://127.0.0.1:7071
     """
     places = tuple(each if "://" in each else str(Path(each).resolve()) for each in sources)
+    for place in places:
+        if "://" not in place and not Path(place).exists():
+            fail(f"no such folder: {place}. Nothing was done: correct the path of this source", code=2)
     opened = opened_lake(
         root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key, writes=True
     )
@@ -80,9 +83,15 @@ def run(
         return
     rows = []
     for stage in done:
-        counts = ", ".join(f"{count:,} {name}" for name, count in stage.counts.items() if count)
+        counts = ", ".join(_changed(count, name) for name, count in stage.counts.items() if count)
         rows.append([stage.name, counts or "nothing", f"{stage.seconds:.1f}"])
     print_table(("stage", "changed", "seconds"), rows, numbers=("seconds",))
+
+
+def _changed(count: int, rows: str) -> str:
+    """The number of changed rows of a kind: `1 file`, `2 files`; `quarantined` is no plural."""
+    one = rows.removesuffix("es") if rows.endswith("sses") else rows.removesuffix("s")
+    return counted(count, one) if one != rows else f"{count:,} {rows}"
 
 
 def _as_of(text: str) -> datetime | None:

@@ -14,7 +14,7 @@ from cli.checks.findings import CheckResult
 from cli.checks.machine import check_machine
 from cli.checks.rules import SECTIONS
 from cli.checks.settings import check_settings
-from cli.checks.trial_run import follow
+from cli.checks.trial_run import events, follow, of_trial_run
 from cli.checks.types import check_types
 from local.toolchain.java import JavaHome, JavaNeed, NoJavaError
 from local.toolchain.node import NodeError, NodeTools
@@ -25,6 +25,7 @@ from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
 from shared.maintenance.replay import publish_all
 from shared.naming.names import BUILT_IN
+from shared.openlineage.decoding import decode
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planning.options import PublishOptions
 from shared.records.checkpoint import SWEEP, SweepPosition
@@ -33,6 +34,7 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact, Row
 from shared.storage_layout import EVENTS
+from shared.translation.reference import translate_history
 from tests.support.events import event
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
@@ -371,3 +373,10 @@ def posted_well() -> list[CheckResult]:
 def test_every_rule_that_is_not_about_azure_is_played() -> None:
     sections = ("This machine", "Storage", "The catalog", "The receiver", "The settings", "The counts")
     assert {rule.code for section in sections for rule in SECTIONS[section]} == set(CASES)
+
+
+def test_the_data_sets_of_the_trial_run_are_known_by_their_names() -> None:
+    history = [decode(raw) for raw in events(LONG_AGO, "column")]
+    (process,) = translate_history(history, names=BUILT_IN).processes
+    assert all(of_trial_run(asset.qualified_name) for asset in (*process.inputs, *process.outputs))
+    assert not of_trial_run("https://contoso.dfs.core.windows.net/doctor/source")
