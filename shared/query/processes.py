@@ -48,7 +48,7 @@ class Link:
     columns: tuple[tuple[tuple[str, str], tuple[str, str]], ...]
 
 
-class LineageSource(Protocol):
+class Source(Protocol):
     """A source of lineage."""
 
     def find(self, text: str) -> Dataset:

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from shared.query.processes import Dataset, LineageSource, Link, UnknownError
+from shared.query.processes import Dataset, Link, Source, UnknownError
 from shared.translation.process.union import ALL_ROWS
 
 Direction = Literal["upstream", "downstream", "both"]
@@ -60,7 +60,7 @@ class Lineage:
 
 
 def lineage(
-    source: LineageSource, asset: str, *, direction: Direction = "both", depth: int = 3, column: str | None = None
+    source: Source, asset: str, *, direction: Direction = "both", depth: int = 3, column: str | None = None
 ) -> Lineage:
     """What `asset` (a name, the end of a path, or a whole qualified name) is made of (`upstream`), and what is made of
     it (`downstream`), so many data sets away; with `column` only where that column's values come from or go to.
@@ -80,14 +80,14 @@ def lineage(
     return Lineage(dataset=start, column=column, steps=tuple(sorted(steps, key=lambda step: step.depth)))
 
 
-def _is_there(source: LineageSource, start: Dataset, column: str) -> bool:
+def _is_there(source: Source, start: Dataset, column: str) -> bool:
     """Whether anything is known of this column."""
     wanted = (start.qualified_name, column)
     links = [link for way in ("upstream", "downstream") for link in source.around(start, way, 1)]
     return any(wanted in pair for link in links for pair in link.columns)
 
 
-def _followed(source: LineageSource, start: Dataset, way: str, depth: int, column: str | None) -> Iterator[Step]:
+def _followed(source: Source, start: Dataset, way: str, depth: int, column: str | None) -> Iterator[Step]:
     """The steps of one direction, each process between two data sets once; circles are gone round once."""
     links = source.around(start, way, depth)
     frontier: set[tuple[str, str | None]] = {(start.qualified_name, column)}

@@ -12,7 +12,7 @@ from shared.catalog.connection.transport import RetryPolicy, StaticToken, Steady
 from shared.catalog.memory import MemoryCatalog
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
-from shared.query.processes import AmbiguousError, InCatalog, LineageSource, OnRecord, UnknownError
+from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
 from shared.query.traversal import Lineage, lineage
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -55,7 +55,7 @@ JOBS = (
 
 
 @pytest.fixture(params=["memory", "atlas", "record"])
-def place(request: pytest.FixtureRequest) -> LineageSource:
+def place(request: pytest.FixtureRequest) -> Source:
     storage = MemoryStorage()
     for each in JOBS:
         receive(storage, each, most_bytes=1_000_000)
@@ -75,7 +75,7 @@ def names(found: Lineage) -> list[str]:
     return [each.qualified_name.removeprefix("file://") for each in found.datasets]
 
 
-def test_upstream_and_downstream_as_far_as_asked(place: LineageSource) -> None:
+def test_upstream_and_downstream_as_far_as_asked(place: Source) -> None:
     assert names(lineage(place, "/mart/places", direction="upstream", depth=1)) == ["/clean/cities"]
     assert names(lineage(place, "/mart/places", direction="upstream")) == ["/clean/cities", "/raw/cities"]
     assert names(lineage(place, "/raw/cities", direction="downstream")) == ["/clean/cities", "/mart/places"]
@@ -85,7 +85,7 @@ def test_upstream_and_downstream_as_far_as_asked(place: LineageSource) -> None:
     assert {step.direction for step in both.steps} == {"upstream", "downstream"}
 
 
-def test_a_column_is_followed_and_no_other(place: LineageSource) -> None:
+def test_a_column_is_followed_and_no_other(place: Source) -> None:
     found = lineage(place, "/mart/customers", direction="upstream", depth=2, column="age")
     assert [step.columns for step in found.steps] == [(("age", "age"),), (("born", "age"),)]
     assert [(each.qualified_name, column) for each, column in found.columns] == [
@@ -96,7 +96,7 @@ def test_a_column_is_followed_and_no_other(place: LineageSource) -> None:
     assert [column for _, column in down.columns] == ["name", "customer"]
 
 
-def test_circles_are_gone_round_once(place: LineageSource) -> None:
+def test_circles_are_gone_round_once(place: Source) -> None:
     found = lineage(place, "/mart/customers", direction="upstream", depth=20)
     assert sorted(names(found)) == ["/clean/people", "/raw/people"]
     assert len(found.steps) == 3
@@ -114,17 +114,17 @@ def test_circles_are_gone_round_once(place: LineageSource) -> None:
     ],
 )
 def test_what_cannot_be_answered_is_an_error(
-    place: LineageSource, ask: Callable[[LineageSource], object], error: type[Exception]
+    place: Source, ask: Callable[[Source], object], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         ask(place)
 
 
-def test_a_column_at_the_end_of_its_way_has_no_steps(place: LineageSource) -> None:
+def test_a_column_at_the_end_of_its_way_has_no_steps(place: Source) -> None:
     assert lineage(place, "/mart/places", direction="downstream", column="place").steps == ()
 
 
-def test_it_can_be_written_as_json(place: LineageSource) -> None:
+def test_it_can_be_written_as_json(place: Source) -> None:
     found = json.loads(json.dumps(lineage(place, "/mart/places", depth=1).document()))
     (only,) = found["steps"]
     assert only["output"]["qualified_name"] == "file:///mart/places"
