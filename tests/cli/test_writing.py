@@ -101,3 +101,15 @@ def test_files_that_cannot_be_written_are_one_sentence(words: str, here: Path) -
     assert f"error: {words.rsplit(maxsplit=1)[-1]} can't be written: " in done.stderr
     assert done.stderr.strip().count("\n") == 0
     assert (here / "build").is_file()
+
+
+@pytest.mark.parametrize(("content", "error"), [(None, "names.toml"), ("rules = 1", "names.toml")])
+def test_a_wrong_file_of_names_ends_a_run_of_the_lake_in_one_sentence(
+    tmp_path: Path, content: str | None, error: str
+) -> None:
+    events, names = tmp_path / "events.jsonl", tmp_path / "names.toml"
+    events.write_text("")
+    if content:
+        names.write_text(content)
+    done = Parts().run("lake", "run", str(events), "--lake", str(tmp_path / "lake"), "--names", str(names))
+    assert (done.exit_code, error in done.output, "Traceback" in done.output) == (2, True, False), done.output

@@ -12,7 +12,7 @@ from cli.commands.lake.coverage import coverage
 from cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Root, opened_lake
 from cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
 from cli.commands.lake.rows import show_rows
-from cli.context.names_file import TextFile
+from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home, reported, target
 from cli.ui.console import bar, counted, fail, note, out, print_json
 from cli.ui.options import AsJson, Key, Plan, Wide, moment
@@ -63,6 +63,7 @@ def run(
     for place in places:
         if "://" not in place and not Path(place).exists():
             fail(f"no such folder: {place}. Nothing was done: correct the path of this source", code=2)
+    names_in(names)  # its mistakes end the command before Spark starts
     opened = opened_lake(
         root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key, writes=True
     )

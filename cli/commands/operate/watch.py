@@ -12,7 +12,7 @@ import typer
 from cli.commands.lake.lake_session import opened_lake
 from cli.context.parsed_file import parsed_file
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.ui.console import counted, fail, note, out, plain, print_json, quiet
+from cli.ui.console import counted, fail, note, out, plain, print_json
 from cli.ui.interrupt import stopping
 from cli.ui.options import AsJson, Plan
 from shared.announcing.gates import ReadCatalog, gates_of
@@ -64,7 +64,6 @@ def watch(
         throughline watch --once --rules watch.toml
         throughline watch --once --rules watch.toml --policy policy.toml
     """
-    quiet()
     parts = parts_of(context, home, writes=not plan)
     source = "lake" if lake else "record"
 
