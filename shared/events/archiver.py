@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
 
 from shared.concurrency.parallel_map import ParallelMap
@@ -76,7 +77,8 @@ def archive(
     if how.after is not None:
         quiet_since = now - how.after
         batches = chain(
-            _batches(how, _closed(storage, quiet_since), _hour), _batches(how, _ignored(storage, quiet_since), _folder)
+            _batches(how, _hour, *_of_closed_runs(storage, quiet_since)),
+            _batches(how, _folder, storage.blobs(IGNORED), partial(_ignored, quiet_since=quiet_since)),
         )
         while may_continue():
             items = next(batches, None)
@@ -95,43 +97,55 @@ def archive(
     return done
 
 
-def _closed(storage: Storage, quiet_since: datetime) -> Iterator[Item]:
-    """The events of runs that are closed, or can be closed now."""
+_ItemOf = Callable[[BlobFact], Item | None]
+"""The item of a blob that is to be archived; None for one that stays. Asking may close the blob's run."""
+
+
+def _of_closed_runs(storage: Storage, quiet_since: datetime) -> tuple[list[BlobFact], _ItemOf]:
+    """All events, and which of them belong to a run that is closed, or can be closed now."""
+    facts: list[BlobFact] = []
+    runs: dict[str, str] = {}
     arrivals: dict[str, list[BlobFact]] = {}
-    facts: list[tuple[str, BlobFact]] = []
     for fact in storage.blobs(EVENTS):
         if place := event_of_blob(fact.name):
+            facts.append(fact)
+            runs[fact.name] = place.run_id
             arrivals.setdefault(place.run_id, []).append(fact)
-            facts.append((place.run_id, fact))
     open_letters = {letter.place.run_id for letter in dead_letters(storage) if letter.place and not letter.discarded}
     closed: dict[str, datetime | None] = {}
-    for run, fact in facts:
+
+    def item_of(fact: BlobFact) -> Item | None:
+        run = runs[fact.name]
         if run not in closed:
             quiet = max(each.arrived for each in arrivals[run]) <= quiet_since
             final = quiet and run not in open_letters
             closed[run] = _close(storage, run, arrivals[run]) if final else None
-        if until := closed[run]:
-            yield Item(EVENTS, fact.name, fact.arrived, fact.size, until)
+        until = closed[run]
+        return Item(EVENTS, fact.name, fact.arrived, fact.size, until) if until else None
+
+    return facts, item_of
 
 
-def _ignored(storage: Storage, quiet_since: datetime) -> Iterator[Item]:
-    """Ignored events that came before then."""
-    for fact in storage.blobs(IGNORED):
-        if fact.arrived <= quiet_since and is_ignored_blob(fact.name):
-            yield Item(IGNORED, fact.name, fact.arrived, fact.size)
+def _ignored(fact: BlobFact, quiet_since: datetime) -> Item | None:
+    """An ignored event that came before then."""
+    is_due = fact.arrived <= quiet_since and is_ignored_blob(fact.name)
+    return Item(IGNORED, fact.name, fact.arrived, fact.size) if is_due else None
 
 
-def _batches(how: ArchiveOptions, items: Iterable[Item], part: Callable[[str], str]) -> Iterator[tuple[Item, ...]]:
-    """Items in batches, each for one file: none with too many items, too large, or with another `part` of names."""
+def _batches(
+    how: ArchiveOptions, part: Callable[[str], str], facts: Iterable[BlobFact], item_of: _ItemOf
+) -> Iterator[tuple[Item, ...]]:
+    """Blobs in batches, each for one file: none with too many items, too large, or with another `part` of names."""
     batch: list[Item] = []
     size = 0
-    for item in items:
-        is_full = len(batch) >= how.most or size + item.size > how.largest
-        if batch and (is_full or part(batch[0].blob) != part(item.blob)):
-            yield tuple(batch)
+    for fact in facts:
+        is_full = len(batch) >= how.most or size + fact.size > how.largest
+        if batch and (is_full or part(batch[0].blob) != part(fact.name)):
+            yield tuple(batch)  # before another run is closed: the events of a closed run are archived at once
             batch, size = [], 0
-        batch.append(item)
-        size += item.size
+        if item := item_of(fact):
+            batch.append(item)
+            size += item.size
     if batch:
         yield tuple(batch)
 

@@ -323,7 +323,7 @@ def test_storage_that_goes_away_in_the_middle_says_how_to_go_on() -> None:
 @pytest.mark.parametrize("command", [["deadletter", "list"], ["replay"]], ids=" ".join)
 def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
     result = run_with(None, *command, "--home", str(tmp_path))
-    assert (result.exit_code, "make up" in result.output) == (2, True)
+    assert (result.exit_code, "throughline up" in result.output) == (2, True)
 
 
 @pytest.mark.parametrize(

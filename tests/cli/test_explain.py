@@ -140,7 +140,7 @@ def test_a_wrong_file_of_names_ends_with_2(tmp_path: Path) -> None:
     names = tmp_path / "names.json"
     names.write_text('{"rules": [{"rule": "mine"}]}')
     output = _explain("file", "/t", "--names", str(names), code=2)
-    assert "rule mine: type is missing" in output
+    assert "rules.0: rules needs type" in output
     names.write_bytes(b"\xff\xfe")
     assert "is no UTF-8 text" in _explain("file", "/t", "--names", str(names), code=2)
 

@@ -5,6 +5,7 @@ by the name's length. Neither is needed to split a name.
 """
 
 import re
+from itertools import zip_longest
 
 _MAX_WILDCARDS = 2
 _PIECE = re.compile(
@@ -37,7 +38,7 @@ def _nested_repeat(pattern: str) -> tuple[bool, int]:
     inside: list[bool] = [False]
     """For the whole and each open group: whether it contains a repeat or an alternative."""
     wildcards = 0
-    for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+    for piece, following in zip_longest(pieces, pieces[1:], fillvalue=""):
         many = following in {"*", "+"} or bool(_REPEAT.fullmatch(following))
         if piece.startswith("("):
             inside.append(False)
