@@ -87,7 +87,7 @@ def _measure(processes: int, options: argparse.Namespace) -> Iterable[dict[str, 
             _put_on_record(assemble(load(catalog=True, environment=environment)), processes)
             yield from _fillings(processes, place, options)
             return
-        _settled(STORED, processes)
+        _process_all(STORED, processes)
         key = os.urandom(16)
         with Manager(address=("127.0.0.1", 0), authkey=key) as manager:
             _, port = cast("tuple[str, int]", manager.address)
@@ -103,7 +103,7 @@ def _fillings(processes: int, place: _Place, options: argparse.Namespace) -> Ite
     yield _filled("unchanged", processes, place, options)
 
 
-def _settled(storage: MemoryStorage, processes: int) -> None:
+def _process_all(storage: MemoryStorage, processes: int) -> None:
     for event in events(processes, 0):
         arrives(storage, event)
 
@@ -111,7 +111,7 @@ def _settled(storage: MemoryStorage, processes: int) -> None:
 def _put_on_record(parts: Worker, processes: int) -> None:
     """Write the rows that processing would write, before the measurement; built in memory first."""
     storage = MemoryStorage()
-    _settled(storage, processes)
+    _process_all(storage, processes)
     rows = [(table, row) for table in _TABLES for row in storage.scan(table)]
 
     def put(each: tuple[str, Row]) -> None:

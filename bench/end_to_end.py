@@ -83,11 +83,11 @@ def _world(process: Child, applications: Applications, sizes: Sizes) -> tuple[fl
     with tempfile.TemporaryDirectory() as folder, World(home=Path(folder), usual_ports=False) as world:
         own = assemble(load(catalog=True, environment=world.environment)).storage
         sending = process.pool.submit(posted_in_order, world.functions.url, warm_up, 1)
-        _settled(world, own, sizes.deadline, sending, warm_up)
+        _when_final(world, own, sizes.deadline, sending, warm_up)
         before = world.functions.calls()["storage"]
 
         sending = process.pool.submit(posted_in_order, world.functions.url, applications, sizes.senders)
-        ended, found = _settled(world, own, sizes.deadline, sending, [*warm_up, *applications])
+        ended, found = _when_final(world, own, sizes.deadline, sending, [*warm_up, *applications])
         calls = world.functions.calls()
         return ended - sending.result(), {
             "status": {name: getattr(found, name) for name in ("received", "published", "skipped", "waiting", "dead")},
@@ -99,7 +99,7 @@ def _world(process: Child, applications: Applications, sizes: Sizes) -> tuple[fl
         }
 
 
-def _settled(
+def _when_final(
     world: World, storage: Storage, patience: float, sending: Future[float], sent: Applications
 ) -> tuple[float, Status]:
     """Return when (Unix time) all events sent had their final state. Raises BenchError after `patience` seconds.

@@ -54,11 +54,11 @@ class FarStorage:
         return found
 
     def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
-        """As the port says."""
+        """See the port."""
         return self._pages(table, partition, since, before)
 
     def scan(self, table: str) -> Iterator[Row]:
-        """As the port says."""
+        """See the port."""
         return self._pages(table, None, "", "")
 
     def lease(self, _name: str, _seconds: int) -> Lease:

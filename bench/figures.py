@@ -65,7 +65,7 @@ class Rounds:
         return median(one / other for one, other in zip(self.ours, self.others, strict=True))
 
     def figure(self, *, scale: float = 1.0, **facts: Any) -> Figure:
-        """As a figure: medians, multiplied by `scale` for its unit."""
+        """Return the figure of the medians, multiplied by `scale` for its unit."""
         spread = [round(one / other, 3) for one, other in zip(self.ours, self.others, strict=True)]
         return Figure(
             value=median(self.ours) * scale,

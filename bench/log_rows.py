@@ -128,7 +128,7 @@ class Volume:
         return Volume(rows=self.rows + other.rows, bytes=self.bytes + other.bytes)
 
     def times(self, factor: float) -> "Volume":
-        """So many of them."""
+        """Return `factor` times the volume."""
         return Volume(rows=self.rows * factor, bytes=self.bytes * factor)
 
 

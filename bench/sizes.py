@@ -79,7 +79,7 @@ class Steps:
         self.task = self.progress.add_task(what, total=total)
 
     def done(self) -> None:
-        """One step is done."""
+        """Count a finished step."""
         self.progress.advance(self.task)
 
     def doing(self, what: str) -> None:

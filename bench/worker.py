@@ -177,7 +177,7 @@ class _Bare:
         self._put(EVENTS, item.blob, item.packed)
 
     def chain(self, items: Sequence[Item]) -> None:
-        """One run of the fixed chain."""
+        """Run the fixed chain for one run's events."""
         for item in items:
             self.keep(item)
             self._blobs.get_blob_client(EVENTS, item.blob).download_blob().readall()

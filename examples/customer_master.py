@@ -2,7 +2,7 @@
 
     spark-submit examples/customer_master.py --data build/demo/data
 
-The lineage that this job must give is one process, from `files/customer` and `files/address`
+The lineage of this job is one process, from `files/customer` and `files/address`
 to `files/customer_master`:
 
 - `customer_id`, `city` and `country` are plain copies (the id from `customer`, the others from `address`);
@@ -13,8 +13,8 @@ to `files/customer_master`:
   filter `address.is_current`: indirect edges that concern all columns.
 
 Writing the few rows of the two source folders reads nothing, so it is no part of the lineage. The
-job can run again and again: it overwrites what it wrote. The same in a form that programs read:
-customer_master.truth.json.
+job can run repeatedly: it overwrites its output. customer_master.truth.json has the same lineage
+as JSON.
 """
 
 import argparse

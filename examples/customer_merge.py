@@ -2,19 +2,18 @@
 
     spark-submit --packages io.delta:delta-spark_2.12:3.3.3 examples/customer_merge.py --data build/demo/data
 
-The lineage that this job must give is two processes:
+The lineage of this job is two processes:
 
 1. `delta/customer` and `delta/address` to `delta/customer_staging`, with the same columns as in
    customer_master.py: three plain copies, `full_name` from two columns, the masked `email_hash`,
    the constant `source_system`; the join and the filter concern every row.
 2. `delta/customer_staging` to `delta/customer_master`, by MERGE: each of the six columns is a plain copy of the
    column of the same name. Every row depends on the merge condition, `customer_staging.customer_id`. The
-   target is not its own source, though the MERGE reads it.
+   target is not its own source, although the MERGE reads it.
 
 Writing the few rows of the two source tables, and creating the empty target the first time, reads
-nothing, so it is no part of the lineage. The job can run again and again: from the second time on the MERGE
-updates where it inserted, which is the same lineage. The same in a form that programs read:
-customer_merge.truth.json.
+nothing, so it is no part of the lineage. The job can run repeatedly: from the second run on the MERGE
+updates instead of inserting, with the same lineage. customer_merge.truth.json has the lineage as JSON.
 """
 
 import argparse
@@ -80,7 +79,7 @@ def merge_master(spark: SparkSession, data: Path) -> None:
 def wait_for_listeners(spark: SparkSession) -> None:
     """Let the listeners catch up, for five minutes at most.
 
-    To list a Delta table's files, the OpenLineage listener has Delta run small jobs. One that begins while the
+    To list a Delta table's files, the OpenLineage listener makes Delta run small jobs. A job that starts while the
     session stops never ends, and stop() waits for the listener, so the listener must be idle before stop().
     """
     bus = spark.sparkContext._jsc.sc().listenerBus()  # noqa: SLF001 - PySpark has no public way to it
@@ -88,7 +87,7 @@ def wait_for_listeners(spark: SparkSession) -> None:
 
 
 def main() -> None:
-    """Write the sources, then the staging table, then merge it into the master and print how many rows that has."""
+    """Write the sources and the staging table, merge it into the master, and print the master's number of rows."""
     parser = argparse.ArgumentParser(
         description="customer + address -> staging -> MERGE into customer_master, on Delta"
     )

@@ -160,7 +160,7 @@ class FunctionsHost(Host):
 
     @property
     def pid(self) -> int:
-        """As the base says."""
+        """The host's process id."""
         if self._child is None:
             raise FunctionsHostError("The functions host is not running")
         return self._child.pid

@@ -126,7 +126,7 @@ class World:
 
     @property
     def running(self) -> RunningWorld:
-        """Where it can be reached."""
+        """The addresses of the running world."""
         return RunningWorld(
             pid=os.getpid(),
             receiver_url=self.functions.url,

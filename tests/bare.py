@@ -1,7 +1,7 @@
 """Run a command as on a machine without Java and Node: `python -m tests.bare COMMAND …`.
 
-A folder of the PATH that holds one of these programs is replaced by links to all its other programs, in `build/bare`.
-JAVA_HOME is not set. What `make setup` installs from PyPI in their place is used then.
+Each folder of the PATH with one of these programs is replaced by a folder in `build/bare` with links to all its other
+programs. JAVA_HOME is not set. So the command uses the Java and Node that `make setup` installs from PyPI.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What all tests share: fixtures live in tests/plugins, one file for each real part they start."""
+"""Settings of all tests. Their fixtures are in tests/plugins, one file for each part."""
 
 import json
 import shutil
@@ -23,23 +23,23 @@ _MAYBE = {
     "bicep": "the templates are compiled|the templates are parsed and their references resolved, but not compiled",
     "func": "the world is also run by func start|the world is run by a program in func's place",
 }
-"""Programs that can't be had everywhere, and what their being there or not means for the tests."""
+"""Programs that are not available everywhere, and what is tested with and without them."""
 
 
 def pytest_report_header() -> list[str]:
-    """Say plainly what is not tested for want of a program."""
-    said = []
+    """Report which tests lack a program."""
+    header = []
     for program, meaning in _MAYBE.items():
         there, not_there = meaning.split("|")
-        said.append(f"{program}: {there}" if shutil.which(program) else f"{program} is not installed: {not_there}")
-    return said
+        header.append(f"{program}: {there}" if shutil.which(program) else f"{program} is not installed: {not_there}")
+    return header
 
 
 _DURATIONS = Path(__file__).with_name("durations.json")
-"""The files of tests that take longest, and their seconds, as `--write-durations` measured them."""
+"""The slowest test files and their seconds, measured by `--write-durations`."""
 
 _MIN_SECONDS = 5.0
-"""Seconds from which on a file is written down: it does not matter when the others begin."""
+"""The minimum seconds of a recorded file: the order of faster files does not matter."""
 
 _seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -50,18 +50,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, so that no worker is left with one of them at the end; the rest keeps its order."""
+    """Put the slowest files first, so that no worker runs one of them alone at the end; the rest keeps its order."""
     durations: dict[str, float] = json.loads(_DURATIONS.read_text())
     items.sort(key=lambda item: -durations.get(_file(item.nodeid), 0))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up what the tests of a file take, with their fixtures."""
+    """Add up the seconds of a file's tests, with their fixtures."""
     _seconds[_file(report.nodeid)] += report.duration
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the durations, where that was asked for; of xdist's processes only the one that hears of all tests does."""
+    """Write the durations, with the option; only in xdist's controller, which receives the reports of all tests."""
     if session.config.getoption("--write-durations") and not hasattr(session.config, "workerinput"):
         found = sorted(
             ((file, round(each)) for file, each in _seconds.items() if each >= _MIN_SECONDS), key=lambda pair: -pair[1]

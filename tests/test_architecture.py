@@ -1,6 +1,6 @@
-"""Who may import whom: the rooms of docs/concepts/architecture.md as a table, checked on every file.
+"""The allowed imports: the rooms of docs/concepts/architecture.md as a table, checked on every file.
 
-The checker is a function from sources to sentences, so that it can be held to planted violations below.
+The checker is a function from sources to sentences, so that planted violations can test it below.
 """
 
 import ast
@@ -38,7 +38,7 @@ ADAPTERS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What a room may import: other rooms by their folders, and packages by their first or longer names."""
+    """The allowed imports of a room: other rooms by their folders, and packages by their first or longer names."""
 
     rooms: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
@@ -79,7 +79,7 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
     "shared.telemetry": _room("errors secrets", "opentelemetry azure.monitor.opentelemetry.exporter"),
-    # what puts them together
+    # the composition
     "shared.storage_layout": _room("errors openlineage storage"),
     # the way of an event: a room imports those above it, never those below
     "shared.ingest": _room("errors openlineage storage_layout secrets storage telemetry", "msgspec"),
@@ -166,7 +166,7 @@ NAME_ADAPTERS = frozenset({"shared.bootstrap", "shared.adapters"})
 READ_ENVIRONMENT = frozenset(
     {
         "shared.settings.reading",
-        "spark_pipeline.engine.sail",  # writes Sail's settings, which it takes from nowhere else
+        "spark_pipeline.engine.sail",  # writes Sail's settings, which Sail reads only from there
     }
 )
 GROUPS = ("shared", "spark_pipeline")
@@ -179,7 +179,7 @@ def _tree(source: str) -> ast.Module:
 
 
 def broken_arrows(path: str, source: str) -> list[str]:
-    """What this file (by its path from the root) imports or reads though it may not: one sentence each."""
+    """Yield the forbidden imports and reads of this file (by its path from the root), one sentence each."""
     module = _module(path)
     tree = _tree(source)
     found = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
@@ -197,7 +197,7 @@ def _module(path: str) -> str:
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and full name of all that is imported, wherever in the file; relative ones start with a dot."""
+    """Yield line and full name of all imports anywhere in the file; relative ones start with a dot."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -239,12 +239,12 @@ def _room_of(name: str) -> str:
 
 
 def _environment(tree: ast.AST) -> Iterator[int]:
-    words = {"environ", "environb", "getenv", "getenvb"}
+    names = {"environ", "environb", "getenv", "getenvb"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
-            if node.attr in words:
+            if node.attr in names:
                 yield node.lineno
-        elif isinstance(node, ast.ImportFrom) and node.module == "os" and words & {each.name for each in node.names}:
+        elif isinstance(node, ast.ImportFrom) and node.module == "os" and names & {each.name for each in node.names}:
             yield node.lineno
 
 
@@ -261,7 +261,7 @@ def test_no_arrow_is_broken() -> None:
 
 
 def test_every_room_that_the_table_names_exists_and_no_other() -> None:
-    """A new room has to be put into the table before it can import anything."""
+    """A new room must be added to the table before it can import anything."""
     here = {_room_of(_module(path)) for path in _sources()}
     assert {room for room in here if room in ROOMS or room.startswith(GROUPS) or room.endswith("_function")} == set(
         ROOMS
@@ -271,7 +271,7 @@ def test_every_room_that_the_table_names_exists_and_no_other() -> None:
 
 
 def import_circle(sources: Mapping[str, str]) -> list[str]:
-    """A circle of modules that import each other, wherever in their files; empty if there is none."""
+    """Return a circle of modules that import each other anywhere in their files; empty if there is none."""
     trees = {_module(path): _tree(source) for path, source in sources.items()}
     arrows = {module: {*_imported(tree)} & (trees.keys() - {module}) for module, tree in trees.items()}
     try:
@@ -282,7 +282,7 @@ def import_circle(sources: Mapping[str, str]) -> list[str]:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """The names of all modules that a file may mean: of `from a import b` both `a` and `a.b`."""
+    """Return the names of all modules that a file may import: for `from a import b` both `a` and `a.b`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -292,7 +292,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 
 def folder_circle(sources: Mapping[str, str]) -> list[str]:
-    """A circle of folders whose modules import each other; a module at the top of `shared` is a folder by itself."""
+    """Return a circle of folders whose modules import each other; a module directly in `shared` is its own folder."""
     folders = {_module(path): _folder(path) for path in sources if not path.endswith("__init__.py")}
     arrows: dict[str, set[str]] = {}
     for path, source in sources.items():
@@ -311,7 +311,7 @@ def _folder(path: str) -> str:
 
 
 def test_no_folders_import_each_other_in_a_circle() -> None:
-    """A sub-room stands below or above the other modules of its room, never both."""
+    """A sub-room is imported by the other modules of its room or imports them, never both."""
     assert folder_circle({path: source for path, source in _sources().items() if path.startswith("shared/")}) == []
 
 
@@ -343,7 +343,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_a_planted_circle_is_found() -> None:
-    """Also through a third module, and where type checkers alone follow the import."""
+    """Also a circle through a third module, and one that only type checkers follow."""
     planted = {
         "shared/a.py": "from shared import b",
         "shared/b.py": "def f():\n    import shared.c",
@@ -440,10 +440,10 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("path", "source", "words"), PLANTED.values(), ids=PLANTED)
-def test_the_checker_finds_planted_mistakes(path: str, source: str, words: str) -> None:
+@pytest.mark.parametrize(("path", "source", "message"), PLANTED.values(), ids=PLANTED)
+def test_the_checker_finds_planted_mistakes(path: str, source: str, message: str) -> None:
     sentences = broken_arrows(path, source)
-    assert any(words in sentence for sentence in sentences), sentences
+    assert any(message in sentence for sentence in sentences), sentences
     assert all(sentence.startswith(path) for sentence in sentences)
 
 
@@ -480,11 +480,11 @@ KEPT_FROM_THE_RECEIVER = (
     ),
     *("shared.redaction", "shared.telemetry.exporters", "pyapacheatlas", "sqlglot", "tomllib", "opentelemetry"),
 )
-"""Each costs a cold start more than it gives: Spark waits for the first answer, five seconds at most."""
+"""Modules that slow a cold start too much: Spark waits at most five seconds for the first answer."""
 
 
 def test_the_receiver_imports_nothing_that_receiving_does_not_need() -> None:
-    """Neither by its shells nor by the parts of the first call, with settings as they are without any choice."""
+    """Neither its shells nor the parts of the first call do, with default settings."""
     code = """
 import sys
 import batch_function, receiver_function

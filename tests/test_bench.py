@@ -1,4 +1,4 @@
-"""`make bench` runs, and writes what it found. How fast anything is, is not tested here."""
+"""`make bench` runs and writes its figures. Speed is not tested here."""
 
 import json
 import math
@@ -44,7 +44,7 @@ TINY = Sizes(
 
 
 def test_every_benchmark_has_its_ratio(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """All of them in one run on tiny sizes, with the real host, Azurite and catalog; Spark's only with `--proofs`."""
+    """All run on tiny sizes, with the real host, Azurite and catalog; Spark's only with `--proofs`."""
     left_out = set() if request.config.getoption("--proofs") else {"plan-jar"}
     out = tmp_path / "folder" / "bench.json"
     with (tmp_path / "table.txt").open("w") as table:
@@ -96,7 +96,7 @@ def test_every_benchmark_has_its_ratio(tmp_path: Path, request: pytest.FixtureRe
 
 
 def test_a_ratio_is_the_median_of_the_rounds() -> None:
-    """What disturbs one round does not move it; the goal says which side of it is good."""
+    """A disturbed round does not change it; the goal says which side of it is good."""
     rounds = Rounds(ours=(2.0, 2.0, 90.0), others=(1.0, 1.0, 1.0))
     figure = rounds.figure(benchmark="b", name="n", unit="ms", compared_with="c", goal="<= 1.3", scale=10)
     assert (figure.value, figure.other, figure.ratio) == (20.0, 10.0, 2.0)
@@ -110,7 +110,7 @@ def _with_goal(goal: str) -> Figure:
 
 
 def test_a_replayed_application_is_a_new_run_of_the_same_job(sample: Sample) -> None:
-    """New run ids and later times, the same verdicts and the same processes; the same seed gives the same events."""
+    """New run ids and later times, the same results and processes; the same seed gives the same events."""
     among = [families()[each] for each in sample(range(len(families())))]
     count = len(among)
     replay = Replay(seed=1, among=among)
@@ -129,14 +129,14 @@ def test_a_replayed_application_is_a_new_run_of_the_same_job(sample: Sample) -> 
 
 
 def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names those that there are."""
+    """The message lists the known ones."""
     with pytest.raises(SystemExit, match="2"):
         main(["--only", "nothing"])
     assert "end-to-end" in capsys.readouterr().err
 
 
 def test_requests_are_counted_by_azure_s_billing_classes() -> None:
-    """One job, seen for the first time and again: stored each time, and no call to the catalog for what is the same."""
+    """A new job, and the same job again: stored each time, without a call to the catalog for unchanged processes."""
     found = measure_costs(["customer_master"])
     for turn in ("a new job", "the same job again"):
         assert found[f"{turn}: receiver"]["blob write"] == pytest.approx(1, abs=0.01)
@@ -163,7 +163,7 @@ def test_the_host_s_requests_are_the_counted_ones_and_limit_the_events_of_an_acc
 
 
 def test_a_backfill_is_measured_also_one_that_is_stopped_again_and_again(tmp_path: Path) -> None:
-    """`python -m bench.backfill`: new, on a catalog that was lost, and unchanged, with real Azurite and catalog."""
+    """`python -m bench.backfill`: new, on an emptied catalog, and unchanged, with real Azurite and catalog."""
     out = tmp_path / "backfill.json"
     assert backfill.main(["--processes", "40", "--rate", "0", "--lost", "--stop", "2", "--out", str(out)]) == 0
     new, lost, unchanged = json.loads(out.read_text())["figures"]

@@ -1,4 +1,4 @@
-"""`python -m bench.logs` measures what the functions log, and docs/operate/costs.md says what it measured."""
+"""`python -m bench.logs` measures the functions' logs, and docs/operate/costs.md has its figures."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_each_event_is_a_line_and_a_call_of_the_receiver(measured: dict[str, dic
 
 
 def test_a_row_is_billed_by_its_bytes() -> None:
-    """In UTF-8, whatever stands beside the message."""
+    """In UTF-8, for all columns."""
     beside = row_of("AppTraces").bytes
     assert row_of("AppTraces", "event run=1 job=größe").bytes == beside + len("event run=1 job=größe") + 2
     assert beside == sum(len(value) for value in EXAMPLES["AppTraces"].values())

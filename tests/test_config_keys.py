@@ -1,8 +1,8 @@
-"""host.json and function.json: the host ignores a key that it does not know without a word, so they are checked.
+"""The keys of host.json and function.json, which are checked because the host silently ignores unknown ones.
 
-Their schemas are in no package registry; the keys stand in a table, from the references at
-https://learn.microsoft.com/azure/azure-functions/functions-host-json and of each binding. That the folders load is seen
-elsewhere: Microsoft's own worker code serves them (tests/local/test_host_index.py).
+Their schemas are in no package registry; the keys are listed here, from the references at
+https://learn.microsoft.com/azure/azure-functions/functions-host-json and of each binding. Microsoft's own worker code
+loads the folders in tests/local/test_host_index.py.
 """
 
 import json
@@ -37,7 +37,7 @@ HOST = {
     "messageEncoding",
 }
 FREE = {"logging.logLevel"}
-"""Objects whose keys are names that an app chooses."""
+"""Objects whose keys are names of the app's choice."""
 
 FUNCTION = "scriptFile entryPoint bindings disabled excluded configurationSource retry generatedBy"
 BINDINGS = {
@@ -56,7 +56,7 @@ VALUES = {
 
 
 def unknown_in_host(value: Any, place: str = "") -> Iterator[str]:
-    """Keys of host.json that the host does not know."""
+    """Yield keys of host.json that the host does not know."""
     if not isinstance(value, Mapping) or place in FREE:
         return
     known = HOST.get(place, "").split()
@@ -69,7 +69,7 @@ def unknown_in_host(value: Any, place: str = "") -> Iterator[str]:
 
 
 def unknown_in_function(config: Mapping[str, Any]) -> Iterator[str]:
-    """Keys, kinds and values of a function.json that the host does not know."""
+    """Yield keys, kinds and values of a function.json that the host does not know."""
     yield from sorted(set(config) - set(FUNCTION.split()))
     for binding in config["bindings"]:
         kind = binding["type"]

@@ -1,5 +1,6 @@
-"""Every command that a page tells a reader to type: it exists with these options, and a test runs it, or it is Azure's
-and the page says that it has been read only.
+"""Every command on a page exists with these options, and a test runs it.
+
+If it can't be run here, as Azure's commands, the page says that it is untested.
 """
 
 import ast
@@ -91,10 +92,10 @@ PROOFS: dict[str, str] = {
     "spark-submit --py-files": "tests/spark_pipeline/test_submit.py",
     "spark-submit --properties-file": "tests/e2e/test_platforms.py",
 }
-"""How each command is proved: by the file that runs it, or the functions behind it."""
+"""The test of each command: the file that runs it, or the functions behind it."""
 
 READ_ONLY = ("az ", "azd ", "%%configure")
-"""Other people's programs, on machines that were not there: the page must say so, by a link to unproven.md."""
+"""Programs that are not available here: the page must say so, by a link to unproven.md."""
 
 PLAIN = (
     "git ",
@@ -121,30 +122,30 @@ SHOWN: dict[str, str] = {
     "event run=": "lines of a log",
     "Operations: merge": "a description",
 }
-"""How blocks begin that are not for typing."""
+"""The beginnings of blocks that are not commands."""
 
 
 MADE = {"shared/naming/stores/services/cassandra.py"}
-"""Files that a page shows how to make."""
+"""Files whose creation a page describes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """A line to type, and its page."""
+    """A command line, and its page."""
 
     page: Path
     line: str
 
 
 def blocks(page: Path) -> Iterator[str]:
-    """The page's blocks without a language, those in lists too, with continued lines put together."""
+    """Yield the page's blocks without a language, also those in lists, with continued lines joined."""
     for language, found in re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL):
         if not language and not found.lstrip().startswith(tuple(SHOWN)):
             yield re.sub(r"\\\n\s*|\|\n\s*(?=az )", " ", found)
 
 
 def lines(page: Path) -> Iterator[str]:
-    """What is to be typed, without comments and without what stands in front of a command."""
+    """Yield the command lines, without comments and prefixes."""
     for block in blocks(page):
         if block.startswith("%%configure"):
             yield block
@@ -156,7 +157,7 @@ def lines(page: Path) -> Iterator[str]:
 
 
 def bare(line: str) -> str:
-    """A command without the settings in front of it."""
+    """Return a command without the settings before it."""
     return re.sub(r"^(?:[A-Z_]+=\S+ )+", "", line).removesuffix(" &")
 
 
@@ -226,7 +227,7 @@ def test_a_page_with_untested_commands_says_so() -> None:
 
 
 def ours() -> Iterator[Typed]:
-    """Our commands, in blocks and inside sentences."""
+    """Yield our commands, in blocks and in sentences."""
     for page in PAGES:
         inline = re.findall(r"`([^`\n]+)`", page.read_text())
         for line in (*lines(page), *inline):
@@ -236,14 +237,16 @@ def ours() -> Iterator[Typed]:
 
 @pytest.mark.parametrize("each", list(ours()), ids=lambda each: f"{each.page.stem}: {each.line}")
 def test_our_command_exists_with_these_options(each: Typed) -> None:
-    """Also where a page shows its grammar, with brackets around what may be left out."""
+    """Also a command's syntax with optional parts in brackets."""
     root: Any = typer.main.get_command(app)
-    words = shlex.split(re.sub(r"[][|…,]", " ", each.line.replace("'", "")))
-    while words and hasattr(root, "commands"):
-        assert words[0] in root.commands, f"there is no command {words[0]}"
-        root = root.commands[words.pop(0)]
+    arguments = shlex.split(re.sub(r"[][|…,]", " ", each.line.replace("'", "")))
+    while arguments and hasattr(root, "commands"):
+        assert arguments[0] in root.commands, f"there is no command {arguments[0]}"
+        root = root.commands[arguments.pop(0)]
     known = {name for parameter in root.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
-    assert [word for word in words if word.startswith("--") and word.partition("=")[0] not in known] == []
+    assert [
+        argument for argument in arguments if argument.startswith("--") and argument.partition("=")[0] not in known
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -257,12 +260,12 @@ def test_targets_files_and_links_of_a_page_are_there(page: Path) -> None:
 
 
 def test_links_of_the_changelog_are_there() -> None:
-    """Commands and files that it names may have been removed since."""
+    """Commands and files in it may have been removed since."""
     assert broken_links(ROOT / "CHANGELOG.md") == []
 
 
 def broken_links(page: Path) -> list[str]:
-    """The links to files or headings that do not exist; addresses in the web are not followed."""
+    """Yield the links to files or headings that do not exist; web addresses are not followed."""
     text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     broken = []
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -276,7 +279,7 @@ def broken_links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What GitHub makes of a page's headings."""
+    """Return GitHub's anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -284,7 +287,7 @@ def anchors(page: Path) -> set[str]:
 def test_the_index_leads_to_every_page() -> None:
     text = (ROOT / "docs/README.md").read_text()
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
-    of_another = ("decisions/", "openlineage-consumer/scenarios/")  # an index or page of their own leads to these
+    of_another = ("decisions/", "openlineage-consumer/scenarios/")  # these have their own index or page
     others = {page for page in pages if not any(part in page for part in of_another)}
     assert {page for page in others if f"({page})" not in text} == set()
 

@@ -1,4 +1,4 @@
-"""What `func start` and Azure need of the files they read; the local host runs the same folders."""
+"""The requirements of `func start` and Azure on the files that they read; the local host runs the same folders."""
 
 import json
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_the_host_turns_no_sender_away_by_itself() -> None:
 
 
 def requirements(name: str) -> dict[str, str]:
-    """Pinned names and versions of a requirements file."""
+    """Return pinned names and versions of a requirements file."""
     lines = (ROOT / name).read_text().splitlines()
     pins = [line.split()[0].split("==") for line in lines if "==" in line and not line.startswith((" ", "#"))]
     return {package.lower(): version for package, version in pins}

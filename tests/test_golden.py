@@ -1,4 +1,4 @@
-"""Real events of real Spark jobs: held to the truth that their authors wrote, to golden entities, and to any order."""
+"""Real events of real Spark jobs, compared with their authors' truth and with golden entities, in any order."""
 
 import json
 import random
@@ -65,7 +65,7 @@ def test_nothing_of_a_real_event_is_left_out(folder: Path) -> None:
 
 @every_scenario
 def test_a_truth_would_notice_anything_missing_or_too_much(folder: Path) -> None:
-    """Without this, a truth that compares nothing would pass for ever."""
+    """Otherwise a truth that compares nothing would always pass."""
     truth, processes = _truth(folder), _history(folder).processes
     for index, process in enumerate(processes):
         others = processes[:index] + processes[index + 1 :]
@@ -85,7 +85,7 @@ def _spoiled(process: Process) -> Iterable[Process]:
 
 
 def _document(history: History) -> dict[str, Any]:
-    """The Atlas entities, in an order of their own, column mappings unpacked."""
+    """Return the Atlas entities in a fixed order, with column mappings unpacked."""
     assets = {
         asset.qualified_name: asset for process in history.processes for asset in (*process.inputs, *process.outputs)
     }
@@ -109,7 +109,7 @@ def _document(history: History) -> dict[str, Any]:
 
 @every_scenario
 def test_the_entities_are_golden(folder: Path, *, rewrite_golden: bool) -> None:
-    """`pytest tests/test_golden.py --rewrite-golden` writes them anew: look at the difference before you commit it."""
+    """`pytest tests/test_golden.py --rewrite-golden` rewrites them: review the difference before you commit it."""
     golden = folder / "entities.json"
     text = json.dumps(_document(_history(folder)), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if rewrite_golden:
@@ -118,18 +118,19 @@ def test_the_entities_are_golden(folder: Path, *, rewrite_golden: bool) -> None:
 
 
 def test_every_version_gives_the_same_entities() -> None:
-    """Who updates Spark or the listener must not find all processes and assets of a job anew: their names are the same
-    whatever a version tells, and all else wherever it tells the same. What only a newer one tells (masks, what concerns
-    all rows) is not part of an entity unless it is asked for.
+    """An update of Spark or the listener must not create new processes and assets for a job.
+
+    Names are the same for all versions, and the rest for all versions that report the same. Facts that only newer ones
+    report (masks, conditions on all rows) are part of an entity only with an option.
     """
     names: dict[tuple[str, str], set[str]] = {}
     entities: dict[tuple[Any, ...], set[str]] = {}
     for folder in FOLDERS.values():
         truth = _truth(folder)
-        told = {each.output: each for each in truth.processes}
+        expected_by_output = {each.output: each for each in truth.processes}
         for process in _history(folder).processes:
-            expected = told.get(truth.called(process)[process.outputs[0].qualified_name])
-            if expected is None:  # one that should not be: a test of its own tells
+            expected = expected_by_output.get(truth.called(process)[process.outputs[0].qualified_name])
+            if expected is None:  # an unexpected process: another test reports it
                 continue
             direct = frozenset((source, sink) for source, sink, kind, _ in expected.edges if kind == EdgeKind.DIRECT)
             job = (folder.name, expected.output)
@@ -139,13 +140,13 @@ def test_every_version_gives_the_same_entities() -> None:
                 json.dumps(msgspec.to_builtins(process_entity(process)), sort_keys=True)
             )
     assert {job: found for job, found in names.items() if len(found) > 1} == {}
-    assert {told[:2]: found for told, found in entities.items() if len(found) > 1} == {}
+    assert {key[:2]: found for key, found in entities.items() if len(found) > 1} == {}
 
 
 @settings(max_examples=4)
 @given(seed=st.integers(0, 2**32))
 def test_all_jobs_together_do_not_depend_on_the_order_either(seed: int) -> None:
-    """Several listeners' runs of one job share their processes: here old runs are superseded, in any order."""
+    """Several listeners' runs of one job share processes: old runs are superseded in any order."""
     events = [event for folder in FOLDERS.values() for event in _events(folder)]
     whole = _everything()
     random.Random(seed).shuffle(events)

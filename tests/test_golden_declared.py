@@ -1,4 +1,4 @@
-"""What real producers declare (tests, measures, tags, owners, descriptions), held to the truth that authors wrote."""
+"""Declarations of real producers (tests, measures, tags, owners, descriptions), compared with the authors' truth."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests interrupt what they start wherever they run, also in the background of a shell."""
+"""Tests can interrupt their child processes, also when a shell runs the tests in the background."""
 
 import os
 import signal
@@ -14,8 +14,8 @@ _ASKED = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default
 
 def test_a_child_handles_an_interrupt() -> None:
     assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
-    said = subprocess.run([sys.executable, "-c", _ASKED], capture_output=True, text=True, check=True).stdout
-    assert said == "True\n"
+    output = subprocess.run([sys.executable, "-c", _ASKED], capture_output=True, text=True, check=True).stdout
+    assert output == "True\n"
 
 
 @pytest.mark.parametrize("spread", [(), ("-n", "1")], ids=["alone", "by xdist"])

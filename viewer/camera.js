@@ -30,7 +30,7 @@ export class Camera {
     stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     stage.addEventListener("pointerdown", (event) => this.down(event));
     stage.addEventListener("pointermove", (event) => this.drag(event));
-    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, () => { this.held = null; }); // also beside the picture
+    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, () => { this.held = null; }); // also outside of the picture
     minimap.addEventListener("pointerdown", (event) => this.jump(event));
   }
 
@@ -83,7 +83,7 @@ export class Camera {
     this.moved();
   }
 
-  /** Keys that move the picture: whether this was one. @param {string} key */
+  /** Move the picture by a key; return whether the key does that. @param {string} key */
   key(key) {
     /** @type {Record<string, () => void>} */
     const actions = {

@@ -1,5 +1,5 @@
 // The scene on a canvas: for pictures of more cards than SVG draws smoothly. Colours, lines and marks are those of draw.js
-// and page.css; names and badges from a scale on at which people can read them.
+// and page.css; names and badges are drawn only at a readable scale.
 
 import { traced } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT } from "./layout.js";
@@ -54,7 +54,7 @@ function isSeen({ left, top, right, bottom }, x1, y1, x2, y2) {
   return Math.max(x1, x2) >= left && Math.min(x1, x2) <= right && Math.max(y1, y2) >= top && Math.min(y1, y2) <= bottom;
 }
 
-/** Curves of one look are one path, which is quick. @param {CanvasRenderingContext2D} context @param {Curve[]} curves
+/** Draw curves of the same look as one path, which is fast. @param {CanvasRenderingContext2D} context @param {Curve[]} curves
  * @param {Box} window_ @param {number} scale @param {Colour} colour */
 function paintCurves(context, curves, window_, scale, colour) {
   /** @type {Map<string, Curve[]>} */
@@ -69,7 +69,7 @@ function paintCurves(context, curves, window_, scale, colour) {
   for (const [look, same] of looks) {
     context.strokeStyle = colour(look === "table" ? "line" : look);
     context.lineWidth = CHANGES.includes(look) ? 3 : look === "aggregation" ? 2.6 : 1.6;
-    // From afar dashes keep their length on the screen: thousands of them in a pixel take seconds.
+    // When zoomed out, dashes keep their length on the screen: thousands of them in a pixel take seconds.
     context.setLineDash((DASHES[look] ?? []).map((length) => length / Math.min(1, scale)));
     context.beginPath();
     for (const curve of same) traced(context, curve, window_);
@@ -113,7 +113,7 @@ function paintTexts(context, card, colour) {
   if (card.hiddenRows) put(`+${card.hiddenRows} of ${card.allRows}`, 12, HEAD_HEIGHT + card.rows.length * ROW_HEIGHT + 15, SMALL_FONT, "dim");
 }
 
-/** The card under a point of the window, and its row if the point is on one. @param {Scene} scene @param {Camera} camera
+/** Return the card under a point of the window, and its row if the point is on one. @param {Scene} scene @param {Camera} camera
  * @param {number} x @param {number} y */
 export function hitOn(scene, camera, x, y) {
   const [atX, atY] = [(x - camera.x) / camera.scale, (y - camera.y) / camera.scale];

@@ -1,4 +1,4 @@
-// The shape of curves, and places on them for badges that do not lie on each other.
+// The shape of curves, and places on them where badges do not overlap.
 
 /**
  * @typedef {{x1: number, y1: number, x2: number, y2: number}} Ends
@@ -25,7 +25,7 @@ export function pathOf(curve) {
   return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
 }
 
-/** Add to a canvas' path what is in a box of a curve: dashes cost as much outside of it as in it.
+/** Add the part of a curve in a box to a canvas' path: invisible dashes would cost as much as visible ones.
  * @param {CanvasRenderingContext2D} context @param {Ends} curve @param {Box} box */
 export function traced(context, { x1, y1, x2, y2 }, box) {
   const bend = bendOf({ x1, y1, x2, y2 });
@@ -65,8 +65,8 @@ export function pointOn(curve, t) {
   return [sum([x1, x1 + bend, x2 - bend, x2]), sum([y1, y1, y2, y2])];
 }
 
-/** Put the badge of each curve near the end that it shares with fewer others, or on the next place of the curve where it
- * lies on no other badge. @param {Labelled[]} curves */
+/** Put each curve's badge near the end that fewer curves share, or on the nearest place of the curve without overlap
+ * with another badge. @param {Labelled[]} curves */
 export function placeBadges(curves) {
   /** @type {Map<string, number>} */
   const shared = new Map();

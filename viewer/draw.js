@@ -1,4 +1,4 @@
-// The scene as SVG: every card, column, process and button can be reached by keyboard and has a name.
+// The scene as SVG: every card, column, process and button is accessible by keyboard and has a name.
 
 import { pathOf, pointOn } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT } from "./layout.js";
@@ -15,7 +15,7 @@ import { HEALTH_WORDS, KIND_WORDS, TEXTS } from "./texts.js";
 const SVG = "http://www.w3.org/2000/svg";
 const WIDE = 27;
 
-/** An element with attributes and children; text is always text, never markup.
+/** Make an element with attributes and children; text is always text, never markup.
  * @param {string} name @param {Record<string, string | number | undefined>} attributes @param {(Node | string)[]} children
  * @returns {SVGElement} */
 export function svg(name, attributes, ...children) {
@@ -31,7 +31,7 @@ export function shortened(text, most) {
   return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
 }
 
-/** Where an end is, as the tests and people name it. @param {Model} model @param {string} end */
+/** Return the readable name of an end of a curve. @param {Model} model @param {string} end */
 function endName(model, end) {
   if (end.startsWith("d")) return model.datasets[Number(end.slice(1))].qualified_name;
   const column = model.columns[Number(end.slice(1))];
@@ -72,13 +72,13 @@ function curveElement(model, curve, labels) {
   return group;
 }
 
-/** The name of a button: first the text that is seen, since people say it to their computer, then the rest (WCAG 2.5.3).
+/** Return the name of a button: first the visible text, which people speak to their computer, then the rest (WCAG 2.5.3).
  * @param {string[]} texts */
 function named(...texts) {
   return texts.filter(Boolean).join(" ");
 }
 
-/** A shape for each kind, so that colour is never alone. @param {string} kind */
+/** Return the shape of a kind, so that colour is not the only difference. @param {string} kind */
 function shapeOf(kind) {
   if (kind === "transformation") return svg("path", { class: "shape", d: "M0 -6L6 0L0 6L-6 0Z" });
   if (kind === "aggregation") return svg("path", { class: "shape", d: "M-6 -5H6L0 6Z" });

@@ -18,7 +18,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** A button that does something. @param {string} text @param {() => void} action
+/** Make a button with an action. @param {string} text @param {() => void} action
  * @param {Record<string, string | number | boolean | undefined>} attributes */
 export function button(text, action, attributes = {}) {
   const made = element("button", { type: "button", ...attributes }, text);
@@ -26,7 +26,7 @@ export function button(text, action, attributes = {}) {
   return made;
 }
 
-/** A list of terms and what stands for them, without the empty ones. @param {[string, string | Node][]} rows */
+/** Make a list of terms and their values, without the empty ones. @param {[string, string | Node][]} rows */
 export function facts(rows) {
   const list = element("dl");
   for (const [term, value] of rows) if (value) list.append(element("dt", {}, term), element("dd", {}, value));

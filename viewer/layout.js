@@ -10,8 +10,8 @@ const CARD_GAP = 26;
 const SWEEPS = 8;
 
 /**
- * What to place: the heights of the cards by their ids, the arrows between cards, the gap between two layers (wide where
- * curves have words beside them), and where cards stood before: they keep their order.
+ * The input: the heights of the cards by their ids, the arrows between cards, the gap between two layers (wide for
+ * curves with badges), and the previous places of cards, which keep their order.
  * @typedef {{heights: Map<string, number>, arrows: [string, string][], gap: number, before: Map<string, {x: number, y: number}>}} Wanted
  * @typedef {Map<string, {x: number, y: number, height: number}>} Places
  */
@@ -163,7 +163,7 @@ function coordinates(rows, heights, near, gap) {
   return found;
 }
 
-/** Give the cards of a layer their wanted places in order, moving whole blocks where they would overlap.
+/** Give the cards of a layer their wanted places in order; move whole blocks that would overlap.
  * @param {string[]} row @param {number[]} wanted @param {(card: string) => number} height @param {Map<string, number>} top */
 function packed(row, wanted, height, top) {
   /** @type {{cards: string[], wishes: number, height: number}[]} */

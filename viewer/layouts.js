@@ -1,4 +1,4 @@
-// Places cards: a few at once, many in a worker, so that the page goes on meanwhile.
+// Places cards: a few at once, many in a worker, so that the page stays usable.
 
 import { placedCards } from "./layout.js";
 
@@ -20,7 +20,7 @@ export class Layouts {
     this.last = null;
   }
 
-  /** Call `done` with the places, unless something else is asked for before they are known.
+  /** Call `done` with the places, unless another layout is requested before they are known.
    * @param {Wanted} wanted @param {(places: Places) => void} done */
   ask(wanted, done) {
     this.asked += 1;
@@ -30,7 +30,7 @@ export class Layouts {
     else done(placedCards(wanted));
   }
 
-  /** The worker; null in a browser that does not allow one. */
+  /** Return the worker; null in a browser that does not allow one. */
   started() {
     if (this.worker || !this.source) return this.worker;
     const answer = "\nonmessage = ({ data: [number, wanted] }) => postMessage([number, placedCards(wanted)]);";
@@ -48,7 +48,7 @@ export class Layouts {
     return this.worker;
   }
 
-  /** Go on without the worker. */
+  /** Continue without the worker. */
   without() {
     this.worker?.terminate();
     this.worker = null;

@@ -1,4 +1,4 @@
-// The page: it reads the document, and shows what its address says.
+// The page: it reads the document, and shows the state of its address.
 
 import { button, byId, element } from "./elements.js";
 import { Model, unpacked } from "./model.js";
@@ -39,7 +39,7 @@ class Page {
     this.prepareTimes();
   }
 
-  /** The slider and the choice of the time to compare with, where there is history. */
+  /** Fill the slider and the choice of the time to compare with, if there is history. */
   prepareTimes() {
     const { model } = this;
     const changes = model.changes;
@@ -60,7 +60,7 @@ class Page {
     this.go(chosen(this.state, asset, column));
   }
 
-  /** Choose from the path as a list, and stay in it. @param {string} asset @param {string} column */
+  /** Choose from the path as a list, and keep the focus in it. @param {string} asset @param {string} column */
   chooseInTree(asset, column) {
     this.choose(asset, column);
     byId("panel").querySelector("[role=treeitem]")?.focus();
@@ -111,7 +111,7 @@ class Page {
     this.picture.draw(state, selection, this.at, changes);
   }
 
-  /** Take what is no time of this lineage out of the state. @returns {Node[]} what to say about it */
+  /** Remove invalid times from the state. @returns {Node[]} the messages about them */
   withoutWrongTimes() {
     const { model, state } = this;
     const given = [state.at, state.compare].filter(Boolean);
@@ -122,7 +122,7 @@ class Page {
     return [element("p.error", { role: "alert" }, model.history ? `${TEXTS.noTime} ${wrong.join(", ")}` : TEXTS.noHistory)];
   }
 
-  /** What is shown; with a comparison what either time has. @param {number} dataset @param {number | undefined} column @returns {Selection} */
+  /** Return what is shown; with a comparison the lineage of both times. @param {number} dataset @param {number | undefined} column @returns {Selection} */
   selection(dataset, column) {
     const now = selected(this.model, this.state, dataset, column, this.at);
     if (!this.state.compare) return now;
@@ -156,7 +156,7 @@ class Page {
     this.activate(/** @type {Element} */ (event.target));
   }
 
-  /** Do what a part of the picture is for. @param {Element} target @returns {boolean} */
+  /** Run the action of a part of the picture. @param {Element} target @returns {boolean} */
   activate(target) {
     const hit = target.closest("[data-more],[data-fold],[data-number],[data-process],[data-head]");
     if (!hit) return false;
@@ -179,7 +179,7 @@ class Page {
     else this.change({ more: toggled(this.state.more, more) });
   }
 
-  /** Columns of a card: none, the first, all. @param {string} name */
+  /** Switch the columns of a card: none, the first, all. @param {string} name */
   fold(name) {
     const { open } = this.state;
     const card = this.picture.scene.cards.find((each) => this.model.datasets[each.dataset].qualified_name === name);

@@ -115,7 +115,7 @@ export class Model {
     return path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
   }
 
-  /** The name of a data set with the part before it, since short names repeat: `raw/customers`. @param {number} dataset */
+  /** The name of a data set with the preceding part, since short names repeat: `raw/customers`. @param {number} dataset */
   longName(dataset) {
     const parent = this.parentOf(dataset);
     const last = parent.slice(parent.lastIndexOf("/") + 1);
@@ -134,7 +134,7 @@ export class Model {
     return (each.from === NOT_SET || this.times[each.from] <= at) && (each.to === NOT_SET || at < this.times[each.to]);
   }
 
-  /** The columns whose source is not known; shared/lineage/graph.py has the rule. @param {number | null} at */
+  /** Return the columns whose source is not known; shared/lineage/graph.py has the rule. @param {number | null} at */
   unknown(at) {
     const known = this.unknownAt.get(at);
     if (known) return known;
@@ -180,7 +180,7 @@ export class Model {
     return into.filter((number) => this.edges[number].kind === "condition" && this.valid(this.edges[number], at));
   }
 
-  /** Tables that processes into a data set read, whose place is not known. @param {number} dataset @param {number | null} at */
+  /** Return tables of unknown location that the processes into a data set read. @param {number} dataset @param {number | null} at */
   unresolved(dataset, at) {
     /** @type {Set<string>} */
     const found = new Set();

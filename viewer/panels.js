@@ -33,7 +33,7 @@ export function moment(milliseconds) {
   return `${new Date(milliseconds).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** A link that leads out of the page, only to https. @param {string | undefined} address */
+/** Make a link that leaves the page, only to https. @param {string | undefined} address */
 function outside(address) {
   if (!address || !/^https:\/\//i.test(address)) return address ?? "";
   return element("a", { href: address, target: "_blank", rel: "noreferrer noopener" }, TEXTS.open);
@@ -108,7 +108,7 @@ export function processPanel(view, number) {
   ];
 }
 
-/** Everything downstream of a data set or a column, by distance. @param {View} view @param {number} dataset @param {number | undefined} column */
+/** Make the list of everything downstream of a data set or a column, by distance. @param {View} view @param {number} dataset @param {number | undefined} column */
 export function impactOf(view, dataset, column) {
   const { model, state, at } = view;
   const starts = column === undefined ? model.columnsOf.get(dataset) ?? [] : [column];
@@ -150,7 +150,7 @@ export function impactPanel(view, dataset, column) {
   ];
 }
 
-/** What changed between two times: edges by pair of columns, flows by pair of data sets.
+/** Return the changes between two times: edges by pair of columns, flows by pair of data sets.
  * @param {Model} model @param {number | null} before @param {number | null} after @returns {Map<string, "added" | "gone" | "changed">} by the id of a curve */
 export function changesBetween(model, before, after) {
   const states = [before, after].map((at) => {
@@ -198,7 +198,7 @@ export function changesPanel(view, changes, subject) {
   ])];
 }
 
-/** All data in groups, with the data flows between them. @param {View} view */
+/** Show all data in groups, with the data flows between them. @param {View} view */
 export function estatePanel(view) {
   const { model, state, actions, at } = view;
   /** @type {Map<number, string>} */

@@ -1,4 +1,4 @@
-// The picture: the cards and curves of a selection, as SVG or on a canvas, where the camera looks.
+// The picture: the cards and curves of a selection, as SVG or on a canvas, seen by the camera.
 
 import { Camera } from "./camera.js";
 import { MAX_SVG_CARDS, hitOn, painted } from "./canvas.js";
@@ -30,7 +30,7 @@ export class Picture {
     window.addEventListener("resize", () => this.moved());
   }
 
-  /** Draw what is selected; what was drawn for the same subject stays where it is.
+  /** Draw the selection; cards that were drawn for the same subject keep their places.
    * @param {State} state @param {Selection | null} selection @param {number | null} at @param {Map<string, string>} changes */
   draw(state, selection, at, changes) {
     const { model } = this;
@@ -50,7 +50,7 @@ export class Picture {
     });
   }
 
-  /** @param {Scene} scene @param {boolean} isSame whether its subject is the one that was shown */
+  /** @param {Scene} scene @param {boolean} isSame whether its subject is the previous one */
   show(scene, isSame) {
     const anchor = isSame ? this.scene.cards.find((card) => card.subject) : undefined;
     this.scene = scene;
@@ -75,12 +75,12 @@ export class Picture {
     this.camera.map();
   }
 
-  /** The card under a point of a large picture, and its column. @param {MouseEvent} event */
+  /** Return the card under a point of a large picture, and its column. @param {MouseEvent} event */
   hit(event) {
     return hitOn(this.scene, this.camera.place, event.offsetX, event.offsetY);
   }
 
-  /** What has the focus in the picture, so that it has it again after drawing. */
+  /** Return the focused element's key, to focus it again after drawing. */
   focusKey() {
     const active = document.activeElement;
     if (!active || !byId("picture").contains(active)) return null;

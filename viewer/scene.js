@@ -69,14 +69,14 @@ export function sceneOf(model, state, selection, at, changeOf) {
   return { cards: [...cards.values()], curves, width: 0, height: 0 };
 }
 
-/** What stands beside a curve. @param {Curve} curve */
+/** Return the text of a curve's badge. @param {Curve} curve */
 function textOf(curve) {
   const word = curve.kind === "table" || curve.kind === "identity" ? "" : KIND_WORDS[curve.kind];
   const change = curve.change ? TEXTS[/** @type {"added"} */ (curve.change)] : "";
   return [word, change, curve.processes.length > 1 ? `×${curve.processes.length}` : ""].filter(Boolean).join(" ");
 }
 
-/** What the layout has to place; cards that stood somewhere `before` keep their order. @param {Model} model @param {Scene} scene
+/** Return the layout's input; cards with a place `before` keep their order. @param {Model} model @param {Scene} scene
  * @param {Map<string, {x: number, y: number}>} before @returns {Wanted} */
 export function wantedOf(model, scene, before) {
   return {
@@ -97,7 +97,7 @@ function columnOf(end) {
   return Number(end.slice(1));
 }
 
-/** The scene with its cards at these places. @param {Model} model @param {Scene} scene @param {Places} places @returns {Scene} */
+/** Return the scene with its cards at these places. @param {Model} model @param {Scene} scene @param {Places} places @returns {Scene} */
 export function placed(model, scene, places) {
   const { cards: list, curves } = scene;
   for (const card of list) Object.assign(card, places.get(card.id));
@@ -125,7 +125,7 @@ function portOf(card, end) {
   return card.y + (row < 0 ? HEAD_HEIGHT / 2 : HEAD_HEIGHT + ROW_HEIGHT * (row + 0.5));
 }
 
-/** The state of the processes into a data set: the worst. @param {Model} model @param {number} dataset @param {number | null} at */
+/** Return the worst state of the processes into a data set. @param {Model} model @param {number} dataset @param {number | null} at */
 function healthOf(model, dataset, at) {
   const states = (model.flowsIn.get(dataset) ?? [])
     .filter((number) => model.valid(model.flows[number], at))
@@ -146,7 +146,7 @@ function curveOf(id, from, to) {
   return { id, from, to, kind: "table", masked: false, parsed: false, processes: [], change: "", x1: 0, y1: 0, x2: 0, y2: 0, label: "", text: "", at: 0.5 };
 }
 
-/** One curve for each pair of columns and kind. @param {Model} model @param {Selection} selection */
+/** Return one curve for each pair of columns and kind. @param {Model} model @param {Selection} selection */
 function columnCurves(model, selection) {
   /** @type {Map<string, Curve>} */
   const found = new Map();
@@ -164,7 +164,7 @@ function columnCurves(model, selection) {
   return [...found.values()];
 }
 
-/** Curves between columns of open cards, and between the other cards. @param {Model} model @param {Selection} selection */
+/** Return curves between columns of open cards, and between the other cards. @param {Model} model @param {Selection} selection */
 function mixedCurves(model, selection) {
   const curves = columnCurves(model, selection);
   const linked = new Set(curves.map((curve) => {

@@ -13,7 +13,7 @@ const INSIDE = 3;
 const PATH = 4;
 const FUZZY = 5;
 
-/** The rank of a name for a text, both in lower case; null where it does not fit. @param {string} name @param {string} text */
+/** Return the rank of a name for a text, both in lower case; null when it does not match. @param {string} name @param {string} text */
 export function rankOf(name, text) {
   const at = name.indexOf(text);
   if (at === 0) return name.length === text.length ? EXACT : PREFIX;
@@ -21,7 +21,7 @@ export function rankOf(name, text) {
   return null;
 }
 
-/** Whether the signs of the text stand in the name in this order, not far apart. @param {string} name @param {string} text */
+/** Whether the name contains the characters of the text in this order, close together. @param {string} name @param {string} text */
 export function isAlike(name, text) {
   if (text.length < 3 || name.length > 200) return false;
   let at = -1;
@@ -43,7 +43,7 @@ export class SearchIndex {
     this.columnNames = model.columns.map((each) => each.name.toLowerCase());
   }
 
-  /** The best results, the best first. Words after the first must be in the path or the column. @param {string} text
+  /** Return the best results, the best first. Words after the first must be in the path or the column. @param {string} text
    * @returns {Found[]} */
   find(text) {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -94,7 +94,7 @@ export class SearchIndex {
     });
   }
 
-  /** Shorter names first, then by name and number: the order never depends on chance. @param {Found} one @param {Found} other */
+  /** Compare results: shorter names first, then by name and number, so that the order is deterministic. @param {Found} one @param {Found} other */
   compared(one, other) {
     const [first, second] = [this.nameOf(one), this.nameOf(other)];
     return first.length - second.length || (first < second ? -1 : first > second ? 1 : 0) ||

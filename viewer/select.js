@@ -7,7 +7,7 @@
  *   Selection `columns` is null where no column is followed
  */
 
-/** The nodes within some steps of the starts, with their distances, and the links on the way.
+/** Return the nodes within some steps of the starts, with their distances, and the links on the way.
  * @param {number[]} starts @param {Map<number, number[]>} near @param {(link: number) => number | null} far
  * @param {number | null} depth */
 export function closure(starts, near, far, depth) {
@@ -35,7 +35,7 @@ export function closure(starts, near, far, depth) {
   return { distance, links };
 }
 
-/** The columns reached from some, one way. @param {Model} model @param {number[]} starts @param {"up" | "down"} way
+/** Return the columns reached from some, in one direction. @param {Model} model @param {number[]} starts @param {"up" | "down"} way
  * @param {number | null} depth @param {number | null} at @param {boolean} conditions */
 export function columnsFrom(model, starts, way, depth, at, conditions) {
   const near = way === "up" ? model.edgesIn : model.edgesOut;
@@ -46,8 +46,8 @@ export function columnsFrom(model, starts, way, depth, at, conditions) {
   }, depth);
 }
 
-/** Everything that depends on some columns, with its distance. With conditions, what decides about all rows of a data set
- * reaches each of its columns. @param {Model} model @param {number[]} starts @param {number | null} at @param {boolean} conditions */
+/** Return everything that depends on some columns, with its distance. With conditions, a condition on all rows of a data
+ * set reaches each of its columns. @param {Model} model @param {number[]} starts @param {number | null} at @param {boolean} conditions */
 export function dependents(model, starts, at, conditions) {
   const distance = new Map(starts.map((each) => [each, 0]));
   const waiting = [...starts];
@@ -65,7 +65,7 @@ export function dependents(model, starts, at, conditions) {
   return distance;
 }
 
-/** The data sets reached from some, one way. @param {Model} model @param {number[]} starts @param {"up" | "down"} way
+/** Return the data sets reached from some, in one direction. @param {Model} model @param {number[]} starts @param {"up" | "down"} way
  * @param {number | null} depth @param {number | null} at */
 export function datasetsFrom(model, starts, way, depth, at) {
   const near = way === "up" ? model.flowsIn : model.flowsOut;
@@ -171,7 +171,7 @@ function aroundDataset(model, state, dataset, at) {
   return { datasets, columns: null, edges, flows };
 }
 
-/** The neighbours of a data set one way. @param {Model} model @param {number} dataset @param {"up" | "down"} way
+/** Return the neighbours of a data set in one direction. @param {Model} model @param {number} dataset @param {"up" | "down"} way
  * @param {number | null} at */
 export function neighbours(model, dataset, way, at) {
   const { distance } = datasetsFrom(model, [dataset], way, 1, at);

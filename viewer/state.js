@@ -32,7 +32,7 @@ export function parsedState(text) {
   };
 }
 
-/** A number of steps: for a column all by default, for a data set one. @param {string | null} text @param {string} column */
+/** Return a number of steps: by default all for a column, one for a data set. @param {string | null} text @param {string} column */
 function steps(text, column) {
   if (text === "all") return null;
   const number = Number.parseInt(text ?? "", 10);
@@ -56,7 +56,7 @@ export function formattedState(state) {
   return values.toString();
 }
 
-/** The state after choosing a data set or a column of it. @param {State} state @param {string} asset @param {string} column
+/** Return the state after choosing a data set or a column of it. @param {State} state @param {string} asset @param {string} column
  * @returns {State} */
 export function chosen(state, asset, column) {
   const standard = column ? null : 1;
@@ -66,7 +66,7 @@ export function chosen(state, asset, column) {
   };
 }
 
-/** The list with this text added, or without it where it was in. @param {string[]} list @param {string} text */
+/** Return the list with this text added, or removed if it was there. @param {string[]} list @param {string} text */
 export function toggled(list, text) {
   return list.includes(text) ? list.filter((each) => each !== text) : [...list, text];
 }

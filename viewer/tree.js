@@ -1,4 +1,4 @@
-// The picture as a tree of texts, for screen readers and for people who like lists (ARIA's tree pattern).
+// The picture as a tree of texts, for screen readers and for people who prefer lists (ARIA's tree pattern).
 
 import { element } from "./elements.js";
 import { KIND_WORDS, TEXTS } from "./texts.js";
@@ -36,8 +36,8 @@ function item(text, children, attributes) {
   return made;
 }
 
-/** @param {Model} model @param {Selection} selection @param {number} column @param {"up" | "down"} way @param {Set<number>} seen what
- * the tree has already, whose own branches are not repeated @param {Set<number>} rows data sets whose conditions it has
+/** @param {Model} model @param {Selection} selection @param {number} column @param {"up" | "down"} way @param {Set<number>} seen items
+ * that the tree already has, whose branches are not repeated @param {Set<number>} rows data sets whose conditions it has
  * @returns {HTMLElement[]} */
 function columnBranch(model, selection, column, way, seen, rows) {
   const links = (way === "up" ? model.edgesIn : model.edgesOut).get(column) ?? [];
@@ -61,7 +61,7 @@ function columnBranch(model, selection, column, way, seen, rows) {
   });
 }
 
-/** The edges into all rows of a column's data set, the first time that one of its columns is met.
+/** Return the edges into all rows of a column's data set, the first time that one of its columns is visited.
  * @param {Model} model @param {number} column @param {Set<number>} rows */
 function rowLinks(model, column, rows) {
   const { dataset } = model.columns[column];
@@ -96,7 +96,7 @@ function datasetBranch(model, selection, dataset, way, seen) {
   });
 }
 
-/** Choose what an item of the tree names. @param {Event} event @param {(asset: string, column: string) => void} choose */
+/** Choose the data set or column of an item of the tree. @param {Event} event @param {(asset: string, column: string) => void} choose */
 function followed(event, choose) {
   const named = /** @type {HTMLElement} */ (event.target).closest("[role=treeitem]");
   const asset = named?.getAttribute("data-dataset");
@@ -106,7 +106,7 @@ function followed(event, choose) {
   choose(asset, named?.getAttribute("data-column") ?? "");
 }
 
-/** Keys of the tree pattern: up and down, left and right, Home and End. @param {HTMLElement} tree @param {KeyboardEvent} event */
+/** Handle the keys of the tree pattern: up and down, left and right, Home and End. @param {HTMLElement} tree @param {KeyboardEvent} event */
 function moved(tree, event) {
   const items = /** @type {HTMLElement[]} */ ([...tree.querySelectorAll("[role=treeitem]")].filter((each) => !each.parentElement?.closest("[aria-expanded=false]")));
   const now = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));

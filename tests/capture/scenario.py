@@ -22,7 +22,7 @@ class Scenario:
 
     @property
     def truth(self) -> Path:
-        """Where the truth stands."""
+        """The path of the truth file."""
         return self.script.with_suffix(".truth.json")
 
     @property

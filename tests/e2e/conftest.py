@@ -10,7 +10,7 @@ from local.world import World
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A fresh world on free ports, shared by the tests of one file."""
+    """A new world on free ports, shared by the tests of one file."""
     home: Path = tmp_path_factory.mktemp("world")
     with World(home=home, usual_ports=False) as running:
         yield running

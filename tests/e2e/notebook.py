@@ -1,6 +1,6 @@
-"""The smallest job with lineage, as a notebook would hold it: two columns from one folder into another.
+"""The smallest job with lineage, as in a notebook: it copies two columns from one folder into another.
 
-It sets nothing about lineage: all that is the platform's configuration.
+It configures nothing for lineage, which is left to the platform's configuration.
 """
 
 import sys

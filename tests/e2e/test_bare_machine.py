@@ -1,4 +1,4 @@
-"""A slice of `make test-bare`: what starts Java or Node, as on a machine that has neither."""
+"""A part of `make test-bare`: the tests that start Java or Node, as on a machine that has neither."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ _SLICE = (
     "tests/e2e/test_platforms.py::test_local",
     "tests/spark_pipeline/bronze/test_decoded_events.py::test_what_other_code_has_read_is_read_again",
 )
-"""A world, whose Azurite is on Node, with a job on Spark 3.5 with the listener; and the lake, whose Java is another."""
+"""A world (Azurite needs Node) with a job on Spark 3.5 and the listener, and the lake, which needs another Java."""
 
 _SPARK_4_1 = """
 import subprocess

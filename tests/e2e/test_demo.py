@@ -1,4 +1,4 @@
-"""`throughline demo` on real Spark with the real listener: killed in the middle, then once more."""
+"""`throughline demo` on real Spark with the real listener: killed in the middle, then run again."""
 
 import json
 import os
@@ -35,7 +35,7 @@ SECONDS = 240
 
 
 class Command:
-    """A `throughline` command as a child process, in a group of its own."""
+    """A `throughline` command as a child process, in its own process group."""
 
     def __init__(self, home: Path, *arguments: str) -> None:
         self.home = home
@@ -49,18 +49,18 @@ class Command:
                 start_new_session=True,
             )
 
-    def said(self) -> str:
+    def text(self) -> str:
         return self.output.read_text(errors="replace")
 
     def world(self) -> RunningWorld:
-        """The world that it started, once that runs."""
+        """Wait for the world that it starts, and return it."""
         deadline = time.monotonic() + SECONDS
         while True:
             found = running_world(self.home)
             if found:
                 return found
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < deadline, self.said()
+            assert self.process.poll() is None, self.text()
+            assert time.monotonic() < deadline, self.text()
             time.sleep(0.1)
 
     def end(self) -> None:
@@ -76,7 +76,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def commands() -> Iterator[list[Command]]:
-    """Whatever is started here ends with the test."""
+    """Start commands that end with the test."""
     started: list[Command] = []
     yield started
     for command in started:
@@ -85,14 +85,14 @@ def commands() -> Iterator[list[Command]]:
 
 @pytest.fixture(scope="module")
 def up(home: Path) -> Iterator[Command]:
-    """`throughline up` after the demo, for all tests below it that ask for one: the last of them ends it."""
+    """`throughline up` after the demo, for all later tests that need it; the last of them ends it."""
     command = Command(home, "up")
     yield command
     command.end()
 
 
 def ask_catalog(world: RunningWorld) -> Any:
-    """The counts of the local catalog's calls, and of its entities."""
+    """Return the local catalog's counts of calls and entities."""
     headers = {"Authorization": f"Bearer {world.catalog_token}"}
     return requests.get(f"{world.catalog_url}/admin/calls", headers=headers, timeout=30).json()
 
@@ -102,7 +102,7 @@ def ask(world: RunningWorld, page: str) -> Any:
 
 
 def kill_the_host(world: RunningWorld) -> None:
-    """`kill -9`, whatever the parser is doing; only not while an event is answered, which its sender would lose."""
+    """Kill the host by `kill -9`, but not while it answers an event, which the sender would lose."""
     pid = int(ask(world, "status")["processId"])
     while ask(world, "calls")["running"].get("httpTrigger"):
         time.sleep(0.01)
@@ -116,16 +116,16 @@ def test_a_host_killed_in_the_middle_of_the_demo_changes_nothing(home: Path, com
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     for received in (6, 22):  # in the middle of either job
         while _received(storage) < received:
-            assert demo.process.poll() is None, demo.said()
+            assert demo.process.poll() is None, demo.text()
             time.sleep(0.1)
         kill_the_host(world)
-    assert demo.process.wait(SECONDS) == 0, demo.said()
-    assert "the functions host died" in demo.said()
-    assert "the lineage is what examples/*.truth.json say" in demo.said()
+    assert demo.process.wait(SECONDS) == 0, demo.text()
+    assert "the functions host died" in demo.text()
+    assert "the lineage is what examples/*.truth.json say" in demo.text()
 
 
 def _received(storage: Storage) -> int:
-    """How many events there are; none while a busy machine's storage does not answer."""
+    """Return the number of events; 0 while a busy machine's storage does not answer."""
     try:
         return status(storage).received
     except StorageUnavailable:
@@ -136,12 +136,12 @@ def _received(storage: Storage) -> int:
 def test_running_it_again_adds_no_entity_and_writes_nothing(home: Path, commands: list[Command]) -> None:
     demo = Command(home, "demo")
     commands.append(demo)
-    assert demo.process.wait(SECONDS) == 0, demo.said()
-    assert re.search(r"this run: 0 catalog writes, 0 new entities \(53 in all\)", demo.said()), demo.said()
+    assert demo.process.wait(SECONDS) == 0, demo.text()
+    assert re.search(r"this run: 0 catalog writes, 0 new entities \(53 in all\)", demo.text()), demo.text()
 
 
 def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) -> None:
-    """The demo's own events come once more, with other runs and later times."""
+    """The demo's own events are sent again as new runs at later times."""
     world = up.world()
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     before, calls = status(storage), ask_catalog(world)
@@ -165,12 +165,12 @@ def test_the_next_steps_of_pages_and_demo_exist(home: Path, up: Command) -> None
         (ROOT / name).read_text()
         for name in ("README.md", "docs/get-started/quickstart.md", "cli/commands/local/demo.py")
     ]
-    told = {found for text in texts for found in re.findall(r"throughline ((?:show|details) [a-z_/]+)", text)}
-    assert len(told) >= 2
-    for words in sorted(told):
-        command = [sys.executable, "-m", "cli", *words.split(), "--home", str(home)]
+    commands = {found for text in texts for found in re.findall(r"throughline ((?:show|details) [a-z_/]+)", text)}
+    assert len(commands) >= 2
+    for command_line in sorted(commands):
+        command = [sys.executable, "-m", "cli", *command_line.split(), "--home", str(home)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (words, done.stderr)
+        assert done.returncode == 0, (command_line, done.stderr)
         assert "customer_id" in done.stdout or "customer_staging" in done.stdout
 
 
@@ -191,10 +191,10 @@ def test_a_busy_port_is_one_clear_sentence(home: Path, up: Command) -> None:
 
 def test_up_prints_the_properties_of_config_local(home: Path, up: Command) -> None:
     world = up.world()
-    while "your_job.py" not in up.said():
-        assert up.process.poll() is None, up.said()
+    while "your_job.py" not in up.text():
+        assert up.process.poll() is None, up.text()
         time.sleep(0.1)
-    printed = re.findall(r"--conf ([^= ]+)=(\S+)", up.said())
+    printed = re.findall(r"--conf ([^= ]+)=(\S+)", up.text())
     command = [sys.executable, "-m", "cli", "config", "local", "--json", "--home", str(home)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert dict(printed) == json.loads(done.stdout)["properties"]
@@ -207,7 +207,7 @@ def test_ctrl_c_ends_everything_that_was_started(home: Path, up: Command) -> Non
     family = psutil.Process(up.process.pid).children(recursive=True)
     assert len(family) >= 3
     up.process.send_signal(signal.SIGINT)
-    assert up.process.wait(120) == 0, up.said()
+    assert up.process.wait(120) == 0, up.text()
     _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
     assert running_world(home) is None

@@ -1,4 +1,4 @@
-"""`throughline doctor` on a real world: all is well, and what is not gets a sentence that says what to do."""
+"""`throughline doctor` on a real world: without a problem, and with problems that it reports with the next step."""
 
 import json
 
@@ -13,18 +13,18 @@ from tests.support.local_world import throughline
 def test_both_events_are_followed_to_the_catalog(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url)
     assert done.exit_code == 0, done.output
-    for words in ("START  201 after", "COMPLETE  201 after", "the process holds the new column"):
-        assert words in done.output
+    for text in ("START  201 after", "COMPLETE  201 after", "the process holds the new column"):
+        assert text in done.output
     assert "bad" not in done.output
 
 
 def test_doing_it_again_proves_it_again_and_leaves_one_process(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert told["good"] is True
-    assert [each["subject"] for each in told["findings"]][-3:] == ["START", "COMPLETE", "lineage in the catalog"]
-    assert {each["code"] for each in told["findings"]} == {""}
+    report = json.loads(done.stdout)
+    assert report["good"] is True
+    assert [each["subject"] for each in report["findings"]][-3:] == ["START", "COMPLETE", "lineage in the catalog"]
+    assert {each["code"] for each in report["findings"]} == {""}
     assert json.loads(throughline(world, "status", "--json").stdout)["processes"] == 1
 
 

@@ -1,6 +1,4 @@
-"""The world by `func start`: by a program in its place that is as strict about what it is given; and by func itself,
-where that is installed.
-"""
+"""The world by `func start`: by a stand-in that is as strict about its arguments, and by func itself if installed."""
 
 import os
 import shutil
@@ -45,14 +43,14 @@ def test_the_world_runs_by_a_program_in_func_s_place(func: Path, tmp_path: Path)
 
 
 def test_blobs_that_func_misses_are_published_soon(func: Path, tmp_path: Path) -> None:
-    """A slice of `python -m tests.func_delivery`: one or two blobs of twenty are written in the second of a look."""
+    """A part of `python -m tests.func_delivery`: one or two blobs of twenty are written in the second of a listing."""
     with World(home=tmp_path / "world", usual_ports=False, func=func) as world:
         seen = send_slowly(world, 40, rate=10, seed=1)
     assert seen.published == 40, seen
     assert seen.seconds <= SOON
 
 
-if shutil.which("func"):  # it can't be installed everywhere; where it is, it has the last word
+if shutil.which("func"):  # it can't be installed everywhere
 
     def test_the_world_runs_by_func_itself(tmp_path: Path) -> None:
         lineage_comes_out(find_func(), tmp_path / "world")
@@ -65,9 +63,9 @@ def test_without_func_the_error_says_where_to_get_it(command: str, tmp_path: Pat
         app, [command, "--func", "--home", str(tmp_path)], env={"PATH": str(tmp_path), "JAVA_HOME": str(java)}
     )
     assert done.exit_code == 2, done.output
-    said = " ".join(done.output.split())
-    assert "func is not installed: get Azure Functions Core Tools 4" in said
-    assert "or omit FUNC=1 and --func" in said
+    output = " ".join(done.output.split())
+    assert "func is not installed: get Azure Functions Core Tools 4" in output
+    assert "or omit FUNC=1 and --func" in output
 
 
 def test_the_error_of_a_func_that_ends_has_its_output(func: Path, tmp_path: Path) -> None:

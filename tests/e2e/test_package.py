@@ -1,4 +1,4 @@
-"""The archive that Azure runs, unpacked and run by the local host: captured events become lineage in the catalog."""
+"""The archive for Azure, unpacked and run by the local host: captured events become lineage in the catalog."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def test_events_become_lineage(packaged_world: World) -> None:
 
 
 def test_the_code_that_ran_came_from_the_package(packaged_world: World, package: Package) -> None:
-    """The worker process has files of the package mapped: its compiled parts, and none of those installed beside it."""
+    """The worker process maps compiled files of the package, and none of the installed packages."""
     maps = Path(f"/proc/{packaged_world.functions.worker_pid}/maps")
     mapped = {line.split()[-1] for line in maps.read_text().splitlines() if line.endswith(".so")}
     assert any(path.startswith(str(package.unpacked)) and "msgspec" in path for path in mapped), json.dumps(

@@ -1,9 +1,8 @@
-"""What `throughline config` writes for each platform, with real Spark and the unmodified listener: the key opens the
-receiver, and the lineage comes under the namespace that was asked for.
+"""The output of `throughline config` for each platform, with real Spark and the unmodified listener.
 
-What a platform does beside Spark stands in here, and nothing else: how the jar gets onto the class path, where a secret
-is looked up, a program `az`, a module `notebookutils`, a class in place of Databricks' own listener. In front of the
-real functions stands what Azure has there: a check of the key.
+The receiver accepts the key, and the lineage has the requested namespace. Only the platform's parts outside of Spark
+are replaced: how the jar gets onto the class path, the store of secrets, a program `az`, a module `notebookutils`, a
+class for Databricks' own listener. A front end before the real functions checks the key, as in Azure.
 """
 
 import os
@@ -45,12 +44,12 @@ class credentials:
 """
 JOB = Path(__file__).with_name("notebook.py")
 RUNTIME = {"fabric": ("--runtime", "1.3")}
-"""The one with the Spark that runs here; its default has Spark 4."""
+"""The runtime with the Spark of the tests; the default runtime has Spark 4."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Front:
-    """Where listeners post: hands on what comes with the key, as Azure does, and notes the rest."""
+    """The address for listeners: forwards requests with the key, as Azure does, and records the others."""
 
     url: str
     namespaces: list[str] = field(default_factory=list)
@@ -89,7 +88,7 @@ def front(world: World) -> Iterator[Front]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """Spark with a configuration: the properties as a platform reads them from the file that was written."""
+    """Spark with a configuration: the properties that a platform reads from the written file."""
 
     files: Path
     steps: str
@@ -98,16 +97,16 @@ class Platform:
 
     @property
     def plan_jar(self) -> Path:
-        """The plan listener's jar, which was written beside the properties."""
+        """The plan listener's jar, written beside the properties."""
         return self.files / PLAN_JAR
 
     @property
     def log(self) -> str:
-        """What Spark's driver logged."""
+        """The log of Spark's driver."""
         return (self.files / "job" / "spark.log").read_text()
 
     def run(self, *, more: Mapping[str, str] | None = None, variables: Mapping[str, str] | None = None) -> int:
-        """How many events the listener could not deliver."""
+        """Run the job; return the number of events that the listener could not deliver."""
         with SparkJob(
             JOB,
             configuration={**SMALL_SESSION, **self.properties, **(more or {})},
@@ -125,7 +124,7 @@ Configure = Callable[..., Platform]
 
 @pytest.fixture
 def configure(world: World, front: Front, tmp_path: Path) -> Configure:
-    """Runs `throughline config`, as a user would."""
+    """Run `throughline config` as users do."""
 
     def run(platform: str, *options: str) -> Platform:
         arguments = ["config", platform, "--url", front.url, "--namespace", f"workspace-{tmp_path.name}"]
@@ -146,7 +145,7 @@ def configure(world: World, front: Front, tmp_path: Path) -> Configure:
 
 
 def add_the_key(step: str, folder: Path) -> None:
-    """The step as it is printed, in the folder of the files; `az` knows the one secret."""
+    """Run the printed step in the folder of the files; `az` has the only secret."""
     az = folder / "bin" / "az"
     az.parent.mkdir()
     az.write_text(
@@ -160,7 +159,7 @@ def add_the_key(step: str, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The listener's jar as Maven Central has it, by Spark's own way of fetching packages."""
+    """The listener's jar from Maven Central, downloaded by Spark's own mechanism."""
     folder = tmp_path_factory.mktemp("jar")
     kept = Path.home() / ".ivy2" / "jars" / f"io.openlineage_openlineage-spark_{SPARK_3.scala}-1.53.0.jar"
     if not kept.exists():
@@ -172,7 +171,7 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def seen(world: World, platform: Platform) -> list[str]:
-    """Names of the processes that came of a platform's job, once all is settled: with the namespace in them."""
+    """Return the names of the processes of a platform's job, which contain the namespace, once all is processed."""
     assert calm(world).reconciles
     parts = parts_of(world)
     found = [
@@ -187,7 +186,7 @@ def seen(world: World, platform: Platform) -> list[str]:
 
 
 def at_home(world: World, platform: Platform) -> dict[str, str]:
-    """Where the catalog says that the platform's job is at home."""
+    """Return the job's workspace in the catalog."""
     (name,) = seen(world, platform)
     held = parts_of(world).catalog.read_processes([name])[name]
     return dict(held.entity.origin)
@@ -207,10 +206,10 @@ def test_local(world: World, front: Front, configure: Configure) -> None:
 
 
 def listener_that_does_nothing(name: str) -> bytes:
-    """The bytes of a Java class of this name that extends Spark's SparkListener and overrides nothing.
+    """Return the bytes of a Java class of this name that extends Spark's SparkListener and overrides nothing.
 
-    Written by hand after the Java Virtual Machine Specification, chapter 4: no compiler is at hand where only a runtime
-    of Java is.
+    Hand-written by the Java Virtual Machine Specification, chapter 4: a machine with only a Java runtime has no
+    compiler.
     """
 
     def text(value: str) -> bytes:
@@ -241,7 +240,7 @@ def listener_that_does_nothing(name: str) -> bytes:
 def test_a_file_of_properties_with_the_key_added_by_the_step(
     world: World, front: Front, configure: Configure, jar: Path, platform: str
 ) -> None:
-    """The jars are what the pool or the Environment was given; all else is the file."""
+    """The jars are configured in the pool or the Environment; everything else is in the file."""
     pool = configure(platform, *RUNTIME.get(platform, ()))
     assert jar.name in pool.steps
     own = {"spark.synapse.workspace.name": "sales", "spark.synapse.context.notebookname": "Load"}
@@ -256,7 +255,7 @@ def test_a_file_of_properties_with_the_key_added_by_the_step(
 def test_an_init_script_and_a_secret(
     world: World, front: Front, configure: Configure, jar: Path, platform: str
 ) -> None:
-    """The driver's folders lie here, the secret is put in as a cluster does, and the listener takes it for one."""
+    """The driver's folders are local, and the secret is set as in a cluster; the listener detects Databricks."""
     cluster = configure(platform, "--folder", str(jar.parent))
     shutil.copy(cluster.plan_jar, jar.parent)
     driver = cluster.files / "driver"
@@ -304,7 +303,7 @@ def test_files_that_a_notebook_picks_up(world: World, front: Front, configure: C
 
 
 def test_a_wrong_key_opens_nothing(front: Front, configure: Configure) -> None:
-    """That the others came through the door means something."""
+    """So the other tests show that their key was accepted."""
     local = configure("local", "--key", "another")
     before = front.refused
     assert local.run() > 0

@@ -1,4 +1,4 @@
-"""A receiver that takes its time must not keep a job from ending."""
+"""A slow receiver must not keep a job from ending."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 120
 
 
 class SlowReceiver(BaseHTTPRequestHandler):
-    """Answers every event rightly, a second late."""
+    """Answers every event correctly, a second late."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -39,7 +39,7 @@ def slow_receiver() -> Iterator[str]:
 
 
 def test_a_delta_job_ends_though_its_listener_is_far_behind(slow_receiver: str, tmp_path: Path) -> None:
-    """Without waiting for the listener, stop() never returned here: the listener had begun a Delta job by then."""
+    """Without waiting for the listener, stop() never returned here: the listener had started a Delta job by then."""
     with SparkJob(
         EXAMPLES / "customer_merge.py",
         configuration={**SMALL_SESSION, **listener_configuration(slow_receiver)},

@@ -1,4 +1,4 @@
-"""A few rounds of `make soak`: parts of a real world die while events are sent, and nothing is lost nor doubled."""
+"""A few rounds of `make soak`: parts of a world are killed while events are sent, and nothing is lost or doubled."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Telemetry through the real functions: what the host's log holds with the console switched on."""
+"""Telemetry of the real functions: the content of the host's log with the console enabled."""
 
 import json
 import time
@@ -22,18 +22,18 @@ SECRETS = ("hunter2", "pr0perty", "h3ader", "s1gn4ture")
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The host's log after some events with secrets in them, also of its end."""
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The host's log, to its end, after some events with secrets in them."""
     home: Path = tmp_path_factory.mktemp("world")
     with World(home=home, usual_ports=False, settings=SETTINGS) as world:
         for body in write("a", "app", "10:00", "/a"):
-            said = json.loads(body)
-            said["inputs"] += [
+            event = json.loads(body)
+            event["inputs"] += [
                 {"namespace": "postgres://ada:hunter2@db:5432", "name": "sales.public.t"},
                 {"namespace": "https://acct.blob.core.windows.net", "name": "c/x?sv=2024&sig=s1gn4ture"},
             ]
-            said["run"]["facets"]["spark_properties"] = {"properties": {"spark.x.password": "pr0perty"}}
-            assert post(world, json.dumps(said).encode(), **{"x-functions-key": "h3ader"}).status_code == 201
+            event["run"]["facets"]["spark_properties"] = {"properties": {"spark.x.password": "pr0perty"}}
+            assert post(world, json.dumps(event).encode(), **{"x-functions-key": "h3ader"}).status_code == 201
         assert post(world, b"{", Authorization="Bearer h3ader").status_code == 400
         calm(world)
         log, deadline = home / "functions.log", time.monotonic() + 30
@@ -44,31 +44,35 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def parsed(log: str, key: str) -> list[dict[str, Any]]:
-    """The lines that are JSON objects with this key."""
+    """Return the lines that are JSON objects with this key."""
     found = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     return [each for each in found if key in each]
 
 
-def test_receiver_parser_and_publisher_report_a_run_in_one_trace(told: str) -> None:
-    spans = parsed(told, "context")
+def test_receiver_parser_and_publisher_report_a_run_in_one_trace(log: str) -> None:
+    spans = parsed(log, "context")
     ours = f"{trace_of(run_id('a')):#034x}"
     names = [each["name"] for each in spans if each["context"]["trace_id"] == ours]
     assert names.count("receive") == 2
-    assert set(names) == {"receive", "process run", "publish process"}  # a trigger may settle and look once more
+    assert set(names) == {
+        "receive",
+        "process run",
+        "publish process",
+    }  # a trigger may process the run and check once more
     batches = [each for each in spans if each["name"] == "publish"]
     assert {link["context"]["trace_id"] for each in batches for link in each["links"]} == {ours}
     calls = [each for each in spans if each["name"] == "catalog"]
     assert calls
-    # A sweep that comes before a data set is placed looks for it too: tests/shared/telemetry/test_telemetry.py.
+    # A sweep before a placeholder is created searches for the data set too: tests/shared/telemetry/test_telemetry.py.
     callers = [*batches, *(each for each in spans if each["name"] == "sweep")]
     assert {call["parent_id"] for call in calls} <= {each["context"]["span_id"] for each in callers}
     assert {call["parent_id"] for call in calls} & {each["context"]["span_id"] for each in batches}
 
 
-def test_metrics_count_received_events(told: str) -> None:
-    metrics = {  # each as it was told last: on a busy machine not every line has all of them
+def test_metrics_count_received_events(log: str) -> None:
+    metrics = {  # each the last value: on a busy machine not every line has all of them
         metric["name"]: metric["data"]["data_points"]
-        for line in parsed(told, "resource_metrics")
+        for line in parsed(log, "resource_metrics")
         for scope in line["resource_metrics"][0]["scope_metrics"]
         for metric in scope["metrics"]
     }
@@ -78,12 +82,12 @@ def test_metrics_count_received_events(told: str) -> None:
     assert metrics["throughline.lag"][0]["count"] == 1
 
 
-def test_no_secret_is_in_the_log(told: str) -> None:
-    assert "sales.public.t" not in told, "data sets are not told at all, but for the names of processes"
-    assert [secret for secret in (*SECRETS, ACCOUNT_KEY, "Bearer") if secret in told] == []
+def test_no_secret_is_in_the_log(log: str) -> None:
+    assert "sales.public.t" not in log, "telemetry has no data sets, except in the names of processes"
+    assert [secret for secret in (*SECRETS, ACCOUNT_KEY, "Bearer") if secret in log] == []
 
 
-def test_lines_are_in_the_hosts_log(told: str) -> None:
-    words = [line.split("] ", 1)[1].split()[0] for line in told.splitlines() if "_function] " in line]
-    assert words[:4] == ["event", "event", "event", "run_processed"]
-    assert "process" in words
+def test_lines_are_in_the_hosts_log(log: str) -> None:
+    kinds = [line.split("] ", 1)[1].split()[0] for line in log.splitlines() if "_function] " in line]
+    assert kinds[:4] == ["event", "event", "event", "run_processed"]
+    assert "process" in kinds

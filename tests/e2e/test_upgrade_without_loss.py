@@ -1,9 +1,9 @@
-"""Another version of the functions takes over while events are sent: no sender gives up, no answered event is lost.
+"""An upgrade of the functions while events are sent: no sender loses an event, no answered event is lost.
 
-As in Azure the receiver and the worker are apps of their own, made of one package. The worker is stopped and started,
-as a restart with another package does. The receiver is replaced behind a front that plays App Service's: by a slot swap
-to the next version, and back to the first one by a rolling update, in which both answer for a time. What the catalog
-holds in the end is compared with the pure core's reading of the answered events.
+As in Azure, receiver and worker are separate apps of one package. The worker is stopped and started, as in a restart
+with another package. The receiver is replaced behind a front end like App Service's: by a slot swap to the next
+version, and back to the first one by a rolling update, during which both answer. The final content of the catalog is
+compared with the pure core's result for the answered events.
 """
 
 import os
@@ -36,10 +36,10 @@ _LONGEST_APPLICATION = 20
 _SHORT_SECONDS = 0.3
 _PATIENCE_SECONDS = 300.0
 _MAX_ANSWERS = 100
-"""As many answers of the usual length take as long as a sender waits for one: on a quiet machine 5 s."""
+"""A sender's timeout, in usual answer times: on a quiet machine it is 5 s."""
 
 _SOME = 3
-"""Events that each sender sends while both versions answer, and afterwards."""
+"""The number of events of each sender while both versions answer, and afterwards."""
 
 _RECEIVER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
 _WORKER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("receiver_function", "batch_function")}
@@ -60,8 +60,9 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """What came of an upgrade, after which the first receiver is back. `slow` sent what instances were busy with,
-    `peaceful` before it began.
+    """The results of an upgrade, after which the first receiver is back.
+
+    `slow` sent the events that kept instances busy, `peaceful` sent before the upgrade.
     """
 
     front: Front
@@ -73,7 +74,7 @@ class Upgrade:
 
 @pytest.fixture(scope="module")
 def next_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An app of other code on the same stored format: its receiver says its version, which its `shared` holds."""
+    """An app with other code and the same stored format: its receiver answers with the version of its `shared`."""
     app = tmp_path_factory.mktemp("next") / "app"
     for folder in ("shared", *(path.name for path in ROOT.glob("*_function"))):
         shutil.copytree(ROOT / folder, app / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -95,7 +96,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def host(world: World, app: Path, **settings: str) -> FunctionsHost:
-    """A host beside that of the world, with these settings instead of its own."""
+    """Run a second host of the world, with these settings instead of its own."""
     log = world.home / f"{settings[_HOST_ID]}-{app.name}.log"
     environment = {**os.environ, **world.environment, **dict.fromkeys(_RECEIVER, "false"), **settings}
     return FunctionsHost(app=app, environment=environment, log=log)
@@ -106,8 +107,9 @@ def worker(world: World, app: Path) -> FunctionsHost:
 
 
 def in_peace(front: Front) -> tuple[Listener, float]:
-    """Return a sender that sent before the upgrade, and how many seconds the others wait: as long as the real listener,
-    or more where this machine is slow to answer even then.
+    """Return a sender that sent before the upgrade, and the timeout of the others in seconds.
+
+    The timeout is the real listener's, or longer if this machine is slow.
     """
     seconds = 0.0
     with Listener(url=front.url, timeout=_PATIENCE_SECONDS) as sender:
@@ -119,7 +121,7 @@ def in_peace(front: Front) -> tuple[Listener, float]:
 
 
 def until(true: Callable[[], bool]) -> None:
-    """Wait, also on a busy machine."""
+    """Wait for a condition, long enough for a busy machine."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not true():
         assert time.monotonic() < deadline
@@ -128,7 +130,7 @@ def until(true: Callable[[], bool]) -> None:
 
 @contextmanager
 def busy(front: Front, sender: Listener, name: str, by: str = "") -> Iterator[Held]:
-    """While this lasts an instance has half of an event, until that is let go on. It is answered or lost afterwards."""
+    """Keep an instance busy with half of an event during the block; afterwards the event is answered or lost."""
     if by:
         front.route(by)
     body = event(name, "START", "10:00:00", inputs=["/a"], application="slow")
@@ -142,7 +144,7 @@ def busy(front: Front, sender: Listener, name: str, by: str = "") -> Iterator[He
 
 @contextmanager
 def sending(front: Front, patience: float) -> Iterator[list[Listener]]:
-    """Applications send all the while, one event after another; each ends the application that it is at."""
+    """Send applications during the block, one event after another; each sender finishes its last application."""
     ended = threading.Event()
     with ExitStack() as parts:
         senders = [parts.enter_context(Listener(url=front.url, timeout=patience)) for _ in range(_SENDERS)]
@@ -167,8 +169,9 @@ def applications(sender: Listener, seed: int, ended: threading.Event) -> None:
 
 @pytest.fixture(scope="module")
 def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
-    """Another worker, a swap of receivers, and the first receiver back by a rolling update: the order of
-    docs/operate/upgrading.md.
+    """Replace the worker, swap the receivers, and restore the first receiver by a rolling update.
+
+    This is the order of docs/operate/upgrading.md.
     """
     first, next_worker = world.functions, worker(world, next_version)
     with ExitStack() as parts:
@@ -183,7 +186,7 @@ def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
             parts.enter_context(next_worker)
             following = parts.enter_context(host(world, next_version, **_RECEIVER, **{_HOST_ID: "receiver"}))
             with busy(front, slow, "before the swap"):
-                front.route(following.url)  # the swap: the first one stays in the other slot, with what it has
+                front.route(following.url)  # the swap: the first one stays in the other slot, with its current requests
             front.drain(first.url)
             front.route(following.url, first.url)
             until(lambda: all(each.versions.count(_NEXT) > _SOME for each in senders))
@@ -192,7 +195,7 @@ def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
                 front.route(first.url)
                 front.drain(following.url, but=1)
                 threading.Timer(_SHORT_SECONDS, held.go_on).start()
-                following.stop()  # SIGTERM: it ends when it has answered
+                following.stop()  # SIGTERM: it ends after its answers
             until(lambda: all(len(each.versions) > _SOME + n for each, n in zip(senders, before, strict=True)))
         yield Upgrade(front=front, next_worker=next_worker, senders=tuple(senders), slow=slow, peaceful=peaceful)
 
@@ -212,11 +215,11 @@ def test_each_answered_event_is_there_and_none_counts_twice(upgrade: Upgrade, wo
         )
         == []
     )
-    assert upgrade.next_worker.calls()["invocations"]["parser_function"]["ok"] > 0, "both workers had a part in it"
+    assert upgrade.next_worker.calls()["invocations"]["parser_function"]["ok"] > 0, "both workers took part"
 
 
 def test_an_event_is_lost_when_its_instance_is_killed_before_it_has_answered(upgrade: Upgrade, world: World) -> None:
-    """The mistake that the first test is for: a switch that waits for nothing."""
+    """The defect that the first test would detect: a switch without waiting."""
     with Listener(url=upgrade.front.url) as sender:
         with busy(upgrade.front, sender, "too soon"):
             os.kill(world.functions.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The whole path without Spark: captured events through the real functions into the catalog, by the command line."""
+"""The whole way without Spark: captured events through the real functions into the catalog, by the command line."""
 
 import json
 import time
@@ -42,7 +42,7 @@ def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: Wo
 
 
 def test_the_functions_put_their_settings_on_record_and_commands_work_by_them(world: World) -> None:
-    """No command has written the row here: the functions' own process has, when it met the first event."""
+    """No command has written the row here: the functions did, at their first event."""
     throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
     calm(world)
     parts = parts_of(world)
@@ -86,7 +86,7 @@ def test_status_and_show_have_the_same_content_as_json_and_text(world: World) ->
 def test_the_answer_to_a_good_event_is_a_201_with_a_body(world: World) -> None:
     answer = post(world, event("good", "START", "10:00:00", inputs=["/a"], application="app"))
     assert answer.status_code == 201
-    assert answer.headers["Transfer-Encoding"] == "chunked"  # as the real host sends it
+    assert answer.headers["Transfer-Encoding"] == "chunked"  # as from the real host
     assert answer.json()["status"] == "kept"
     assert answer.json()["run"] == run_id("good")
 

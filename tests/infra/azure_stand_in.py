@@ -1,8 +1,8 @@
-"""A program that stands in for `az`: it answers from a table as Azure does, and notes every call.
+"""A stand-in for the program `az`: it answers from a table as Azure does, and records every call.
 
-What it does as the real one: `--query` is JMESPath, read with regard to case; `--output` is json, tsv or none; the
-names of a deployment's outputs come back in another case; errors go to standard error as "ERROR: (Code) message" with
-an exit code. A call that no answer fits is an error, as an unknown command is.
+Like the real one: `--query` is case-sensitive JMESPath; `--output` is json, tsv or none; the names of a deployment's
+outputs are returned in another case; errors go to standard error as "ERROR: (Code) message" with an exit code. A call
+without a matching answer is an error, as an unknown command is.
 
 A test puts it on PATH: `stand_in = AzureStandIn(folder)`, `stand_in.answer("functionapp show", {...})`, then runs with
 `stand_in.environment()`, and reads `stand_in.calls`.
@@ -28,7 +28,7 @@ sys.exit(serve({folder!r}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An error as `az` prints it. Without a code it is one of `az` itself: `ERROR: message`."""
+    """An error in the form of `az`. Without a code it is an error of `az` itself: `ERROR: message`."""
 
     message: str
     code: str = ""
@@ -43,7 +43,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of `az`: its command's words, its options (without a value: empty), all words as given."""
+    """One call of `az`: the words of its command, its options (without a value: ""), and all arguments."""
 
     words: tuple[str, ...]
     options: Mapping[str, str]
@@ -51,7 +51,7 @@ class Call:
 
     @property
     def command(self) -> str:
-        """As in `functionapp keys list`."""
+        """The command, such as `functionapp keys list`."""
         return " ".join(self.words)
 
 
@@ -71,10 +71,10 @@ class AzureStandIn:
         self._save()
 
     def answer(self, command: str, *answers: Any, **options: str) -> None:
-        """Answer calls of `command` (its words, as in "functionapp show") that have `options`: `resource_group="rg"`.
+        """Answer calls of `command`, such as "functionapp show", that have these options: `resource_group="rg"`.
 
-        Each answer is JSON as the command gives it before `--query`, or a Failure; later ones answer later calls, and
-        the last one all that follow. A later entry for the same calls comes before an earlier one.
+        Each answer is the command's JSON before `--query`, or a Failure. Calls get the answers in turn; the last one
+        repeats. A later entry for the same calls takes precedence over an earlier one.
         """
         wanted = {"--" + name.replace("_", "-"): value for name, value in options.items()}
         given = [
@@ -86,19 +86,19 @@ class AzureStandIn:
         self._save()
 
     def outputs(self, group: str, deployment: str, values: Mapping[str, Any]) -> None:
-        """Answer for a deployment with these outputs, whose names Resource Manager changes."""
+        """Add a deployment with these outputs, whose names Resource Manager changes."""
         outputs = {changed_case(name): {"type": "String", "value": value} for name, value in values.items()}
         body = {"name": deployment, "properties": {"provisioningState": "Succeeded", "outputs": outputs}}
         self.answer("deployment group show", body, resource_group=group, name=deployment)
 
     def environment(self, **more: str) -> dict[str, str]:
-        """An environment in which `az` is this one."""
+        """Return an environment in which `az` is this stand-in."""
         path = os.pathsep.join([str(self.folder), os.environ.get("PATH", os.defpath)])
         return {"PATH": path, **more}
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """All calls in their order."""
+        """All calls, in order."""
         notes = self.folder / "calls.jsonl"
         lines = notes.read_text().splitlines() if notes.exists() else []
         return tuple(_call(json.loads(line)) for line in lines)
@@ -112,16 +112,16 @@ class AzureStandIn:
 
 
 def changed_case(name: str) -> str:
-    """An output's name as Resource Manager's serialiser gives it back: `RECEIVER_NAME` as `receiveR_NAME`.
+    """Return an output's name as Resource Manager's serialiser changes it: `RECEIVER_NAME` to `receiveR_NAME`.
 
-    Its first capitals become small up to the last one before something else (seen there: SCM_BUILD_ARGS as
+    The leading capitals become lower case, except the last one before another character (as in SCM_BUILD_ARGS to
     scM_BUILD_ARGS, https://github.com/Azure/azure-powershell/issues/342).
     """
     return _FIRST_CAPITALS.sub(lambda match: match[0].lower(), name)
 
 
 def serve(folder: str) -> int:
-    """The program: one call, noted and answered."""
+    """Run the program: record and answer one call."""
     place, arguments = Path(folder), sys.argv[1:]
     with (place / "calls.jsonl").open("a") as notes:
         notes.write(json.dumps(arguments) + "\n")
@@ -160,7 +160,7 @@ def _fits(entry: Mapping[str, Any], call: Call) -> bool:
 
 
 def _turn(counter: Path, answers: list[dict[str, Any]]) -> dict[str, Any]:
-    """The answer whose turn it is: how often a command was called is kept in a file."""
+    """Return the next answer; a file counts the calls of a command."""
     called = int(counter.read_text()) if counter.exists() else 0
     counter.write_text(str(called + 1))
     return answers[min(called, len(answers) - 1)]

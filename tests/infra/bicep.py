@@ -1,6 +1,6 @@
-"""What a Bicep file declares and refers to, as tree-sitter's grammar reads it, and a check that the references resolve.
+"""The declarations and references of a Bicep file, by tree-sitter's grammar, and a check that the references resolve.
 
-No compiler can be had everywhere; this finds what it would say of symbols, modules, parameters, outputs and files.
+The compiler is not available everywhere; this finds its errors of symbols, modules, parameters, outputs and files.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _LOADS = frozenset({"loadTextContent", "loadJsonContent"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """A name that is referred to, or a file that is loaded, and the line."""
+    """A referenced name or loaded file, and its line."""
 
     line: int
     name: str
@@ -42,7 +42,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A module as it is used: its file and the parameters it is given."""
+    """The use of a module: its file and the given parameters."""
 
     line: int
     path: str
@@ -53,8 +53,8 @@ class Module:
 class File:
     """A parsed file.
 
-    `params` says whether a value must be given; `resources` holds the type with its version, `imports` the file of each
-    imported name.
+    `params` maps each parameter to whether a value is required; `resources` has the types with their versions,
+    `imports` the file of each imported name.
     """
 
     path: Path
@@ -74,7 +74,7 @@ class File:
 
     @property
     def symbols(self) -> set[str]:
-        """All that an expression may name."""
+        """All names that an expression may use."""
         return {
             *self.params,
             *self.variables,
@@ -87,7 +87,7 @@ class File:
 
 
 def read(path: Path, source: str | None = None) -> File:
-    """Parse a file, or `source` as if it stood there."""
+    """Parse a file, or `source` in its place."""
     text = path.read_bytes() if source is None else source.encode()
     file = File(path=path)
     root = _PARSER.parse(text).root_node
@@ -109,7 +109,7 @@ def read(path: Path, source: str | None = None) -> File:
 
 
 def problems(file: File, source_of: dict[Path, str] | None = None) -> list[str]:
-    """What does not hold together in a file: a sentence for each."""
+    """Yield the problems of a file, one sentence each."""
     found = [f"{use.line}: syntax error at {use.name!r}" for use in file.syntax]
     known = file.symbols | _BUILT_IN
     found += [f"{use.line}: nothing is called {use.name}" for use in file.uses if use.name not in known]
@@ -167,7 +167,7 @@ def _declare(file: File, statement: tree_sitter.Node) -> None:
 
 
 def _references(node: tree_sitter.Node, *, top: bool = False) -> Iterator[tree_sitter.Node]:
-    """The identifiers that name something declared elsewhere: no keys, no types of our own making, no declared name."""
+    """Yield the identifiers that refer to a declaration: no keys, no user-defined types, no declared names."""
     if node.type == "import_functionality":
         return
     children = node.named_children
@@ -182,7 +182,7 @@ def _references(node: tree_sitter.Node, *, top: bool = False) -> Iterator[tree_s
 
 
 def _local_names(statement: tree_sitter.Node) -> set[str]:
-    """Variables of loops and lambdas anywhere in a statement."""
+    """Return the variables of loops and lambdas anywhere in a statement."""
     names: set[str] = set()
     for node in _walk(statement):
         if node.type in {"loop_variable", "loop_enumerator"}:
@@ -197,7 +197,7 @@ def _local_names(statement: tree_sitter.Node) -> set[str]:
 
 
 def _note_output(file: File, node: tree_sitter.Node) -> None:
-    """`module.outputs.name`, also with question marks."""
+    """Record a use of `module.outputs.name`, also with question marks."""
     if node.type != "member_expression" or len(node.named_children) < 2:
         return
     inner, last = node.named_children[0], node.named_children[-1]
@@ -212,7 +212,7 @@ def _note_load(file: File, node: tree_sitter.Node) -> None:
 
 
 def _property(node: tree_sitter.Node, name: str) -> tree_sitter.Node | None:
-    """The value of a property of the outermost object."""
+    """Return the value of a property of the outermost object."""
     body = next((each for each in _walk(node) if each.type == "object"), None)
     for each in body.named_children if body else ():
         if each.type == "object_property" and _text(each.named_children[0]) == name:

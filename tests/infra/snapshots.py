@@ -1,7 +1,7 @@
-"""What the templates come to, by Microsoft's Bicep compiler: `bicep snapshot` evaluates a template as Azure would.
+"""Evaluate the templates by Microsoft's Bicep compiler: `bicep snapshot` evaluates a template as Azure does.
 
-A snapshot knows all that is decided before a deployment starts. What is decided later (a client id, the cloud's
-suffixes) stays an expression, a text in square brackets.
+A snapshot has all values that are known before a deployment starts. Later ones (a client id, the cloud's suffixes) stay
+expressions, texts in square brackets.
 """
 
 import json
@@ -24,7 +24,7 @@ _ASSIGNMENT = "/providers/Microsoft.Authorization/"
 
 
 def compiler() -> str | None:
-    """The compiler's path; None where it is not installed."""
+    """Return the compiler's path; None when it is not installed."""
     return shutil.which("bicep")
 
 
@@ -37,7 +37,7 @@ def bicep(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Right:
-    """A role that an identity has on a scope and on all below it; `scope` is a path below the resource group."""
+    """An identity's role on a scope and everything below it; `scope` is a path below the resource group."""
 
     identity: str
     role: str
@@ -57,7 +57,7 @@ class Snapshot:
         return [each for each in self.resources if each["type"] == kind]
 
     def settings(self, site: str) -> Mapping[str, str]:
-        """The app settings of the app, or of the slot (`receiver/staging`), whose name holds this."""
+        """Return the app settings of the app or slot (`receiver/staging`) whose name contains this."""
         app, _, slot = site.partition("/")
         for each in self.resources:
             name = str(each["name"]).split("/")
@@ -74,7 +74,7 @@ class Snapshot:
 
     @property
     def rights(self) -> frozenset[Right]:
-        """Who may do what where."""
+        """The rights of all identities."""
         return frozenset(self._rights())
 
     def _rights(self) -> Iterator[Right]:
@@ -88,7 +88,7 @@ class Snapshot:
             )
 
     def reaching(self, identity: str, scope: str) -> set[str]:
-        """The roles that an identity has on a scope, there or further up."""
+        """Return the roles of an identity on a scope, granted there or above."""
         return {
             right.role
             for right in self.rights
@@ -97,7 +97,7 @@ class Snapshot:
 
 
 def evaluated(folder: Path, template: Path, parameters: Mapping[str, Any]) -> subprocess.CompletedProcess[str]:
-    """Write a snapshot of a compiled template with these parameters to `folder`, a new one. Returns how that ended."""
+    """Write a snapshot of a compiled template with these parameters to the new `folder`; return the process."""
     folder.mkdir()
     lines = [f"param {name} = {_literal(value)}" for name, value in parameters.items()]
     shutil.copyfile(template, folder / "main.json")
@@ -108,7 +108,7 @@ def evaluated(folder: Path, template: Path, parameters: Mapping[str, Any]) -> su
 
 
 def snapshot(folder: Path, template: Path, parameters: Mapping[str, Any]) -> Snapshot:
-    """The snapshot of a compiled template with these parameters."""
+    """Return the snapshot of a compiled template with these parameters."""
     done = evaluated(folder, template, parameters)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((folder / "given.snapshot.json").read_text())
@@ -120,7 +120,7 @@ def snapshot(folder: Path, template: Path, parameters: Mapping[str, Any]) -> Sna
 
 
 def _literal(value: Any) -> str:
-    """A value as Bicep writes it."""
+    """Return a value in Bicep's syntax."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"'{key}': {_literal(each)}" for key, each in value.items()) + " }"
     return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else f"'{value}'"

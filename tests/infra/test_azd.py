@@ -1,6 +1,6 @@
-"""azure.yaml: its keys are azd's, its hooks run the deployment, and it hands on what the template's parameters read.
+"""azure.yaml: its keys are azd's, its hooks run the deployment, and it passes the template's parameters on.
 
-azd's schema is in no package registry, so its keys stand here, from `schemas/v1.0/azure.yaml.json` of Azure/azure-dev.
+azd's schema is in no package registry: its keys are here, from `schemas/v1.0/azure.yaml.json` in Azure/azure-dev.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.infra.bicep import read
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"
 OWN = {"AZURE_ENV_NAME", "AZURE_LOCATION", "AZURE_SUBSCRIPTION_ID"}
-"""What azd sets by itself, in its environment and by `azd pipeline config`."""
+"""The variables that azd sets itself, in its environment and by `azd pipeline config`."""
 
 HOOK = {"shell", "run", "interactive", "continueOnError", "secrets", "kind", "dir", "config"}
 COMMANDS = "provision infracreate infradelete down up package deploy publish restore build"
@@ -44,7 +44,7 @@ def load(text: str) -> Any:
 
 
 def unknown(value: Any, place: str = "") -> Iterator[str]:
-    """Keys that azd does not know, by their places."""
+    """Yield keys that azd does not know, by their paths."""
     if isinstance(value, Mapping):
         for key, inside in value.items():
             if key not in KEYS.get(place, set()):
@@ -79,7 +79,7 @@ def test_a_planted_key_is_found(old: str, new: str, place: str) -> None:
 
 
 def test_each_system_runs_the_same_deployment_in_its_own_shell() -> None:
-    """A hook has nothing beside `windows` and `posix` where it has both; without `exit` pwsh hides a failure."""
+    """A hook with `windows` and `posix` has no other key; without `exit` pwsh hides a failure."""
     hook = AZURE["hooks"]["predeploy"]
     assert set(hook) == {"windows", "posix"}
     assert (hook["posix"]["shell"], hook["posix"]["run"]) == ("sh", "python3 -m cli.deploy")

@@ -1,4 +1,4 @@
-"""Calls of `az`, against a program that answers as it does."""
+"""Calls of `az`, against a stand-in that answers as it does."""
 
 import dataclasses
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_every_call_names_the_subscription(stand_in: AzureStandIn) -> None:
 
 def test_nothing_printed_is_none(stand_in: AzureStandIn) -> None:
     stand_in.answer("group show", {"name": "rg"})
-    assert AzureCli().json("group", "show", "--query", "Name") is None  # JMESPath minds case
+    assert AzureCli().json("group", "show", "--query", "Name") is None  # JMESPath is case-sensitive
 
 
 CASES = {

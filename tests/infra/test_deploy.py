@@ -1,4 +1,4 @@
-"""`python -m cli.deploy`, with a program in place of `az` that answers as Azure does, and a server as the receiver."""
+"""`python -m cli.deploy`, with a stand-in for `az` that answers as Azure does, and a server as the receiver."""
 
 import io
 import json
@@ -47,7 +47,7 @@ STARTING = Failure(message="Operation returned an invalid status 'Bad Request': 
 
 
 def package(folder: Path, source: str = "EventGrid") -> Path:
-    """An archive with what tells how its parser hears of events."""
+    """Write an archive whose function.json has the delivery of the parser."""
     archive = folder / f"{source or 'polling'}.zip"
     binding = {"type": "blobTrigger"} | ({"source": source} if source else {})
     with zipfile.ZipFile(archive, "w") as target:
@@ -57,7 +57,7 @@ def package(folder: Path, source: str = "EventGrid") -> Path:
 
 @pytest.fixture
 def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureStandIn:
-    """Azure with both apps deployed before: keys are there, and every deployment succeeds."""
+    """Azure with both apps deployed before: the keys exist, and every deployment succeeds."""
     stand_in = AzureStandIn(tmp_path / "bin")
     monkeypatch.setenv("PATH", stand_in.environment()["PATH"])
     stand_in.outputs("rg", "throughline", OUTPUTS)
@@ -72,7 +72,7 @@ def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureStandIn:
 
 @contextmanager
 def receiver_at(*statuses: int) -> Iterator[str]:
-    """A receiver's address, which answers with each status in turn; the last one repeats. 400 needs the key."""
+    """Serve a receiver that answers with each status in turn; the last one repeats. A 400 needs the key."""
     left = list(statuses)
 
     class Answers(BaseHTTPRequestHandler):
@@ -85,7 +85,7 @@ def receiver_at(*statuses: int) -> Iterator[str]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the library
-            """Keep standard error for what is tested."""
+            """Keep requests out of the tested standard error."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     thread = Thread(target=server.serve_forever, daemon=True)
@@ -99,7 +99,7 @@ def receiver_at(*statuses: int) -> Iterator[str]:
 
 
 def deploy(az: AzureStandIn, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command, in an environment that holds nothing else."""
+    """Run the command in an otherwise empty environment."""
     return subprocess.run(
         [sys.executable, "-m", "cli.deploy", *arguments],
         cwd=ROOT,
@@ -110,8 +110,8 @@ def deploy(az: AzureStandIn, *arguments: str, **environment: str) -> subprocess.
     )
 
 
-def told(az: AzureStandIn) -> list[tuple[str, str]]:
-    """The calls that change something: the command, and the app with its slot."""
+def changes(az: AzureStandIn) -> list[tuple[str, str]]:
+    """Return the calls that change something: the command, and the app with its slot."""
     return [
         (call.command, "/".join(filter(None, (call.options.get("--name"), call.options.get("--slot")))))
         for call in az.calls
@@ -133,7 +133,7 @@ def test_the_outputs_of_a_deployment_determine_the_targets(az: AzureStandIn, tmp
         az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url})
         done = deploy(az, "rg", "--subscription", "sub", "--package", str(archive))
     assert done.returncode == 0, done.stderr
-    assert told(az) == [
+    assert changes(az) == [
         (ZIP, "func-worker"),
         ("deployment group create", "subscription-func-worker"),
         (ZIP, "func-receiver"),
@@ -164,9 +164,9 @@ def test_azd_passes_outputs_and_subscription_on(az: AzureStandIn, tmp_path: Path
             az, AZURE_RESOURCE_GROUP="rg", AZURE_SUBSCRIPTION_ID="azd's", THROUGHLINE_PACKAGE=str(polling), **given
         )
     assert done.returncode == 0, done.stderr
-    assert not az.of("deployment")  # neither outputs are read nor a subscription made
+    assert not az.of("deployment")  # no outputs are read, no subscription is created
     assert {call.options["--subscription"] for call in az.calls} == {"azd's"}
-    assert told(az) == [(ZIP, "func-worker"), (ZIP, "func-receiver")]
+    assert changes(az) == [(ZIP, "func-worker"), (ZIP, "func-receiver")]
 
 
 def test_variables_of_another_environment_in_the_shell_are_not_used(az: AzureStandIn, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_the_error_comes_before_any_change(az: AzureStandIn, tmp_path: Path) -> 
     done = deploy(az, "rg", "--package", str(package(tmp_path)))
     assert done.returncode == 1
     assert "The deployment throughline has no value for WORKER_NAME" in done.stderr
-    assert told(az) == []
+    assert changes(az) == []
 
 
 def test_polling_needs_no_topic_and_no_other_delivery_is_known() -> None:
@@ -209,7 +209,7 @@ def test_a_package_for_another_delivery_is_refused(az: AzureStandIn, tmp_path: P
     done = deploy(az, "rg", "--package", str(package(tmp_path, "")))
     assert done.returncode == 1
     assert "was made for polling, but this deployment delivers events by eventGrid" in done.stderr
-    assert told(az) == []
+    assert changes(az) == []
     assert check(package(tmp_path), "eventGrid") == package(tmp_path)
     (tmp_path / "no.zip").write_text("no archive")
     with pytest.raises(DeployError, match="is no package of the functions"):
@@ -217,7 +217,7 @@ def test_a_package_for_another_delivery_is_refused(az: AzureStandIn, tmp_path: P
 
 
 def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, tmp_path: Path) -> None:
-    """The host makes it when it has loaded the extension; until then it refuses, or has none."""
+    """The host creates it after loading the extension; until then it refuses, or has none."""
     loading: dict[str, dict[str, str]] = {"systemKeys": {}, "functionKeys": {}}
     az.answer(KEYS, STARTING, loading, loading, {"systemKeys": {EXTENSION_KEY: "secret"}}, name="func-worker")
     shown = io.StringIO()
@@ -265,7 +265,7 @@ def test_event_grid_may_ask_the_webhook_again(az: AzureStandIn, tmp_path: Path) 
 
 @dataclass(kw_only=True)
 class World:
-    """Production and its slot as their addresses answer: what runs where, and which keys it takes."""
+    """Production and its slot at their addresses: the running versions, and their accepted keys."""
 
     production: str = "old"
     slot: str = ""
@@ -287,7 +287,7 @@ class World:
 
 @dataclass(kw_only=True)
 class Upgrade:
-    """A deployment of `new` into a world, which follows the calls of `az`."""
+    """A deployment of `new` into a world that follows the calls of `az`."""
 
     world: World
     stand_in: AzureStandIn
@@ -315,7 +315,7 @@ class Upgrade:
         )
 
     def end(self) -> tuple[str, str]:
-        """What runs in production and in the slot."""
+        """Return the versions in production and in the slot."""
         self.post("", "")
         return self.world.production, self.world.slot
 
@@ -323,7 +323,7 @@ class Upgrade:
 def test_the_receiver_is_swapped_in_when_it_works_in_its_slot(az: AzureStandIn, tmp_path: Path) -> None:
     upgrade = Upgrade(world=World(), stand_in=az)
     upgrade.receiver().deploy(package(tmp_path))
-    assert told(az) == [(ZIP, "func-receiver/staging"), (SWAP, "func-receiver/staging")]
+    assert changes(az) == [(ZIP, "func-receiver/staging"), (SWAP, "func-receiver/staging")]
     assert az.of(SWAP)[0].options["--target-slot"] == "production"
     assert upgrade.end() == ("new", "old")
     assert upgrade.world.asked[:2] == ["old", "new"]
@@ -351,7 +351,7 @@ def test_without_a_slot_or_without_anything_to_lose_it_is_deployed_straight(
 ) -> None:
     upgrade = Upgrade(world=World(production=running), stand_in=az)
     upgrade.receiver(slot).deploy(package(tmp_path))
-    assert told(az) == [(ZIP, "func-receiver")]
+    assert changes(az) == [(ZIP, "func-receiver")]
     assert upgrade.end() == ("new", "")
 
 
@@ -365,15 +365,15 @@ def test_rollback_swaps_the_version_before_back(az: AzureStandIn) -> None:
     upgrade = Upgrade(world=World(production="new", slot="old"), stand_in=az)
     upgrade.receiver().roll_back()
     assert upgrade.end() == ("old", "new")
-    assert told(az) == [(SWAP, "func-receiver/staging")]
+    assert changes(az) == [(SWAP, "func-receiver/staging")]
 
 
 def test_rollback_to_nothing_changes_nothing(az: AzureStandIn) -> None:
-    for slot, said in (("staging", "nothing to swap back to"), ("", "git checkout TAG")):
+    for slot, message in (("staging", "nothing to swap back to"), ("", "git checkout TAG")):
         upgrade = Upgrade(world=World(production="new", slot=""), stand_in=az)
-        with pytest.raises(DeployError, match=said):
+        with pytest.raises(DeployError, match=message):
             upgrade.receiver(slot).roll_back()
-    assert told(az) == []
+    assert changes(az) == []
 
 
 def test_a_closed_network_is_named_and_can_be_deployed_to_unasked(az: AzureStandIn, tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_the_receiver_is_asked_with_its_key_in_a_header() -> None:
     with receiver_at(400, 503, 400) as url:
         assert [post_nothing(f"{url}/api/v1/lineage", key) for key in (KEY, KEY, "", "wrong")] == [400, 503, 401, 401]
         assert post_nothing(f"{url}/elsewhere", KEY) == 404
-    assert post_nothing(f"{url}/api/v1/lineage", KEY) == 0  # nobody listens there any more
+    assert post_nothing(f"{url}/api/v1/lineage", KEY) == 0  # nothing listens there any more
 
 
 def test_ctrl_c_ends_it_with_a_sentence_and_leaves_no_process(az: AzureStandIn, tmp_path: Path) -> None:
@@ -409,11 +409,11 @@ def test_ctrl_c_ends_it_with_a_sentence_and_leaves_no_process(az: AzureStandIn, 
     while not (note.exists() and note.read_text().strip()):
         assert started.poll() is None
         time.sleep(0.02)
-    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to all of them
-    _, said = started.communicate(timeout=60)
+    os.killpg(started.pid, signal.SIGINT)  # to the whole group, as a terminal does
+    _, output = started.communicate(timeout=60)
     assert started.returncode == 130
-    assert "Running the same command again is safe." in said
-    assert "Traceback" not in said
+    assert "Running the same command again is safe." in output
+    assert "Traceback" not in output
     with pytest.raises(ProcessLookupError):
         os.kill(int(note.read_text()), 0)
 
@@ -458,7 +458,7 @@ def test_help_names_the_steps_and_shows_examples() -> None:
 
 
 def test_it_runs_on_a_python_without_any_package() -> None:
-    """It runs before any environment exists: -S leaves out all that is installed, -I all that the shell adds."""
+    """It runs before any environment exists: -S excludes installed packages, -I the shell's additions."""
     modules = [f"cli.deploy.{module.stem}" for module in sorted((ROOT / "cli/deploy").glob("*.py"))]
     assert "cli.deploy.packaging" in modules
     statements = f"import importlib, sys; sys.path.insert(0, {str(ROOT)!r}); "

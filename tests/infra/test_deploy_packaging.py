@@ -1,4 +1,4 @@
-"""The package made from a fresh checkout, where no environment exists: by the installer that the deployment sets up."""
+"""The package built from a new checkout without an environment, by the installer that the deployment sets up."""
 
 import io
 import shutil
@@ -27,7 +27,7 @@ FILES = (".python-version", "host.json", "requirements.txt")
 
 @pytest.fixture(scope="module")
 def checkout(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a clone has of the files that make the package. What is installed into it was installed for `package`."""
+    """A clone's files for building the package, with the packages that were installed for `package`."""
     assert package.archive.is_file()
     root = tmp_path_factory.mktemp("checkout")
     (root / "build").mkdir()

@@ -1,6 +1,6 @@
-"""What the pages about Azure tell: our commands parse as they stand there, parameters are the template's, the workflow.
+"""The pages about Azure: our commands parse as written, parameters are the template's, workflows run real targets.
 
-That each command is proved, that files and links are there: tests/test_docs.py, for all pages.
+tests/test_docs.py checks all pages' links, files, and that each command is tested.
 """
 
 import re
@@ -31,7 +31,7 @@ TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULT
 
 
 def blocks(page: Path) -> list[str]:
-    """The commands of a page's blocks, one string each, with continued lines put together."""
+    """Return the commands of a page's blocks, one string each, with continued lines joined."""
     found = re.findall(r"^ *```\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL)
     return [line.strip() for block in found for line in block.replace("\\\n", " ").splitlines()]
 
@@ -46,28 +46,28 @@ def test_our_commands_exist_with_these_options(page: Path) -> None:
     assert isinstance(root, TyperGroup)
     for name, *arguments in commands(page):
         command = root.commands[name]
-        command.make_context(name, list(arguments))  # parses, and raises for what it does not know
+        command.make_context(name, list(arguments))  # parses, and raises for unknown parts
 
 
 def test_each_platform_has_its_command_on_a_page() -> None:
-    told = {arguments[1] for page in PAGES for arguments in commands(page) if arguments[0] == "config"}
-    assert told == set(PLATFORMS) - {"local"}
+    platforms = {arguments[1] for page in PAGES for arguments in commands(page) if arguments[0] == "config"}
+    assert platforms == set(PLATFORMS) - {"local"}
 
 
 def test_the_page_on_azure_describes_every_parameter_and_no_other() -> None:
     table = (ROOT / "docs/operate/deploy.md").read_text().partition("| parameter |")[2].partition("\n\n")[0]
     described = set(re.findall(r"`(\w+)`", "\n".join(line.split("|")[1] for line in table.splitlines()[2:])))
-    described |= {"catalogEndpoint"}  # beside the account that it is made of
+    described |= {"catalogEndpoint"}  # besides the account that it is derived from
     assert "`catalogEndpoint`" in table
     assert described == set(read(ROOT / "infra/main.bicep").params)
 
 
 def test_the_page_on_costs_counts_the_alert_rules_of_the_template() -> None:
     rules = (ROOT / "infra/modules/alerts.bicep").read_text().count("loadTextContent('../queries/")
-    told = re.findall(
+    counts = re.findall(
         r"^\| log alert rules, [^|]*\| (\d+) \|", (ROOT / "docs/operate/costs.md").read_text(), re.MULTILINE
     )
-    assert told == [str(rules)]
+    assert counts == [str(rules)]
 
 
 def test_commands_of_azure_use_parameters_of_the_template() -> None:
@@ -80,7 +80,7 @@ def test_commands_of_azure_use_parameters_of_the_template() -> None:
 
 def test_new_versions_are_looked_for_wherever_some_are_pinned() -> None:
     """By Dependabot, https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-options-reference."""
-    told = set(
+    folders = set(
         re.findall(r"^\s+(?:- |directory: )(/\S*)$", (ROOT / ".github/dependabot.yml").read_text(), re.MULTILINE)
     )
     pinned = {
@@ -93,8 +93,8 @@ def test_new_versions_are_looked_for_wherever_some_are_pinned() -> None:
         )
         if "==" in path.read_text()
     } | {path.parent for path in (*ROOT.glob("local/*/package.json"), *ROOT.glob("tests/infra/*/package.json"))}
-    assert {ROOT / place.strip("/") for place in told} - {ROOT} == pinned - {ROOT}
-    assert "/" in told
+    assert {ROOT / place.strip("/") for place in folders} - {ROOT} == pinned - {ROOT}
+    assert "/" in folders
 
 
 def test_the_workflow_runs_targets_that_exist() -> None:

@@ -25,7 +25,7 @@ LOGGING = json.loads((ROOT / "host.json").read_text())["logging"]
 
 
 def level(category: str) -> str:
-    """The level from which a category is logged: that of its longest prefix, as the host's logging chooses it."""
+    """Return the level from which a category is logged: that of its longest prefix, as in the host's logging."""
     levels: dict[str, str] = LOGGING["logLevel"]
     prefixes = [name for name in levels if name != "default" and (category == name or category.startswith(f"{name}."))]
     return levels[max(prefixes, key=len, default="default")]
@@ -61,20 +61,20 @@ def test_the_host_collects_nothing_that_nobody_reads() -> None:
 
 
 class Threads(logging.Handler):
-    """Which threads write lines, and the first word of each."""
+    """Records the threads that write lines, and the kinds of the lines."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: set[int] = set()
-        self.words: set[str] = set()
+        self.kinds: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         self.found.add(threading.get_ident())
-        self.words.add(record.getMessage().split()[0])
+        self.kinds.add(record.getMessage().split()[0])
 
 
 def test_every_line_is_written_by_the_thread_that_was_called() -> None:
-    """The host drops what is logged by another: it belongs to no call (`GrpcWorkerChannel.Log` of its source)."""
+    """The host drops lines of other threads, which belong to no call (`GrpcWorkerChannel.Log` in its source)."""
     threads, logger = Threads(), logging.getLogger("throughline")
     before = logger.level
     logger.setLevel(logging.INFO)
@@ -93,4 +93,4 @@ def test_every_line_is_written_by_the_thread_that_was_called() -> None:
         logger.removeHandler(threads)
         logger.setLevel(before)
     assert threads.found == {threading.get_ident()}
-    assert threads.words >= {"event", "run_processed", "process"}
+    assert threads.kinds >= {"event", "run_processed", "process"}

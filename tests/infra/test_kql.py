@@ -1,4 +1,4 @@
-"""Every query is analysed by Kusto's own language service against the tables' columns; planted mistakes are found."""
+"""Kusto's own language service analyses every query against the tables' columns; planted mistakes are found."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ USES = {
     path.stem: re.findall(r"\bquery: (.+)", path.read_text())
     for path in (INFRA / "modules/alerts.bicep", INFRA / "modules/workbook.bicep")
 }
-"""What stands for queries in the templates."""
+"""The references to queries in the templates."""
 
 PLANTED = {
     "a column that is not there": (
@@ -36,12 +36,12 @@ PLANTED = {
     "a function that is not there": ("AppTraces | summarize counts()", "'counts' does not refer to any known function"),
     "an aggregate outside of summarize": ("AppTraces | where count() > 1", "'count'"),
     "an argument too few": ("AppTraces | extend Step = bin(TimeGenerated)", "bin"),
-    "an operator that is not there": ("AppTraces | wher true", "wher"),
+    "an unknown operator": ("AppTraces | wher true", "wher"),
     "an expression that is missing": ("AppTraces | where", "Missing expression"),
     "types that cannot be compared": ("AppTraces | where Message > 5", "not defined for the operand types"),
 }
 LEFT_OUT = ("bag_unpack", "pivot", "narrow")
-"""What rules of alerts do not take: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-create-log-alert-rule."""
+"""Operators that alert rules do not support: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-create-log-alert-rule."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def analyses() -> dict[str, Analysis]:
 
 
 def _misspelt(query: str) -> str:
-    """With a wrong letter in each of the columns that queries read most."""
+    """Yield the query with a wrong letter in each of the most used columns."""
     return query.replace("TimeGenerated", "TimeGnerated").replace("Message", "Mesage").replace("Name", "Nmae")
 
 
@@ -62,19 +62,19 @@ def test_kusto_finds_nothing_wrong(name: str, analyses: dict[str, Analysis]) -> 
     assert analyses[name].columns
 
 
-@pytest.mark.parametrize(("name", "words"), [(name, words) for name, (_, words) in PLANTED.items()], ids=PLANTED)
-def test_a_planted_mistake_is_found(name: str, words: str, analyses: dict[str, Analysis]) -> None:
-    assert words in " ".join(analyses[name].problems)
+@pytest.mark.parametrize(("name", "message"), [(name, message) for name, (_, message) in PLANTED.items()], ids=PLANTED)
+def test_a_planted_mistake_is_found(name: str, message: str, analyses: dict[str, Analysis]) -> None:
+    assert message in " ".join(analyses[name].problems)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_mistake_in_a_real_query_is_found(name: str, analyses: dict[str, Analysis]) -> None:
-    """No query passes for want of analysis."""
+    """So no query passes unanalysed."""
     assert analyses[f"{name}, misspelt"].problems
 
 
 def test_templates_hold_no_query_of_their_own() -> None:
-    """So each query that is deployed lies in infra/queries, and is analysed."""
+    """So each deployed query is in infra/queries, and is analysed."""
     loaded = re.compile(r"loadTextContent\('\.\./queries/([\w-]+)\.kql'\)")
     of_loops = {"rule.query", "part.query"}
     for module, values in USES.items():

@@ -1,4 +1,4 @@
-"""What is logged, how long it is kept, and who gets mail, by the templates. The queries have tests of their own."""
+"""The templates' logs, their retention, and the alerts' mails. The queries have tests of their own."""
 
 import json
 import os
@@ -21,17 +21,17 @@ THROTTLED = {
     "ServerBusyError",
     "SuccessWithThrottling",
 }
-"""Of the dimension ResponseType: https://learn.microsoft.com/azure/storage/blobs/monitor-blob-storage-reference."""
+"""Values of the dimension ResponseType: https://learn.microsoft.com/azure/storage/blobs/monitor-blob-storage-reference."""
 
 LOOK_BACK = {"PT15M", "P1D", "P2D"}
-"""Windows in use; two days are the most: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-create-log-alert-rule."""
+"""The windows in use, at most two days: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-create-log-alert-rule."""
 
 
-# ---- the templates as they stand
+# ---- the templates' source
 
 
 def test_no_diagnostic_setting_copies_logs_that_are_stored_anyway() -> None:
-    """Application Insights has the apps' logs, Azure Monitor keeps platform metrics by itself."""
+    """Application Insights has the apps' logs, and Azure Monitor keeps platform metrics itself."""
     texts = {path.name: path.read_text() for path in INFRA.rglob("*.bicep")}
     for copied in ("FunctionAppLogs", "AllMetrics", "category: 'Transaction'"):
         assert [name for name, text in texts.items() if copied in text] == []
@@ -48,7 +48,7 @@ def test_throttling_is_counted_by_every_kind_of_answer() -> None:
 
 
 def test_queries_that_look_back_are_let_look_back() -> None:
-    """A rule runs its query over the window only, whatever `ago()` says, unless it is told otherwise."""
+    """Unless `lookBack` is set, a rule runs its query over the window only, even with a longer `ago()`."""
     rules = re.findall(r"queries/([\w-]+)\.kql'\)\s+most: \d+\s+window: '(\w+)'.*\s+lookBack: '?(\w+)'?", ALERTS)
     assert len(rules) == ALERTS.count("loadTextContent")
     for name, window, look_back in rules:
@@ -60,10 +60,10 @@ def test_queries_that_look_back_are_let_look_back() -> None:
 # ---- the templates as the compiler evaluates them
 
 
-if shutil.which("bicep"):  # it can't be installed everywhere; where it is, what it makes is held to the same
+if shutil.which("bicep"):  # it can't be installed everywhere
 
     def resources(folder: Path, **parameters: str) -> list[dict[str, Any]]:
-        """What main.bicep deploys, by the compiler's snapshot."""
+        """Return the resources of main.bicep, by the compiler's snapshot."""
         given = {"environmentName": "'prod'", "purviewAccountName": "'contoso'"} | parameters
         body = "".join(f"param {name} = {value}\n" for name, value in given.items())
         file = folder / "main.bicepparam"

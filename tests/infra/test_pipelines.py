@@ -1,4 +1,4 @@
-"""The pipelines of GitHub Actions and Azure DevOps, by actionlint and by the schemas that check-jsonschema carries."""
+"""The pipelines of GitHub Actions and Azure DevOps, by actionlint and by the schemas of check-jsonschema."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ def load(path: Path) -> Any:
 
 
 def program(name: str) -> str:
-    """One that is installed beside Python."""
+    """Return the path of a program that is installed beside Python."""
     return str(Path(sys.executable).with_name(name))
 
 
@@ -36,7 +36,7 @@ def actionlint(*paths: Path) -> subprocess.CompletedProcess[str]:
 
 
 def schema(kind: str, *paths: Path) -> subprocess.CompletedProcess[str]:
-    # Azure's schema has patterns that are wrong in Unicode mode, and templates need their expressions put aside.
+    # Azure's schema has patterns that are invalid in Unicode mode, and templates' expressions must be removed.
     options = ["--regex-variant", "nonunicode", "--data-transform", "azure-pipelines"] if "azure" in kind else []
     command = [program("check-jsonschema"), "--builtin-schema", f"vendor.{kind}", *options, *map(str, paths)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -56,9 +56,9 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize(("old", "new", "words"), PLANTED.values(), ids=PLANTED)
-def test_actionlint_finds_planted_errors(tmp_path: Path, old: str, new: str, words: str) -> None:
-    (tmp_path / ".git").mkdir()  # it looks for the workflows that a workflow calls beside a repository's root
+@pytest.mark.parametrize(("old", "new", "message"), PLANTED.values(), ids=PLANTED)
+def test_actionlint_finds_planted_errors(tmp_path: Path, old: str, new: str, message: str) -> None:
+    (tmp_path / ".git").mkdir()  # it searches for called workflows below the repository's root
     folder = tmp_path / ".github/workflows"
     folder.mkdir(parents=True)
     copies = [folder / path.name for path in WORKFLOWS]
@@ -67,7 +67,7 @@ def test_actionlint_finds_planted_errors(tmp_path: Path, old: str, new: str, wor
     assert any(copy.read_text() != path.read_text() for path, copy in zip(WORKFLOWS, copies, strict=True))
     done = actionlint(*copies)
     assert done.returncode == 1
-    assert words in done.stdout
+    assert message in done.stdout
 
 
 @pytest.mark.parametrize(("kind", "paths"), [("github-workflows", WORKFLOWS), ("azure-pipelines", PIPELINES)])

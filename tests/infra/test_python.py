@@ -11,7 +11,7 @@ from local.package import PYTHON
 ROOT = Path(__file__).parents[2]
 VERSION = ".".join(map(str, PYTHON))
 PLACES = {"infra/main.bicep": r"^var pythonVersion = '([\d.]+)'$", "Makefile": r"--python-version ([\d.]+) "}
-"""Where the version stands in a file that can't read `.python-version`, and how."""
+"""The files that contain the version because they can't read `.python-version`, and the pattern there."""
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -22,8 +22,8 @@ def test_the_version_is_the_package_s(place: str) -> None:
 def test_pipelines_use_no_other() -> None:
     files = [*(ROOT / ".github").rglob("*.yml"), *(ROOT / ".azdo").rglob("*.yml")]
     assert files
-    said = {version for file in files for version in re.findall(r'python-version: "([\d.]+)"', file.read_text())}
-    assert said <= {VERSION}
+    versions = {version for file in files for version in re.findall(r'python-version: "([\d.]+)"', file.read_text())}
+    assert versions <= {VERSION}
 
 
 def test_the_tools_check_for_that_version() -> None:
@@ -33,7 +33,7 @@ def test_the_tools_check_for_that_version() -> None:
 
 
 def test_the_template_offers_no_other() -> None:
-    """A package of one version fails to import on another: its extension modules and compiled files are of one."""
+    """A package of one version can't be imported on another: its extension modules and compiled files are for one."""
     assert "param pythonVersion" not in (ROOT / "infra/main.bicep").read_text()
 
 

@@ -1,4 +1,4 @@
-"""The queries of alerts and workbook ask for what the functions really say: names of facts are held to real lines."""
+"""The queries of alerts and workbook match the functions' logs: the names of facts are compared with real lines."""
 
 import json
 import re
@@ -32,12 +32,12 @@ ROOT = Path(__file__).parents[2]
 QUERIES = {path.stem: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))}
 ALERTS = (ROOT / "infra/modules/alerts.bicep").read_text()
 ALWAYS = {"error", "run", "reason"}
-"""Facts that any line may have: what was raised, whose run it is, why."""
+"""Facts that any line may have: the exception, the run, the reason."""
 
 
 @pytest.fixture(scope="module")
 def facts() -> dict[str, set[str]]:
-    """The names of the facts in each kind of line, as an application, an ignored event and a sweep give them."""
+    """The names of the facts in each kind of line, from an application, an ignored event and a sweep."""
     acts: list[Act] = []
     telemetry = Acts(acts.append)
     storage, catalog = MemoryStorage(), MemoryCatalog()
@@ -80,7 +80,7 @@ def test_lines_are_read_by_their_names_and_never_by_their_order(name: str) -> No
 
 
 def test_counted_telemetry_is_not_sampled() -> None:
-    """A sampled line would be a dead letter that raises no alert."""
+    """Otherwise a dead letter whose line is dropped by sampling would cause no alert."""
     sampling = json.loads((ROOT / "host.json").read_text())["logging"]["applicationInsights"]["samplingSettings"]
     tables = {"AppTraces": "Trace", "AppRequests": "Request", "AppExceptions": "Exception"}
     used = {tables[table] for query in QUERIES.values() for table in re.findall(r"\bApp\w+s\b", query)}
@@ -90,8 +90,10 @@ def test_counted_telemetry_is_not_sampled() -> None:
 
 def test_every_alert_has_a_line_that_says_what_to_do() -> None:
     rules = set(re.findall(r"^    name: '([\w-]+)'", ALERTS, re.MULTILINE)) | {"throttling"}
-    told = set(re.findall(r"^\| alert `([\w-]+)`", (ROOT / "docs/operate/operations.md").read_text(), re.MULTILINE))
-    assert told == rules
+    described = set(
+        re.findall(r"^\| alert `([\w-]+)`", (ROOT / "docs/operate/operations.md").read_text(), re.MULTILINE)
+    )
+    assert described == rules
 
 
 def test_the_workbook_has_an_operator_s_questions() -> None:

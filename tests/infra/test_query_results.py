@@ -1,4 +1,4 @@
-"""What the queries of alerts and workbook answer over lines that the functions really write, and the host's records."""
+"""The results of the alerts' and workbook's queries on real lines of the functions, and the host's records."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -44,12 +44,12 @@ def lines(*texts: str, at: datetime = NOW) -> list[Row]:
 
 
 def call(name: str, at: datetime, **columns: Any) -> Row:
-    """A row of AppRequests, as the host writes it: a function that is not called by HTTP has the result code 0."""
+    """Return a row of AppRequests as the host writes it: a function without HTTP has the result code 0."""
     return {"TimeGenerated": at, "Name": name, "Success": True, "ResultCode": "0", "DurationMs": 9.0} | columns
 
 
 def answer(name: str, **rows: list[Row]) -> list[dict[str, Any]]:
-    """What a query gives, asked at NOW: tests may run long after this module was read, and queries ask the clock."""
+    """Return a query's result at NOW: queries read the clock, and the tests may run long after the import."""
     late = datetime.now(UTC).replace(tzinfo=None) - NOW
     moved = {
         table: [
@@ -62,7 +62,7 @@ def answer(name: str, **rows: list[Row]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def written() -> list[Row]:
-    """The lines of two applications that wrote a table each, an event that is ignored, and a sweep; one run waits."""
+    """The lines of two applications that write a table each, an ignored event, and a sweep; one run waits."""
     acts: list[Act] = []
     telemetry = Acts(acts.append)
     storage = MemoryStorage()
@@ -98,7 +98,7 @@ def test_each_event_is_counted_by_its_result(written: list[Row]) -> None:
 
 
 def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
-    """Nothing of an ordinary hour is an occurrence of anything."""
+    """An ordinary hour triggers no alert."""
     calls = [call("receiver_function", ago(minutes=30), ResultCode="201"), call("sweeper_function", ago(minutes=20))]
     quiet = set(QUERIES) & {
         *("dead-letters", "receiver-errors", "receiver-slow", "worker-failures", "sweeper-silent", "undelivered"),
@@ -135,7 +135,7 @@ def test_the_silent_sweeper_is_missed_once_there_is_code(traces: list[Row], call
 
 
 def test_one_failure_is_one_row() -> None:
-    """The host reports an invocation's failure as several exceptions of its operation."""
+    """The host reports one failure of an invocation as several exceptions of its operation."""
     failed = [
         call("parser_function", ago(minutes=3), Success=False, OperationId="one"),
         call("parser_function", ago(minutes=2), Success=False, OperationId="two"),
@@ -201,7 +201,7 @@ def test_an_announced_change_is_found_with_its_owners() -> None:
 
 
 class Failing(MemoryCatalog):
-    """A catalog that takes no process."""
+    """A catalog that refuses all processes."""
 
     def __init__(self, error: CatalogUnavailable | CatalogRefused) -> None:
         super().__init__()
@@ -213,8 +213,8 @@ class Failing(MemoryCatalog):
 
 
 def test_a_catalog_that_is_away_or_refuses_is_found(caplog: pytest.LogCaptureFixture) -> None:
-    """By the lines that the publisher writes for each, which are not all acts."""
-    told = []
+    """The publisher writes these lines for each, not all of them as acts."""
+    logs = []
     for error in (CatalogUnavailable("HTTP 503"), CatalogRefused(status=400, code="ATLAS-400", detail="no such type")):
         storage, acts = MemoryStorage(), list[Act]()
         for body in write("a", "app", "10:00", "/a"):
@@ -222,9 +222,9 @@ def test_a_catalog_that_is_away_or_refuses_is_found(caplog: pytest.LogCaptureFix
         for fact in storage.blobs(EVENTS):
             RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
         publish(storage, Failing(error), PublishOptions(telemetry=Acts(acts.append)))
-        told.append([*map(line_of, acts), *(record.getMessage() for record in caplog.records)])
+        logs.append([*map(line_of, acts), *(record.getMessage() for record in caplog.records)])
         caplog.clear()
-    assert [len(answer("catalog-away", AppTraces=lines(*texts))) for texts in told] == [1, 1]
+    assert [len(answer("catalog-away", AppTraces=lines(*texts))) for texts in logs] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -262,14 +262,14 @@ def test_the_daily_cap_is_found() -> None:
 
 def test_coverage_and_failing_jobs_name_the_jobs() -> None:
     job = "app.execute_insert.out"
-    said = [
+    messages = [
         f"run_processed run={run_id('a')} job={job} state=contributed events=2 processes=1 seconds=0.1",
         f'run_processed run={run_id("b")} job={job} state=dead reason="KeyError: no such field" events=1 seconds=0.1',
     ]
-    (covered,) = answer("coverage", AppTraces=lines(*said))
+    (covered,) = answer("coverage", AppTraces=lines(*messages))
     assert (covered["Job"], covered["Runs"], covered["WithLineage"], covered["Percent"]) == (job, 2, 1, 50.0)
     assert "KeyError: no such field" in covered["Reasons"]
-    (failing,) = answer("failing-jobs", AppTraces=lines(*said))
+    (failing,) = answer("failing-jobs", AppTraces=lines(*messages))
     assert (failing["Job"], failing["Runs"], failing["Reason"]) == (job, 1, "KeyError: no such field")
 
 

@@ -1,4 +1,4 @@
-"""Every Bicep file parses, and every name in it means something; the checker is held to planted violations."""
+"""Every Bicep file parses, and every name in it resolves; the checker is tested with planted violations."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_a_type_that_is_not_exported_or_not_used_is_found() -> None:
 def test_under_ci_the_compiler_has_the_last_word() -> None:
     """Its tests (tests/infra/compiled) are collected where it is installed.
 
-    Elsewhere the report's header says that they are not, and the checks of this file count.
+    Elsewhere the report's header says that they are missing, and only the checks of this file run.
     """
     assert compiler() or os.environ.get("CI") != "true", "put bicep on the PATH: az bicep install"
 
@@ -69,7 +69,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "no output id",
     ),
     "a parameter that the module lacks": ("redundancy: storage", "sku: storage", "no parameter sku"),
-    "a parameter that is not given": ("    planSize: planSize\n", "", "is not given planSize"),
+    "a missing parameter": ("    planSize: planSize\n", "", "is not given planSize"),
     "a module's file": ("'modules/alerts.bicep'", "'modules/alarms.bicep'", "no file modules/alarms.bicep"),
     "a loaded file": ("'abbreviations.json'", "'abbreviation.json'", "no file abbreviation.json"),
     "a name inside a text": ("${abbreviations.webServerFarms}", "${shorts.webServerFarms}", "called shorts"),
@@ -79,12 +79,12 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("old", "new", "words"), PLANTED.values(), ids=PLANTED)
-def test_the_checker_finds_planted_mistakes(old: str, new: str, words: str) -> None:
+@pytest.mark.parametrize(("old", "new", "message"), PLANTED.values(), ids=PLANTED)
+def test_the_checker_finds_planted_mistakes(old: str, new: str, message: str) -> None:
     source = (INFRA / "main.bicep").read_text()
     assert old in source
     found = problems(read(INFRA / "main.bicep", source.replace(old, new, 1)))
-    assert any(words in sentence for sentence in found), found
+    assert any(message in sentence for sentence in found), found
 
 
 def test_a_parameter_with_a_default_need_not_be_given() -> None:

@@ -1,4 +1,4 @@
-"""The rules that matter: no keys, no role that the code does not need, no setting that nobody reads."""
+"""Rules of the templates: no keys, no role that the code does not need, no unused setting."""
 
 import ast
 import json
@@ -29,7 +29,7 @@ APP_SETTINGS = FILES["modules/functions.bicep"]
 
 
 def resource_bodies(kind: str) -> list[str]:
-    """The texts of all resources of this type that are made, not just referred to."""
+    """Return the texts of all resources of this type that are created, not only referred to."""
     return [
         found
         for text in FILES.values()
@@ -56,14 +56,14 @@ def test_no_file_holds_a_key_or_a_connection_string(path: Path) -> None:
 
 
 def test_keys_are_read_in_one_place_where_the_platform_leaves_no_other_way() -> None:
-    """Event Grid calls the blob trigger's webhook with a key that the platform has made."""
+    """Event Grid calls the blob trigger's webhook with a key that the platform creates."""
     assert [name for name, text in FILES.items() if "listKeys" in text] == ["subscription.bicep"]
     assert read(INFRA / "subscription.bicep").outputs == set()
 
 
 def test_no_output_contains_a_secret() -> None:
-    words = re.compile(r"key|secret|password|sas", re.IGNORECASE)
-    assert not [name for path in INFRA.rglob("*.bicep") for name in read(path).outputs if words.search(name)]
+    secret = re.compile(r"key|secret|password|sas", re.IGNORECASE)
+    assert not [name for path in INFRA.rglob("*.bicep") for name in read(path).outputs if secret.search(name)]
 
 
 def test_storage_accepts_identities_only_over_tls_and_nothing_is_public() -> None:
@@ -102,7 +102,7 @@ def test_telemetry_needs_a_role() -> None:
 
 
 def test_the_receiver_is_never_cold() -> None:
-    """Always On where machines are rented, an instance that is always ready where they are not."""
+    """Always On with dedicated machines, an always-ready instance without them."""
     (sites,) = resource_bodies("Microsoft.Web/sites")
     assert "alwaysOn: flex ? null : true" in sites
     receiver = APP_SETTINGS.partition("name: 'receiver'")[2].partition("name: 'worker'")[0]
@@ -113,7 +113,7 @@ def test_the_receiver_is_never_cold() -> None:
 
 HOST_SETTINGS = {
     "AzureWebJobsStorage__queueServiceUri": "the host's blob trigger",
-    "AzureWebJobsStorage__credential": "says that the others mean a managed identity",
+    "AzureWebJobsStorage__credential": "makes the others refer to a managed identity",
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "with which identity",
     "AzureFunctionsWebHost__hostid": "the host's id: app and slot would get the same from a long name",
     "FUNCTIONS_EXTENSION_VERSION": "the host's version",
@@ -122,11 +122,11 @@ HOST_SETTINGS = {
     "SCM_DO_BUILD_DURING_DEPLOYMENT": "off: the package is complete",
     "WEBSITE_RUN_FROM_PACKAGE": "the package is mounted, on a dedicated plan",
 }
-"""Settings that the platform reads, and what for."""
+"""Settings that the platform reads, and their purpose."""
 
 NEVER_SET = {"AzureWebJobsStorage", "THROUGHLINE_CATALOG_TOKEN", "THROUGHLINE_CATALOG_USER"}
-"""A connection string, a fixed token, a user: in Azure identities take their place. Who writes to an Apache Atlas gives
-the last two by `settings`, the token as a reference to a Key Vault.
+"""A connection string, a fixed token, a user: in Azure identities replace them. For an Apache Atlas the last two are
+given by `settings`, the token as a reference to a Key Vault.
 """
 
 _NAME = re.compile(
@@ -134,20 +134,20 @@ _NAME = re.compile(
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 DECIDED = dict(re.findall(r"^\s+(THROUGHLINE_\w+): (?:string\()?(\w+)", FILES["main.bicep"], re.MULTILINE))
-"""Settings that have a parameter of their own, and which."""
+"""Settings that have their own parameter, and its name."""
 SET = set(_NAME.findall(APP_SETTINGS)) | set(DECIDED) | {"AzureFunctionsWebHost__hostid"}
 
 
 def test_settings_that_are_set_are_those_that_are_read() -> None:
     read_by_code = {setting.name for setting in SETTINGS}
     nobody = SET - read_by_code - set(HOST_SETTINGS)
-    assert not nobody, f"infra/ sets what shared/settings/table.py does not read: {nobody}"
+    assert not nobody, f"infra/ sets settings that shared/settings/table.py does not read: {nobody}"
     gone = set(HOST_SETTINGS) - SET
-    assert not gone, f"HOST_SETTINGS names what functions.bicep does not set any more: {gone}"
-    assert not SET & NEVER_SET, "a key or a token: in Azure identities take their place"
+    assert not gone, f"HOST_SETTINGS names settings that functions.bicep does not set any more: {gone}"
+    assert not SET & NEVER_SET, "a key or a token: in Azure identities replace them"
     needed = {setting.name for setting in SETTINGS if setting.default is None or "__" in setting.name}
     missing = needed - SET - NEVER_SET
-    assert not missing, f"shared/settings/table.py needs what infra/ does not set: {missing}"
+    assert not missing, f"shared/settings/table.py needs settings that infra/ does not set: {missing}"
 
 
 def test_parameters_for_settings_have_the_settings_defaults_also_where_azd_fills_them_in() -> None:
@@ -160,13 +160,13 @@ def test_parameters_for_settings_have_the_settings_defaults_also_where_azd_fills
 
 
 def test_any_other_setting_can_be_given_as_a_parameter() -> None:
-    """One with a default need not stand in the template: `settings` passes it on, and wins over what stands there."""
+    """A setting with a default may be missing in the template: `settings` passes it on, and overrides the template."""
     assert "settings: union(decided, settings)" in FILES["main.bicep"]
     assert "filter(items(settings), " in APP_SETTINGS
     optional = {setting.name for setting in SETTINGS} - SET
     page = (ROOT / "docs/reference/settings.md").read_text()
     assert [name for name in sorted(optional) if f"| `{name}` |" not in page] == [], (
-        "tell of it in docs/reference/settings.md"
+        "describe it in docs/reference/settings.md"
     )
 
 
@@ -179,7 +179,7 @@ def test_the_settings_are_valid_for_the_code(catalog: bool) -> None:
         "THROUGHLINE_STORAGE__tableServiceUri": "https://stabc.table.core.windows.net/",
         "THROUGHLINE_CATALOG_ENDPOINT": "https://acme.purview.azure.com/datamap/api/atlas/v2",
         **{name: setting.default or "" for name, setting in BY_NAME.items() if name in DECIDED},
-        "THROUGHLINE_REDACT": "True",  # so says Bicep's string()
+        "THROUGHLINE_REDACT": "True",  # as Bicep's string() writes it
     }
     environment = {name: values.get(name, "x") for name in SET if catalog or not name.startswith("THROUGHLINE_CATALOG")}
     settings = load(catalog=catalog, environment=environment)
@@ -189,20 +189,20 @@ def test_the_settings_are_valid_for_the_code(catalog: bool) -> None:
 
 
 def test_only_the_worker_knows_the_catalog() -> None:
-    """Nor does the receiver get what opens it, whatever `settings` holds."""
+    """The receiver does not get its credentials either, with any `settings`."""
     assert "each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')" in APP_SETTINGS
     worker = APP_SETTINGS.partition("name: 'worker'")[2].partition("\n]")[0]
     assert APP_SETTINGS.count("THROUGHLINE_CATALOG_ENDPOINT") == worker.count("THROUGHLINE_CATALOG_ENDPOINT") == 1
 
 
 def switched_off(app: str) -> set[str]:
-    """The functions that an app does not run."""
+    """Return the functions that an app does not run."""
     others = APP_SETTINGS.partition(f"name: '{app}'")[2].partition("others: [")[2].partition("]")[0]
     return set(re.findall(r"'(\w+)'", others))
 
 
 def running_in(app: str) -> set[str]:
-    """The functions that an app runs."""
+    """Return the functions that an app runs."""
     return set(FUNCTIONS) - switched_off(app)
 
 
@@ -213,7 +213,7 @@ def test_each_function_runs_in_one_app() -> None:
 
 
 def trigger(name: str) -> dict[str, Any]:
-    """The binding that starts a function."""
+    """Return the trigger binding of a function."""
     found: dict[str, Any]
     (found,) = [each for each in FUNCTIONS[name]["bindings"] if each["type"].endswith("Trigger")]
     return found
@@ -252,24 +252,24 @@ CALLS = {
 }
 """The SDK's calls that shared/storage makes, and the role that allows them."""
 NO_CALL = {"get_blob_client", "get_container_client", "get_table_client", "from_connection_string"}
-"""They make an object and ask nothing."""
+"""They create an object without a request."""
 CLIENTS = (BlobServiceClient, BlobClient, ContainerClient, BlobLeaseClient, TableServiceClient, TableClient)
 HOST_NEEDS = {
     "httpTrigger": {BLOB_OWNER, TABLE},
     "timerTrigger": {BLOB_OWNER, TABLE},
     "blobTrigger": {BLOB_OWNER, QUEUE, TABLE},
 }
-"""What the host asks for in its own account: keys and leases in blobs, receipts in blobs, a queue of what it found,
-diagnostic events in a table:
+"""The roles that the host needs in its own account: for keys, leases and receipts in blobs, the queue of found blobs,
+and diagnostic events in a table:
 https://learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity
 """
 POLLING_NEEDS = {ACCOUNT}
-"""What a blob trigger that polls needs besides; `"source": "EventGrid"` does without."""
+"""The further role of a polling blob trigger; `"source": "EventGrid"` does not need it."""
 ROLES = json.loads((INFRA / "roles.json").read_text())
 
 
 def sdk_calls() -> set[str]:
-    """Methods of the SDK's clients that the adapter calls."""
+    """Return the methods of the SDK's clients that the adapter calls."""
     tree = ast.parse((ROOT / "shared/storage/azure.py").read_text())
     named = {
         node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
@@ -279,7 +279,7 @@ def sdk_calls() -> set[str]:
 
 
 def granted(app: str, *scopes: str, when: str | None = None) -> set[str]:
-    """The roles that an app has on scopes of a kind."""
+    """Return the roles of an app on scopes of a kind."""
     rows = [each for each in ROLES if each["to"] == app and each["on"] in scopes]
     return {each["name"] for each in rows if each.get("when") == when}
 
@@ -291,7 +291,9 @@ def test_every_call_of_the_storage_adapter_has_its_role() -> None:
 def test_the_worker_s_roles_are_those_that_code_and_host_need() -> None:
     host = set.union(*(HOST_NEEDS[trigger(name)["type"]] for name in running_in("worker")))
     assert granted("worker", "storage") == host
-    assert {CALLS[call] for call in sdk_calls() & set(CALLS)} <= host | {BLOB}  # an owner may do what a contributor may
+    assert {CALLS[call] for call in sdk_calls() & set(CALLS)} <= host | {
+        BLOB
+    }  # an owner has all rights of a contributor
     assert granted("worker", "storage", when="polling") == POLLING_NEEDS
     assert {each["to"] for each in ROLES} == {"receiver", "worker"}
     assert [each for each in ROLES if each["to"] == "worker" and each["on"] not in {"storage", "insights"}] == []
@@ -304,7 +306,7 @@ def test_the_receiver_s_host_uses_an_account_of_its_own() -> None:
 
 
 class Noting(MemoryStorage):
-    """Storage that notes where it is written to."""
+    """Storage that records the containers and tables written to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -325,7 +327,7 @@ class Noting(MemoryStorage):
 
 
 def test_the_receiver_may_write_where_it_writes_and_nowhere_else() -> None:
-    """An event that is kept, one that is ignored, one that is refused. What it may reach is made by the template."""
+    """With a stored, an ignored and a refused event. The template creates the containers and tables that it may use."""
     storage = Noting()
     idle = event("idle", "RUNNING", "10:00:00", application="app")
     for body in (*write("a", "app", "10:00", "/a"), idle):
@@ -366,7 +368,7 @@ def test_api_versions_are_well_formed_and_one_for_each_type() -> None:
             versions.setdefault(name, set()).add(version)
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
     previews = {name for name, found in versions.items() if any("preview" in version for version in found)}
-    assert previews == {"Microsoft.Insights/diagnosticSettings"}  # which has never had another
+    assert previews == {"Microsoft.Insights/diagnosticSettings"}  # which never had another version
 
 
 def test_modules_are_local_files_and_from_no_registry() -> None:
@@ -375,7 +377,7 @@ def test_modules_are_local_files_and_from_no_registry() -> None:
 
 @pytest.mark.parametrize("scope", ["blobs", "topic"])
 def test_logs_without_another_source_have_diagnostic_settings(scope: str) -> None:
-    """Deletions and deliveries. Application Insights has the apps' logs, Azure Monitor the accounts' metrics."""
+    """Deletions and deliveries have; Application Insights has the apps' logs, Azure Monitor the accounts' metrics."""
     bodies = resource_bodies("Microsoft.Insights/diagnosticSettings")
     assert sum(f"scope: {scope}\n" in body for body in bodies) == 1
 
@@ -396,7 +398,7 @@ def test_queries_match_the_messages_of_the_code(name: str) -> None:
     folders = ("shared", *FUNCTIONS)
     code = "\n".join(path.read_text() for folder in folders for path in (ROOT / folder).rglob("*.py"))
     begins = re.findall(r'startswith "([^"]+)"', QUERIES[name])
-    assert [words for words in begins if f'"{words}' not in code] == []
+    assert [begin for begin in begins if f'"{begin}' not in code] == []
     named = re.findall(r'"(\w+_function)"', QUERIES[name])
     assert set(named) <= set(FUNCTIONS)
     assert begins or named or "_LogOperation" in QUERIES[name]  # the last is Azure's own

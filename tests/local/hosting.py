@@ -41,7 +41,7 @@ class App:
 
     @property
     def url(self) -> str:
-        """Where its hosts answer."""
+        """The root URL of its hosts."""
         return f"http://127.0.0.1:{self.listening.getsockname()[1]}"
 
     def start(self) -> "RunningHost":

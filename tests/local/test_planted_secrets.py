@@ -32,7 +32,7 @@ def _wait(storage: Storage) -> None:
         if found.received >= 4 and found.reconciles and not found.in_progress:
             return
         time.sleep(0.3)
-    pytest.fail(f"not settled: {status(storage)}")
+    pytest.fail(f"not processed: {status(storage)}")
 
 
 def test_no_secret_gets_out_of_the_running_world(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def without(source: str, cells: list[Cell]) -> Counter[Cell]:
 def observe(
     text: str, sources: list[str], expected: Mapping[str, list[int]], values: list[list[str]]
 ) -> dict[str, Any]:
-    """What one text shows."""
+    """Return the observations of one text."""
     seen: dict[str, dict[str, set[int]]] = {each: {"any": set(), "numbers": set(), "cells": set()} for each in sources}
     origins: list[set[str]] = []
     runs = 0

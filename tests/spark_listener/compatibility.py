@@ -1,8 +1,8 @@
 """`python -m tests.spark_listener.compatibility`: the jar with each Spark, each listener and both orders of listeners.
 
-Each combination runs a job on real Spark and compares what is read of its plans with the job's truth. It prints the
-rows of the table in docs/concepts/exact-lineage.md, and exits with 1 where one is not as it should be. Spark 3.3 and
-3.4 are installed into build/ when they are first asked for.
+Each combination runs a job on real Spark and compares the lineage of its plans with the job's truth. It prints the
+rows of the table in docs/concepts/exact-lineage.md, and exits with 1 when one is wrong. Spark 3.3 and 3.4 are installed
+into build/ at their first use.
 """
 
 import argparse
@@ -35,9 +35,9 @@ ORDERS = {
     "last": (PLAN_LISTENER, LISTENER_CLASS),
     "absent": (PLAN_LISTENER,),
 }
-"""Where OpenLineage's listener stands."""
+"""The position of OpenLineage's listener."""
 NOT_ON_SPARK_4 = frozenset({"1.12.0", "1.25.0"})
-"""1.12 is not made for Scala 2.13; 1.25 calls a method that Spark 4 no longer has, and the session stops."""
+"""1.12 does not exist for Scala 2.13; 1.25 calls a method that Spark 4 no longer has, and the session stops."""
 
 REPORT = {
     "name": {"customers.name"},
@@ -55,9 +55,9 @@ COLUMNS: Mapping[str, Mapping[str, set[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One combination: plans of writes, how many of them under the listener's run ids, and what is wrong.
+    """The result of a combination: plans of writes, the number under the listener's run ids, and the problems.
 
-    A view is no write. Where its command ends before the listener has seen its start, it has no run there.
+    A view is no write. When its command ends before the listener has handled its start, it has no run there.
     """
 
     spark: str

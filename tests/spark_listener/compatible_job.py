@@ -1,4 +1,4 @@
-"""A job in Spark's SQL alone, for any Spark from 3.3: a report, a failing write, a checkpoint, a table, a MERGE."""
+"""A job in Spark SQL only, for any Spark from 3.3 on: a report, a failing write, a checkpoint, a table, a MERGE."""
 
 import sys
 

@@ -1,5 +1,6 @@
-"""A job that writes once or more for each receiver named in its argument (JSON), each in a Spark application of its
-own in one JVM; it prints how many seconds each needed to stop.
+"""A job that writes for each receiver named in its argument (JSON), each in its own Spark application in one JVM.
+
+It prints the seconds that each application took to stop.
 """
 
 import json
@@ -55,7 +56,7 @@ def run(spark: SparkSession, folder: str, *, whole: bool) -> None:
 
 
 def planted(spark: SparkSession, folder: str) -> None:
-    """Write with a planted value at each place where people put one; each statement gives a plan of its own."""
+    """Write with a planted value in each place where people may put one; each statement has its own plan."""
     at = "viewfs://ann:planted-authority@lake"
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     hadoop.set("fs.viewfs.mounttable.ann:planted-authority@lake.link./data", f"file://{folder}/mounted")
@@ -74,7 +75,7 @@ def planted(spark: SparkSession, folder: str) -> None:
     for url, table in ADDRESSES:
         try:
             spark.table("secrets").write.format("jdbc").options(url=url, dbtable=table).save()
-        except Py4JJavaError as error:  # there is no such driver, and the plan is sent all the same
+        except Py4JJavaError as error:  # there is no such driver, but the plan is sent
             print(error.java_exception.getClass().getName())  # noqa: T201 - a job's output
 
 
@@ -88,12 +89,12 @@ ADDRESSES = (
         "(SELECT a FROM t WHERE b = q'[it 'planted-quote' x]') p",
     ),
 )
-"""Addresses with passwords, and queries with values, as databases spell them."""
+"""Addresses with passwords, and queries with values, in the spellings of databases."""
 
 
 def wait_for_senders() -> None:
     """Wait until no listener has a plan left to send, at most half a minute."""
-    threads = SparkContext._jvm.java.lang.Thread  # type: ignore[union-attr]  # it is there once a session was
+    threads = SparkContext._jvm.java.lang.Thread  # type: ignore[union-attr]  # it exists after the first session
     for _ in range(300):
         if not any(each.getName() == "throughline-plan" for each in threads.getAllStackTraces().keySet()):
             return

@@ -1,4 +1,4 @@
-"""The plan listener in real Spark 3.5: what it sends, what never leaves the driver, and receivers that misbehave."""
+"""The plan listener in real Spark 3.5: its events, values that never leave the driver, and failing receivers."""
 
 import base64
 import gzip
@@ -31,7 +31,7 @@ from tests.support.receiving import receive
 JOB = Path(__file__).parent / "job.py"
 SCHEMA = SOURCES.parent / "ThroughlinePlanRunFacet.json"
 MAX_STOP_SECONDS = 6.0
-"""The listener's three, and what Spark itself needs to stop on a busy machine."""
+"""Three seconds of the listener, and the time that Spark itself needs to stop on a busy machine."""
 
 
 # How this job failed once in about a hundred runs, inside PySpark or Py4J (the job compares no prefix): it runs again.
@@ -40,8 +40,9 @@ PYTHON_LOST_ITS_JAVA = "'NoneType' object has no attribute 'startswith'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What the good receiver got, and that of planted values, the listener's own events, seconds of each application to
-    stop, and Spark's log.
+    """The good receiver's requests, those with planted values, the listener's own events, and Spark's log.
+
+    Also the seconds that each application took to stop.
     """
 
     requests: list[tuple[str, dict[str, str], bytes]]
@@ -60,7 +61,7 @@ class Ran:
 
 
 def leaked(*texts: str) -> list[str]:
-    """The planted values in some texts, each with what stands before it."""
+    """Return the planted values in some texts, each with the preceding text."""
     return sorted(
         {found for text in texts for found in re.findall(".{0,60}(?:planted-[a-z-]+|98765432[12]|987_654_321)", text)}
     )
@@ -194,8 +195,9 @@ def test_planted_statements_are_read(ran: Ran) -> None:
 
 @pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
 def test_no_planted_value_is_stored(ran: Ran, redact: Redact | None) -> None:
-    """Of the listener's events too; those alone stand in the container of events as they were sent. Where JDBC writes
-    to a query, the listener uses that as a name, values and all: docs/operate/security.md says so.
+    """No value of the listener's events is stored either, except in the container of original events.
+
+    When a job writes by JDBC to a query, the listener uses the query as a name: see docs/operate/security.md.
     """
     storage = MemoryStorage()
     listener = [json.dumps(event).encode() for event in ran.listener if "(SELECT" not in event["job"]["name"]]
@@ -224,7 +226,7 @@ def test_a_deep_expression_is_whole(ran: Ran) -> None:
 
 @pytest.mark.parametrize(("folder", "frames"), [("clear", 1), ("unclear", 0)])
 def test_a_checkpoint_has_its_plan_unless_another_has_the_same_columns(ran: Ran, folder: str, frames: int) -> None:
-    """A filter gives no new columns, so the second one can't be distinguished from the first."""
+    """A filter creates no columns, so the second one can't be distinguished from the first."""
     (found,) = (json.loads(plan) for plan in map(_plan, ran.events) if f'/{folder}"' in plan)
     assert len(found["frames"]) == frames
 
@@ -246,7 +248,7 @@ def test_a_receiver_does_not_hold_up_the_end(ran: Ran, receiver: str) -> None:
 
 
 def test_a_listener_that_outlives_its_application_starts_no_other(ran: Ran) -> None:
-    """It still has plans when the context has ended: a context of its own would break the next one of the job."""
+    """It still has plans after the context's end: a new context would break the job's next one."""
     assert ran.log.count("SparkContext: Running Spark version") == len(ran.stops)
 
 

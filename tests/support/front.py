@@ -74,7 +74,7 @@ class Front:
 
     @property
     def url(self) -> str:
-        """Where senders send to."""
+        """The root URL for senders."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:

@@ -39,7 +39,7 @@ class Scanned:
 
     @property
     def entity(self) -> AssetEntity:
-        """As the scan writes it."""
+        """The entity in the form of a scan."""
         kind, qualified_name = self.asset
         attributes = {"name": qualified_name.rstrip("/").rsplit("/", 1)[-1], "description": "Found by a scan."}
         if kind == "azure_cosmosdb_sqlapi_collection":

@@ -1,4 +1,4 @@
-"""A small estate with all that the page can show: history, masks, conditions, failures, and what is not known."""
+"""A small estate with everything that the page can show: history, masks, conditions, failures, unknown lineage."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ _DAY = timedelta(days=1)
 
 
 def asset(name: str) -> Asset:
-    """A folder of the lake; one that begins with `lost/` is known to no scan."""
+    """Return a folder of the lake; no scan has found one that begins with `lost/`."""
     kind = "DataSet" if name.startswith("lost/") else "azure_datalake_gen2_path"
     return Asset(type=kind, qualified_name=f"{STORE}{name}", namespace="abfss", name=name)
 

@@ -1,4 +1,4 @@
-"""Each feature of the page, by mouse and by keyboard; what hostile names do; what a judge of accessibility finds."""
+"""Each feature of the page, by mouse and keyboard; hostile names; and an automatic check of accessibility."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What nobody planned for the page: odd addresses, a mouse that leaves, an old browser, planted secrets."""
+"""Unusual cases of the page: odd addresses, a mouse that leaves the window, an old browser, planted secrets."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""What the page shows of 200 seeded questions, read from its elements, is what naive walks and the library give."""
+"""The page's answers to 200 seeded questions, read from its elements, are those of naive traversals and the library."""
 
 import random
 from datetime import datetime
@@ -36,7 +36,7 @@ def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> 
 
 
 def walked(start: int, arrows: set[tuple[int, int]], depth: int | None) -> dict[int, int]:
-    """A naive walk: all arrows are looked at for each step."""
+    """Traverse naively: check all arrows in each step."""
     found, away = {start: 0}, 0
     while depth is None or away < depth:
         away += 1
@@ -60,7 +60,7 @@ def expected(
     steps: tuple[int | None, int | None],
     at: datetime | None,
 ) -> dict[str, object]:
-    """What must be shown, by naive walks over the document."""
+    """Return what the page must show, by naive traversals of the document."""
     values = [each for each in document.edges if each.kind is not Kind.CONDITION and valid(each, document, at)]
     flows = [each for each in document.flows if valid(each, document, at)]
     names = [each.qualified_name for each in document.datasets]
@@ -128,7 +128,7 @@ def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int
 
 @pytest.mark.parametrize("conditions", [False, True], ids=["values", "and conditions"])
 def test_impact_is_everything_downstream(browser: Browser, tmp_path: Path, conditions: bool) -> None:
-    """By the same walk that tests/spark_pipeline/test_differential.py holds `gold/impact` to."""
+    """By the same traversal that tests/spark_pipeline/test_differential.py compares `gold/impact` with."""
     document = drawn(11, tables=14, processes=24)
     file = tmp_path / "page.html"
     file.write_bytes(page(document))

@@ -1,4 +1,4 @@
-"""The page's search gives what the Python one gives."""
+"""The page's search has the same results as the Python search."""
 
 import json
 from pathlib import Path

@@ -36,7 +36,7 @@ console.log(JSON.stringify(found));
 
 
 def random_document(draw: random.Random) -> LineageDocument:
-    """Three data sets with columns of which some have no type, two processes, flows and edges of some span."""
+    """Return a document of three data sets, some columns without a type, two processes, and temporary edges."""
     datasets = tuple(Dataset(qualified_name=f"d{n}", type="fs_path", name=f"d{n}") for n in range(3))
     columns = tuple(
         Column(dataset, name, draw.choice(("", "int")), False) for dataset in range(3) for name in ("", "a", "b")

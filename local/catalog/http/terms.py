@@ -24,7 +24,7 @@ def post_glossary(catalog: Catalog, call: Call) -> Json:
 
 
 def get_glossary(catalog: Catalog, call: Call) -> Json:
-    """One glossary."""
+    """Return a glossary."""
     return _glossary(catalog).one(_entity(catalog, call, GLOSSARY))
 
 
@@ -39,7 +39,7 @@ def post_terms(catalog: Catalog, call: Call) -> list[Json]:
 
 
 def get_term(catalog: Catalog, call: Call) -> Json:
-    """One term."""
+    """Return a term."""
     return _glossary(catalog).term(_entity(catalog, call, TERM))
 
 

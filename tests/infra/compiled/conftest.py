@@ -1,6 +1,6 @@
-"""Tests of what the compiler makes of the templates: only where it is installed, as the report's header says.
+"""Tests of the compiled templates, which run only where the compiler is installed; the report's header says so.
 
-Under CI a test in tests/infra/test_references.py fails where it is missing.
+In CI a test in tests/infra/test_references.py fails without it.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "routeAllTraffic": True,
     },
 }
-"""Parameters of the variants that are looked at: each costs a second or two."""
+"""The parameters of the tested variants: each takes a second or two."""
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +52,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def variant(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Snapshot]:
-    """The snapshot of a variant, by its name."""
+    """Return the snapshot of a variant by its name."""
 
     @cache
     def find(name: str) -> Snapshot:

@@ -1,4 +1,4 @@
-"""The compiler and its linter have nothing to say of the templates, and find what is planted."""
+"""The compiler and its linter accept the templates, and find planted mistakes."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def test_the_files_have_the_compiler_s_own_format(tmp_path: Path) -> None:
 
 
 def test_rules_that_are_off_by_default_stop_the_build(tmp_path: Path) -> None:
-    """A planted violation of each: outputs as a module's parameters, a module's name, a plain object."""
+    """A planted violation of each rule: outputs as a module's parameters, a module's name, a plain object."""
     copy = shutil.copytree(INFRA, tmp_path / "infra")
     main = copy / "main.bicep"
     text = main.read_text()

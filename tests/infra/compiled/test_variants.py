@@ -1,4 +1,4 @@
-"""What the deployed template would be: who may do what, which settings each app gets, what a choice changes."""
+"""The evaluated template: the rights of the identities, the settings of each app, the effect of each parameter."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.infra.snapshots import GROUP, Right, Snapshot, evaluated, snapshot
 
 Variant = Callable[[str], Snapshot]
 DATA, OWN = "Microsoft.Storage/storageAccounts/stmz35fqtkh47iw", "Microsoft.Storage/storageAccounts/strecmz35fqtkh47iw"
-"""The account of the data, and that of the receiver's host."""
+"""The storage account of the data, and that of the receiver's host."""
 INSIGHTS = "Microsoft.Insights/components/appi-lineage-mz35fqtkh47iw"
 CONTAINERS, TABLES = f"{DATA}/blobServices/default/containers", f"{DATA}/tableServices/default/tables"
 HOST_ID = "AzureFunctionsWebHost__hostid"
@@ -37,7 +37,7 @@ POLLING = rights("worker", (ACCOUNT, DATA))
 
 
 def difference(one: Snapshot, other: Snapshot) -> tuple[set[str], set[str]]:
-    """The ids that only one of them has, without the resource group."""
+    """Return the ids that only one of them has, without the resource group."""
 
     def ids(found: Snapshot) -> set[str]:
         return {each["id"].removeprefix(f"{GROUP}/providers/") for each in found.resources}
@@ -57,7 +57,7 @@ NOT_ALLOWED = {
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_all_of_a_variant_is_known_before_it_is_deployed(name: str, variant: Variant) -> None:
-    """So `what-if` shows all of it. Names are unique: no resource is described twice."""
+    """So `what-if` shows everything. Names are unique: no resource is declared twice."""
     found = variant(name)
     assert found.diagnostics == ()
     ids = [each["id"].lower() for each in found.resources]
@@ -71,13 +71,13 @@ def test_two_environments_in_one_group_share_nothing(variant: Variant, template:
     assert ids[0] & ids[1] == set()
 
 
-@pytest.mark.parametrize(("parameters", "words"), NOT_ALLOWED.values(), ids=NOT_ALLOWED)
+@pytest.mark.parametrize(("parameters", "message"), NOT_ALLOWED.values(), ids=NOT_ALLOWED)
 def test_an_invalid_combination_is_refused_with_a_message(
-    parameters: dict[str, object], words: str, template: Path, tmp_path: Path
+    parameters: dict[str, object], message: str, template: Path, tmp_path: Path
 ) -> None:
     done = evaluated(tmp_path / "refused", template, {**ALWAYS, **parameters})
     assert done.returncode != 0
-    assert words in done.stdout + done.stderr
+    assert message in done.stdout + done.stderr
 
 
 # ---- rights
@@ -136,7 +136,7 @@ def test_event_grid_is_the_default_on_both_plans(variant: Variant) -> None:
 
 
 def account_of(address: str) -> str:
-    """The account's name in an address that is made when the cloud is known."""
+    """Return the account's name in an address whose suffix depends on the cloud."""
     return address.split("'")[3]
 
 
@@ -171,7 +171,7 @@ def test_further_settings_reach_who_may_have_them(variant: Variant) -> None:
 
 
 def test_the_receiver_s_slot_differs_only_in_the_host_id(variant: Variant) -> None:
-    """A host makes its id of its name's first 32 characters. Two hosts with one id in one account stop:
+    """A host derives its id from the first 32 characters of its name. Two hosts with the same id in one account stop:
     https://github.com/Azure/azure-functions-host/wiki/Host-IDs.
     """
     found = variant("default")
@@ -211,7 +211,7 @@ def test_flex_replaces_instances_one_after_another_and_keeps_packages_apart(vari
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_no_app_has_diagnostic_settings(name: str, variant: Variant) -> None:
-    """Flex Consumption has none, and elsewhere they repeat what Application Insights is sent."""
+    """Flex Consumption has none, and elsewhere they repeat Application Insights."""
     scopes = [each["id"] for each in variant(name).of("Microsoft.Insights/diagnosticSettings")]
     assert [each for each in scopes if "Microsoft.Web" in each] == []
     assert any("Microsoft.EventGrid" in each for each in scopes) == (VARIANTS[name].get("delivery") != "polling")
@@ -240,7 +240,7 @@ def test_deleted_data_can_be_restored_and_every_region_supports_the_accounts(nam
 
 
 def targets(found: Snapshot) -> Mapping[str, tuple[str, str]]:
-    """The group id and the target of each private end point, by its name."""
+    """Return the group id and the target of each private end point, by its name."""
     links = {
         each["name"]: each["properties"]["privateLinkServiceConnections"][0]["properties"]
         for each in found.of("Microsoft.Network/privateEndpoints")

@@ -1,6 +1,6 @@
-"""Kusto's own language service over queries: syntax, names, types, as the service that runs them would judge.
+"""Check the syntax, names and types of queries by Kusto's own language service, as the running service does.
 
-`analyse.cjs` runs it in one node process for all queries. Tables and columns: tables.json, entered from Azure Monitor's
+`analyse.cjs` runs it in one node process for all queries. Tables and columns are in tables.json, from Azure Monitor's
 table reference (https://learn.microsoft.com/azure/azure-monitor/reference/tables/apptraces and its neighbours, read in
 November 2026; `_LogOperation`: https://learn.microsoft.com/azure/azure-monitor/logs/monitor-workspace).
 """
@@ -25,14 +25,14 @@ TABLES: dict[str, dict[str, str]] = json.loads((_HERE / "tables.json").read_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What the language service says of a query: errors and warnings, a sentence each; the result's columns."""
+    """The language service's result for a query: errors and warnings, a sentence each, and the resulting columns."""
 
     problems: tuple[str, ...]
     columns: Mapping[str, str]
 
 
 def analyse(queries: Mapping[str, str]) -> dict[str, Analysis]:
-    """Analyse queries, by any name. Raises CalledProcessError with node's own words when it fails."""
+    """Analyse queries, by any name. Raises CalledProcessError with node's message when it fails."""
     done = subprocess.run(
         [str(find_node().node), str(_HERE / "analyse.cjs"), str(_installed())],
         input=json.dumps({"tables": TABLES, "queries": dict(queries)}),
@@ -48,7 +48,7 @@ def analyse(queries: Mapping[str, str]) -> dict[str, Analysis]:
 
 
 def _installed() -> Path:
-    """The folder of the pinned package, installed once into `build/kusto`."""
+    """Return the folder of the pinned package, installed once into `build/kusto`."""
 
     def make(folder: Path) -> None:
         for path in _PINNED:

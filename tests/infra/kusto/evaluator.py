@@ -1,7 +1,7 @@
-"""Queries run over rows by duckdb-kql, which translates KQL to DuckDB's SQL: not Kusto, but made after its reference.
+"""Run queries on rows by duckdb-kql, which translates KQL to DuckDB's SQL by Kusto's reference.
 
-It has no `parse-kv` and no `make_set_if`; both are rewritten here. Each fact of a line becomes an `extract` of its own:
-the same for lines whose quoted values hold no `name=`. The set may hold an empty text.
+It has no `parse-kv` and no `make_set_if`; both are rewritten here. Each fact of a line becomes an `extract`, which is
+equivalent unless a quoted value contains `name=`. The set may contain an empty text.
 """
 
 import re
@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 
 def run(query: str, rows: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
-    """The rows that a query gives, over these rows of tables; what a row leaves out is empty for a text, else null."""
+    """Return the result of a query on these rows of tables; a missing value is empty for a text, else null."""
     with _workspace().cursor() as workspace:
         workspace.begin()
         for table, given in rows.items():
@@ -44,7 +44,7 @@ def run(query: str, rows: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
 
 @cache
 def _workspace() -> duckdb.DuckDBPyConnection:
-    """The tables, empty; what a query is run over is rolled back."""
+    """Return a connection with the empty tables; the rows of a query are rolled back."""
     workspace = duckdb.connect(config={"threads": 1})
     for table, columns in TABLES.items():
         fields = (f'"{name}" {_TYPES[kind]}' + " DEFAULT ''" * (kind == "string") for name, kind in columns.items())

@@ -1,7 +1,7 @@
 """A real browser for the tests: Chromium with playwright-core, driven through one node process.
 
-The browser is one that is there (`chromium`, `google-chrome`), else the one that `@sparticuz/chromium` brings, which
-needs neither root nor Debian. Its archive also has the libraries that a bare machine lacks.
+The browser is an installed one (`chromium`, `google-chrome`), else that of `@sparticuz/chromium`, which needs neither
+root nor Debian. Its archive also has the libraries that a minimal machine lacks.
 """
 
 import json
@@ -19,16 +19,16 @@ _PINNED = (_HERE / "package.json", _HERE / "package-lock.json")
 _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 _SECONDS = 600
 _LIBRARIES = {"AWS_LAMBDA_JS_RUNTIME": "nodejs22.x"}
-"""What makes `@sparticuz/chromium` bring the libraries that a bare machine lacks (its helper.js)."""
+"""The variables that make `@sparticuz/chromium` unpack the libraries for a minimal machine (its helper.js)."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 class BrowserError(AssertionError):
-    """The browser could not do what a test asked for."""
+    """The browser could not execute a test's command."""
 
 
 def installed() -> Path:
-    """The folder with the pinned packages, installed once into `build/viewer-tests`. Raises BrowserError."""
+    """Return the folder with the pinned packages, installed once into `build/viewer-tests`. Raises BrowserError."""
 
     def make(folder: Path) -> None:
         for path in _PINNED:
@@ -43,10 +43,10 @@ def installed() -> Path:
 
 
 def unpacked() -> Path:
-    """The folder with the browser of `@sparticuz/chromium`, unpacked once into `build/viewer-browser`.
+    """Return the folder with the browser of `@sparticuz/chromium`, unpacked once into `build/viewer-browser`.
 
-    The package itself would unpack into the folder for temporary files, and there it takes any file of the right name
-    for its browser: one of another version, or one that another worker of the tests is still writing.
+    The package itself would unpack into the folder for temporary files, and would use any file of the right name there:
+    one of another version, or one that another worker of the tests is still writing.
     """
     packages = installed()
 
@@ -73,7 +73,7 @@ def _run(command: list[str], folder: Path, failure: str, **more: str) -> None:
 
 
 class Browser:
-    """One browser; `open` gives it a new page with nothing kept of the one before."""
+    """One browser; `open` opens a new page without any state of the previous one."""
 
     def __init__(self) -> None:
         executable = next((found for name in _BROWSERS if (found := shutil.which(name))), "")
@@ -112,7 +112,7 @@ class Browser:
         return answer
 
     def ask(self, command: str, **rest: Any) -> Any:
-        """Run a command of driver.mjs. Raises BrowserError with its own words."""
+        """Run a command of driver.mjs. Raises BrowserError with its message."""
         assert self._process.stdin
         self._process.stdin.write(json.dumps({"command": command, **rest}) + "\n")
         self._process.stdin.flush()
@@ -124,7 +124,7 @@ class Browser:
     def open(self, page: Path | str, *, state: str = "", dark: bool = False, without: tuple[str, ...] = ()) -> float:
         """Open a page in this state; returns the milliseconds until it was usable.
 
-        `without` names globals that the browser is to lack, as an older one does.
+        `without` names globals to remove from the browser, as in an older one.
         """
         address = page if isinstance(page, str) else page.resolve().as_uri()
         milliseconds: float = self.ask(
@@ -133,18 +133,18 @@ class Browser:
         return milliseconds
 
     def run(self, code: str, argument: Any = None) -> Any:
-        """The value of a function of JavaScript, called in the page."""
+        """Call a JavaScript function in the page, and return its value."""
         return self.ask("evaluate", code=code, argument=argument)
 
     def go(self, state: str) -> None:
-        """Give the page another state by its address, as a link does."""
+        """Change the page's state by its address, as a link does."""
         self.run(
             "(state) => { history.pushState(null, '', `#${state}`); dispatchEvent(new PopStateEvent('popstate')); }",
             state,
         )
 
     def click(self, selector: str, nth: int = 0) -> None:
-        """Click by the mouse on an element that can be seen."""
+        """Click with the mouse on a visible element."""
         self.ask("click", selector=selector, nth=nth)
 
     def press(self, *keys: str) -> None:
@@ -153,7 +153,7 @@ class Browser:
             self.ask("press", key=key)
 
     def texts(self, selector: str) -> list[str]:
-        """The texts of all elements that fit."""
+        """Return the texts of all matching elements."""
         found: list[str] = self.run(
             "(selector) => [...document.querySelectorAll(selector)].map((each) => each.textContent)", selector
         )
@@ -167,12 +167,12 @@ class Browser:
 
     @property
     def problems(self) -> list[str]:
-        """What the console has said since the page was opened: errors, warnings, violations of the policy, dialogs."""
+        """The console's output since the page was opened: errors, warnings, violations of the policy, dialogs."""
         found: list[str] = self.ask("seen")["problems"]
         return found
 
     @property
     def requests(self) -> list[str]:
-        """What the page has asked for, itself first."""
+        """The requests of the page, its own first."""
         found: list[str] = self.ask("seen")["requests"]
         return found

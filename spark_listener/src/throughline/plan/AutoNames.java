@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Names that Spark makes of values: `SELECT 'x'` gives a column `x`, a pivot one for each value. A column that is
- * written, or read from a table, keeps its name, which is the table's; between them a name that shows a value is hidden.
+ * Names that Spark derives from values: `SELECT 'x'` has a column `x`, a pivot one for each value. A column that is
+ * written to or read from a table keeps its name, which is the table's; other names that show a value are hidden.
  */
 final class AutoNames {
   private static final int MAX_TEXTS = 10_000;
@@ -22,7 +22,7 @@ final class AutoNames {
   private final Set<Object> kept = new HashSet<>();
   private final Set<String> hidden = new HashSet<>();
 
-  /** Learns a node of the plan. */
+  /** Adds a node of the plan. */
   void met(Object node) {
     if (node instanceof Literal) {
       Object value = ((Literal) node).value();
@@ -49,15 +49,15 @@ final class AutoNames {
     }
   }
 
-  /** Keeps the names of a plan's columns: they are those of a table. */
+  /** Keeps the names of a plan's columns, which are those of a table. */
   void keep(LogicalPlan plan) {
     kept.addAll(Frames.ids(plan));
   }
 
-  /** Whether names are to be hidden, of all that was met. */
+  /** Whether there are names to hide. */
   boolean found() {
     for (String name : aliases) {
-      boolean made = !PLAIN.matcher(name).matches(); // `(c = x)`; a plain name hides only what is the whole of it
+      boolean made = !PLAIN.matcher(name).matches(); // `(c = x)`; a plain name hides only equal names
       if (texts.contains(name) || made && texts.stream().anyMatch(name::contains)) {
         hidden.add(name);
       }
@@ -65,7 +65,7 @@ final class AutoNames {
     return !hidden.isEmpty();
   }
 
-  /** Whether this is such a name, of a column that is none of a table. */
+  /** Whether this is such a name, of a column that is in no table. */
   boolean hides(Object node, Object name) {
     return node instanceof NamedExpression && hidden.contains(name) && !kept.contains(((NamedExpression) node).exprId());
   }

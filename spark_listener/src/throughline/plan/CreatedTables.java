@@ -3,7 +3,7 @@ package throughline.plan;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.connector.catalog.Identifier;
 
-/** Looks up the table that a command has created: only then its location is known. */
+/** Looks up the table that a command has created: its location is known only then. */
 final class CreatedTables {
   private final Object session;
 
@@ -11,7 +11,7 @@ final class CreatedTables {
     this.session = session;
   }
 
-  /** Of CREATE TABLE AS, REPLACE TABLE AS and the like: the table as the catalog has it now; null of other commands. */
+  /** The catalog's current table of CREATE TABLE AS, REPLACE TABLE AS and the like; null for other commands. */
   Object of(Object command) {
     String kind = PlanWriter.kind(command);
     if (!kind.startsWith("Create") && !kind.startsWith("Replace")) {
@@ -31,7 +31,7 @@ final class CreatedTables {
         return catalog.getClass().getMethod("getTableMetadata", TableIdentifier.class).invoke(catalog, identifier);
       }
     } catch (ReflectiveOperationException | RuntimeException | LinkageError gone) {
-      return null; // dropped meanwhile, or in a catalog without such a method: the record has its name
+      return null; // dropped since, or in a catalog without such a method: the record has its name
     }
     return null;
   }

@@ -10,9 +10,9 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Plans behind rows without a plan of their own: of checkpoints, and of the micro-batches that foreachBatch is given.
- * Frames pass on expression ids (a filtered frame has those of the frame before it). So where two plans have an id, no
- * plan is given: the write is then not exact, which is better than wrong.
+ * The plans behind rows without their own plan: of checkpoints, and of the micro-batches of foreachBatch. Frames
+ * inherit expression ids (a filtered frame has those of its source). So when two plans have an id, no plan is
+ * returned: the write is then not exact, which is better than wrong.
  */
 final class Frames {
   private static final int MAX_IDS = 4_096;
@@ -34,7 +34,7 @@ final class Frames {
     }
   }
 
-  /** Forgets a micro-batch. */
+  /** Removes a micro-batch. */
   void ended(long execution) {
     batches.remove(execution);
   }
@@ -47,7 +47,7 @@ final class Frames {
     }
   }
 
-  /** The plan that made the rows of this leaf, for a write with this root execution; null where it is not clear. */
+  /** The plan that made the rows of this leaf, for a write with this root execution; null if it is ambiguous. */
   LogicalPlan of(LogicalPlan leaf, Long root) {
     Set<Object> wanted = ids(leaf);
     Set<Object> found = new HashSet<>();

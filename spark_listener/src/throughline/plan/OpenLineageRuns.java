@@ -10,8 +10,8 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 
 /**
- * The run ids that the OpenLineage listener gives an execution and its application. It makes them at random and keeps
- * them in private fields, seen in its versions 1.12 to 1.53; without it, or in another version, both are made of names.
+ * The run ids that the OpenLineage listener assigns to an execution and its application. They are random, and in
+ * private fields (versions 1.12 to 1.53); without it, or in another version, both are derived from names.
  */
 final class OpenLineageRuns {
   private static final String LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener";
@@ -23,7 +23,7 @@ final class OpenLineageRuns {
     this.conf = conf;
   }
 
-  /** The listener's run of the execution; null where there is no listener, or it has not begun or has ended the run. */
+  /** The listener's run of the execution; null without a listener, before the run's start and after its end. */
   String run(SparkContext context, long execution) {
     Object registry = Reflection.field(listener(context), "sparkSqlExecutionRegistry");
     Object of = registry instanceof Map ? ((Map<?, ?>) registry).get(execution) : null;
@@ -69,7 +69,7 @@ final class OpenLineageRuns {
     }
   }
 
-  /** As the listener writes names of jobs: words in lower case with `_` between them. */
+  /** A job's name in the listener's form: words in lower case, joined by `_`. */
   static String snakeCase(String name) {
     return name.replaceAll("([a-z0-9])([A-Z])", "$1_$2").replaceAll("[^A-Za-z0-9]+", "_").toLowerCase();
   }

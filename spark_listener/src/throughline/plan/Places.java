@@ -11,7 +11,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
-/** What Spark, Delta, Iceberg and JDBC know of where data lies: objects that are no part of the tree of a plan. */
+/** The locations of data in Spark, Delta, Iceberg and JDBC: objects outside of the tree of a plan. */
 final class Places {
   private static final Set<String> KINDS = new HashSet<>(Arrays.asList(
       "org.apache.spark.sql.sources.BaseRelation",
@@ -30,22 +30,22 @@ final class Places {
       "org.apache.spark.sql.delta.DeltaLog",
       "org.apache.spark.sql.delta.commands.CloneSource",
       "org.apache.iceberg.Table"));
-  /** Method or field, and what it is called in the record. */
+  /** Method or field, and its name in the record. */
   private static final String[][] FACTS = {
     {"rootPaths", "paths"}, {"path", "path"}, {"dataPath", "path"}, {"location", "location"}, {"name", "name"},
     {"namespace", "namespace"}, {"tableIdentifier", "identifier"}, {"catalogTable", "table"}, {"v1Table", "table"},
     {"table", "inner"}, {"jdbcOptions", "jdbc"}, {"url", "url"}, {"tableOrQuery", "tableOrQuery"}, {"deltaLog", "log"},
     {"branch", "branch"}, {"options", "options"}, {"sourceOptions", "options"}, {"fileFormat", "format"}, {"topic", "topic"}
   };
-  /** Facts that sinks and Kafka keep to themselves. */
+  /** Private facts of sinks and Kafka. */
   private static final Set<String> PRIVATE = new HashSet<>(Arrays.asList("path", "options", "sourceOptions"));
   private static final Map<Class<?>, Boolean> KNOWN = new ConcurrentHashMap<>();
 
   private Places() {}
 
-  /** A path with the scheme of the file system that Spark takes for it; other options as they are. */
+  /** A path with the scheme of the file system that Spark uses for it; other options unchanged. */
   static String qualified(Configuration hadoop, String option, String value) {
-    boolean bare = option.equals("location") && value.startsWith("/"); // Iceberg keeps it as it was given
+    boolean bare = option.equals("location") && value.startsWith("/"); // Iceberg keeps it unchanged
     if (!option.equals("path") && !option.equals("basepath") && !bare) {
       return value;
     }
@@ -90,7 +90,7 @@ final class Places {
         found.putIfAbsent(fact[1], value);
       }
     }
-    if (PlanWriter.kind(place).startsWith("Clone")) { // its columns are in no plan
+    if (PlanWriter.kind(place).startsWith("Clone")) { // no plan has its columns
       Object schema = Reflection.call(place, "schema");
       found.put("columnNames", schema == null ? null : Reflection.call(schema, "fieldNames"));
     }

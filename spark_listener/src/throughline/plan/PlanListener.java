@@ -39,7 +39,7 @@ public final class PlanListener extends SparkListener {
   private static final String SCHEMA = "https://throughline.dev/spec/facets/1-0-0/ThroughlinePlanRunFacet.json";
   private static final String PRODUCER = "https://throughline.dev/spark-listener/0.1.0";
   private static final long STACK = 256L << 20;
-  /** Commands that write no data begin so. */
+  /** Beginnings of commands that write no data. */
   private static final String[] IDLE = {
     "Show", "Describe", "Desc", "Set", "Reset", "Explain", "Cache", "Uncache", "Clear", "Add", "List", "Analyze", "Refresh", "Use"
   };
@@ -54,16 +54,16 @@ public final class PlanListener extends SparkListener {
   private final Frames frames = new Frames();
   private final Map<Long, String> joined = new ConcurrentHashMap<>();
   private final Map<Long, Long> roots = new ConcurrentHashMap<>();
-  /** Commands that run, with their root executions. */
+  /** Running commands with their root executions. */
   private final Map<Long, Long> commands = new ConcurrentHashMap<>();
   private final BlockingQueue<Runnable> queue;
   private final AtomicInteger waiting = new AtomicInteger();
-  /** The application's own. SparkContext.getOrCreate() would start a new one for plans that are left when it has ended. */
+  /** The application's context. SparkContext.getOrCreate() would start a new one for plans left after its end. */
   private SparkContext context;
   private volatile boolean warned;
   private volatile boolean closed;
 
-  /** Spark makes it with its configuration. */
+  /** Spark calls it with its configuration. */
   public PlanListener(SparkConf conf) {
     enabled = conf.getBoolean("spark.throughline.plan.enabled", true);
     maxBytes = conf.getInt("spark.throughline.plan.maxBytes", 20 << 20);
@@ -100,12 +100,12 @@ public final class PlanListener extends SparkListener {
     close();
   }
 
-  /** Whether plans are sent: it is enabled, and neither the application has ended nor `close` been called. */
+  /** Whether plans are sent: it is enabled, the application has not ended, and `close` was not called. */
   public boolean isOn() {
     return enabled && !closed;
   }
 
-  /** Waits a while until what is queued is sent; the thread ends after the last of it. */
+  /** Waits for a limited time until the queue is sent; the thread ends after the last plan. */
   public void close() {
     long until = System.nanoTime() + flushNanos;
     try {
@@ -116,7 +116,7 @@ public final class PlanListener extends SparkListener {
       Thread.currentThread().interrupt();
     }
     closed = true;
-    queue.offer(() -> {}); // wakes the thread; where the queue is full it is awake
+    queue.offer(() -> {}); // wakes the thread; with a full queue it is awake
   }
 
   private void started(SparkListenerSQLExecutionStart event) {
@@ -135,7 +135,7 @@ public final class PlanListener extends SparkListener {
         commands.put(id, roots.getOrDefault(id, id));
       }
       Head head = new Head(id, joined.get(id), event.time(), plan, null);
-      if (head.joined || !runs.isThere(context)) { // a START under an id that the end does not have would stay open
+      if (head.joined || !runs.isThere(context)) { // a START whose id differs from the end's would stay open
         offer(() -> send("START", head, null, null));
       }
     }
@@ -163,7 +163,7 @@ public final class PlanListener extends SparkListener {
     }
     Object name = Reflection.call(event, "executionName");
     boolean checkpoint = name instanceof Option && ((Option<?>) name).isDefined() && CHECKPOINTS.contains(((Option<?>) name).get());
-    if (checkpoint && !commands.containsValue(roots.getOrDefault(id, id))) { // else a command's own, as Delta's MERGE makes
+    if (checkpoint && !commands.containsValue(roots.getOrDefault(id, id))) { // else a command's own, as of Delta's MERGE
       frames.checkpointed(plan);
     }
     if (!sent(plan)) {
@@ -295,7 +295,7 @@ public final class PlanListener extends SparkListener {
         try {
           next.run();
         } finally {
-          waiting.decrementAndGet(); // below zero by what wakes the thread at its end
+          waiting.decrementAndGet(); // below zero after the entry that wakes the thread at its end
         }
       } catch (Throwable problem) {
         warn(problem);
@@ -303,7 +303,7 @@ public final class PlanListener extends SparkListener {
     }
   }
 
-  /** One line for the first problem: the job is more important than its log. */
+  /** Logs only the first problem, so that the job's log stays readable. */
   private void warn(Throwable problem) {
     if (!warned) {
       warned = true;
@@ -312,7 +312,7 @@ public final class PlanListener extends SparkListener {
     }
   }
 
-  /** What an event says besides the plan: taken while the execution's context is there. */
+  /** The fields of an event besides the plan, read while the execution's context exists. */
   private final class Head {
     final long execution;
     final long time;

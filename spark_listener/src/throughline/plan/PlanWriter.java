@@ -24,7 +24,7 @@ import scala.Product;
 
 /**
  * Writes one analyzed plan as JSON: each node with its class and its fields. Values of literals are never written;
- * strings, numbers and options only where their field or key is on a list.
+ * strings, numbers and options only if a list has their field or key.
  */
 final class PlanWriter {
   private static final Set<String> LEFT_OUT = set(
@@ -44,7 +44,7 @@ final class PlanWriter {
   private static final Set<String> OPTIONS = set(
       "path url dbtable query table subscribe subscribepattern assign topic kafka.bootstrap.servers basepath branch "
           + "versionasof timestampasof readchangefeed");
-  /** Fields with options; other maps, as those of partitions, have values of data. */
+  /** Fields with options; other maps, such as partitions, contain values of data. */
   private static final Set<String> MAPS = set("options extraOptions parameters");
   private static final int MAX_TEXT = 2_000;
   private static final int MAX_TYPE = 200;
@@ -73,7 +73,7 @@ final class PlanWriter {
     this.hadoop = hadoop;
   }
 
-  /** A plan that can't be written within the bounds; the message is one of a few words. */
+  /** A plan exceeds the bounds; the message is one of a few fixed texts. */
   static final class TooMuch extends RuntimeException {
     TooMuch(String what) {
       super(what, null, false, false);
@@ -86,7 +86,7 @@ final class PlanWriter {
     if (!auto.found()) {
       return document;
     }
-    out.setLength(0); // only now it is known which names hold values
+    out.setLength(0); // only now all names with values are known
     plans.clear();
     jvms.clear();
     order.clear();
@@ -132,7 +132,7 @@ final class PlanWriter {
     return out.append(jvms.isEmpty() ? "[]}" : "]}").toString();
   }
 
-  /** The place of a plan in the list: plans stand side by side, so that no document is as deep as its plan. */
+  /** The position of a plan in the list: plans are written side by side, so no document is as deep as its plan. */
   private int number(LogicalPlan plan) {
     Integer known = plans.get(plan);
     if (known == null) {
@@ -143,7 +143,7 @@ final class PlanWriter {
     return known;
   }
 
-  /** Writes a value, or nothing at all and returns false: then the caller takes back the key. */
+  /** Writes a value, or writes nothing and returns false: then the caller removes the key. */
   private boolean value(String field, Object value) {
     if (out.length() > maxBytes) {
       throw new TooMuch("too large");
@@ -300,7 +300,7 @@ final class PlanWriter {
     return !comma.isEmpty() && raw("]");
   }
 
-  /** Of other maps only the expressions, as a bean's by its setters; their texts may be values of data. */
+  /** Writes only the expressions of other maps, such as a bean's by its setters; their texts may be values of data. */
   private boolean expressions(String field, Map<?, ?> map) {
     List<Object> found = new ArrayList<>(map.values());
     found.removeIf(each -> !(each instanceof Expression));
@@ -349,7 +349,7 @@ final class PlanWriter {
     return raw(Json.quoted(text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) : text));
   }
 
-  /** The class without its package; of an anonymous class the one that it extends. */
+  /** The class without its package; for an anonymous class its superclass. */
   static String kind(Object value) {
     return KINDS.computeIfAbsent(value.getClass(), PlanWriter::kindOf);
   }
@@ -372,7 +372,7 @@ final class PlanWriter {
         try {
           names.add(type.getMethod(parameter.getName()).getName());
         } catch (NoSuchMethodException gone) {
-          break; // of a second list of parameters, which are no fields
+          break; // a parameter of a second list, which is no field
         }
       }
       best = names.size() > best.size() ? names : best;

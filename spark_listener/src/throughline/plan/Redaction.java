@@ -2,17 +2,17 @@ package throughline.plan;
 
 import java.util.regex.Pattern;
 
-/** Takes values out of texts before they leave the driver: of a query its literals, of an address user and secrets. */
+/** Removes values from texts before they leave the driver: literals from queries, users and secrets from addresses. */
 final class Redaction {
   private static final Pattern LITERALS =
       Pattern.compile("'(?:[^']|'')*'|(?<![\\w.])[+-]?(?:\\d[\\d_]*\\.?[\\d_]*|\\.\\d[\\d_]*)(?:[eE][+-]?\\d+)?\\b");
   private static final Pattern QUOTED = Pattern.compile("\"(?:[^\"]|\"\")*\"");
-  /** What may hold a value in a way that no simple pattern sees: escapes, Oracle's quotes of one's own choice. */
+  /** Possible values that no simple pattern detects: escapes, Oracle's user-defined quotes. */
   private static final Pattern ODD = Pattern.compile("\\\\|(?i)\\bn?q'");
-  /** Dollar quotes, hexadecimal numbers, and quotes or comments left over, as of a comment in a comment. */
+  /** Dollar quotes, hexadecimal numbers, and remaining quotes or comments, such as from a comment in a comment. */
   private static final Pattern UNCLEAR = Pattern.compile("\\$\\w*\\$|'|(?i)\\b0x|/\\*|\\*/");
   private static final Pattern COMMENTS = Pattern.compile("--[^\\n]*|/\\*.*?\\*/", Pattern.DOTALL);
-  /** Of MySQL and MariaDB only: elsewhere `#` is an operator. */
+  /** In MySQL and MariaDB only: elsewhere `#` is an operator. */
   private static final Pattern NUMBER_SIGN = Pattern.compile("#[^\\n]*");
   private static final Pattern PATH = Pattern.compile(":/|^/|`/");
   /** User and password of an authority, also with a `/` or `@` in the password; not a port. */
@@ -26,7 +26,7 @@ final class Redaction {
 
   private Redaction() {}
 
-  /** The text of a field without values; `url` is the address of the database that a query is for, or empty. */
+  /** The text of a field without values; `url` is the address of a query's database, or empty. */
   static String text(String field, String text, String url) {
     switch (field) {
       case "query":
@@ -43,7 +43,7 @@ final class Redaction {
       case "rootPaths":
         return address(text);
       default:
-        return PATH.matcher(text).find() ? address(text) : text; // a table may be named by its path
+        return PATH.matcher(text).find() ? address(text) : text; // a path may name a table
     }
   }
 
@@ -52,7 +52,7 @@ final class Redaction {
     return SECRETS.matcher(PARAMETERS.matcher(open).replaceAll("")).replaceAll("$1?");
   }
 
-  /** A query without literals; `?` where one could be left. MySQL and MariaDB quote texts by `"` too. */
+  /** A query without literals; `?` if one could remain. MySQL and MariaDB also quote texts by `"`. */
   private static String query(String text, String url) {
     if (text.matches("[\\w.`\"\\[\\]]+")) {
       return text; // a table's name

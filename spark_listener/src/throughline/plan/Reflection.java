@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Calls that differ between versions of Spark, Scala and the listener: by name, null where there is no such thing. */
+/** Calls that differ between versions of Spark, Scala and the listener, by name; null for a missing member. */
 final class Reflection {
   private static final Map<String, Method> METHODS = new ConcurrentHashMap<>();
 
   private Reflection() {}
 
-  /** What the public method without parameters gives. */
+  /** The result of the public method without parameters. */
   static Object call(Object of, String name) {
     try {
       String key = of.getClass().getName() + "." + name;
@@ -30,13 +30,13 @@ final class Reflection {
     }
   }
 
-  /** The same as text, empty where there is none. */
+  /** The same as text; empty without a result. */
   static String text(Object of, String name) {
     Object found = call(of, name);
     return found == null ? "" : found.toString();
   }
 
-  /** What a field holds, static or not, private or not, of the class or one above it. */
+  /** The value of a field, static or not, private or not, of the class or a superclass. */
   static Object field(Object of, String name) {
     for (Class<?> type = of.getClass(); type != null; type = type.getSuperclass()) {
       try {

@@ -13,7 +13,7 @@ import scala.Tuple2;
 
 /**
  * Sends an event as the OpenLineage listener would: `spark.openlineage.transport.*` of type http, file or console. The
- * same keys below `spark.throughline.plan.transport.` go before them.
+ * same keys below `spark.throughline.plan.transport.` override them.
  */
 final class Transport {
   private static final String OURS = "spark.throughline.plan.transport.";
@@ -22,7 +22,7 @@ final class Transport {
   private final SparkConf conf;
   private final String type;
 
-  /** A problem whose message is ours: others may quote an address with its secrets. */
+  /** A problem with our own message: other messages may quote an address with its secrets. */
   static final class Refused extends IOException {
     Refused(String why) {
       super(why);
