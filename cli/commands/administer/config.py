@@ -13,12 +13,12 @@ from cli.platforms.runtimes import PlatformError
 from cli.platforms.table import PLATFORMS
 from cli.ui.console import fail, note, out, print_json
 from cli.ui.options import AsJson, Key
-from cli.ui.suggestion import suggestion
 from cli.ui.writing import writing
 from local.spark.plan_jar import JAR, PlanJarError, plan_jar
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION
+from shared.suggestion import suggestion
 
 _DEFAULTS = Installation(url="")
 

@@ -12,11 +12,11 @@ from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, note, print_json
 from cli.ui.options import AsJson, FromLake, Most, Wide
-from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import unknown_columns
 from shared.lineage.search_index import Found, SearchIndex
+from shared.suggestion import suggestion
 
 _MOST = 40
 
