@@ -151,8 +151,15 @@ def test_saved_events_can_be_translated(parts: Parts, tmp_path: Path, name: str)
     assert len(found["processes"]) == 1
 
 
+def test_the_folder_of_a_saved_file_is_made(parts: Parts, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "x.jsonl"
+    assert parts.run("events", "--save", str(path)).exit_code == 0
+    assert path.read_text()
+
+
 def test_a_file_that_cannot_be_written_is_one_sentence(parts: Parts, tmp_path: Path) -> None:
-    said = parts.run("events", "--save", str(tmp_path / "nowhere" / "x.jsonl"))
+    (tmp_path / "file").touch()
+    said = parts.run("events", "--save", str(tmp_path / "file" / "x.jsonl"))
     assert (said.exit_code, "can't be written" in said.output) == (2, True)
 
 

@@ -132,7 +132,6 @@ def _write(path: Path, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         return
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     out.print(f"wrote {plain(path)}", soft_wrap=True)
 
