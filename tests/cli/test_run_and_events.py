@@ -168,7 +168,7 @@ def test_reasons_stand_below_each_job(parts: Parts) -> None:
     place = next(index for index, line in enumerate(lines) if line.startswith("app.hourly"))
     assert sorted(line.strip() for line in lines[place + 1 : place + 3]) == [
         "1 the run failed",
-        "1 waiting for the end of its run",
+        "1 waiting for the end of the run",
     ]
 
 
@@ -221,7 +221,7 @@ def test_a_run_or_job_that_was_ignored_is_told_apart_from_one_that_does_not_exis
 
 def test_a_run_that_only_waits_for_its_end_says_so(parts: Parts) -> None:
     found = json.loads(parts.run("run", run_id("open"), "--json").stdout)
-    assert (found["state"], found["reason"]) == ("waiting", "the end of its run")
+    assert (found["state"], found["reason"]) == ("waiting", "the end of the run")
 
 
 @pytest.mark.parametrize(
