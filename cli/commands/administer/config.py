@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.commands.local.up import typed
 from cli.context.target import HOME, Home, local_receiver
 from cli.platforms.configuration import Configuration, Installation, as_text, configuration
 from cli.platforms.runtimes import PlatformError
@@ -80,6 +81,7 @@ def config(
         key=key,
         output=str(output or ""),
         plan_jar=str(_jar(output)) if plan else "",
+        status="throughline status" if url else typed("status", home),
     )
     try:
         found = configuration(platform, wanted, today=datetime.now(UTC).date())
