@@ -51,7 +51,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance "
-    "query settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
+    "query suggestion settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
     "classifying"
 )
 ROOMS: dict[str, Room] = {
@@ -61,6 +61,7 @@ ROOMS: dict[str, Room] = {
     "shared.errors": _room(),
     "shared.versions": _room(),
     "shared.gc_tuning": _room(),
+    "shared.suggestion": _room(),
     "shared.rules_file": _room("errors"),
     "shared.concurrency": _room(),
     "shared.secrets": _room(),
@@ -108,7 +109,8 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.query": _room(
-        "errors lineage model atlas catalog storage storage_layout translation records events publishing watching",
+        "errors lineage model atlas catalog storage storage_layout suggestion translation records events publishing "
+        "watching",
         "msgspec",
     ),
     "shared.watching": _room("lineage rules_file", "msgspec"),

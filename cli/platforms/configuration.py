@@ -34,6 +34,7 @@ class Installation:
     init script lie there. `key` is only for this machine. `transport`: http, or file on Fabric. `runtime`: the
     platform's version, its default where empty. `output` is the folder that the files are written to, if any: steps
     name them there. `plan_jar` is where throughline-plan.jar lies on this machine; empty: without Spark's plans.
+    `status` is the command that shows what has arrived.
     """
 
     url: str
@@ -48,6 +49,7 @@ class Installation:
     transport: str = "http"
     output: str = ""
     plan_jar: str = ""
+    status: str = "throughline status"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,7 @@ class Configuration:
 
 
 NEVER: Mapping[str, str] = {
-    "spark.openlineage.transport.compression": "gzip comes in chunks, and Azure Functions hands those on empty",
+    "spark.openlineage.transport.compression": "Azure Functions passes an empty body to the code: gzip comes in chunks",
     "spark.openlineage.transport.url with a path or ?code=": "the listener drops both",
     "spark.openlineage.transport.urlParams.code": "the key would stand in every access log: the header does not",
     "spark.openlineage.facets.spark.logicalPlan.disabled=false": "plans without paths, of many megabytes",
@@ -110,7 +112,7 @@ def _check(row: PlatformRow, wanted: Installation) -> None:
         raise PlatformError(f"The receiver's address must begin with https://, not {wanted.url!r}")
     for each in Installation.__slots__:
         text = getattr(wanted, each)
-        if each not in {"key", "output", "plan_jar"} and not _HARMLESS.fullmatch(text):
+        if each not in {"key", "output", "plan_jar", "status"} and not _HARMLESS.fullmatch(text):
             raise PlatformError(f"{each} holds a character that a script would not take as it is: {text!r}")
 
 

@@ -60,7 +60,7 @@ FETCH = (
     "~/.ivy2/jars/io.openlineage_$jar without its first part)"
 )
 OWN_KEY = (
-    "Make a function key of its own for this platform, so that it can be taken back alone, and put it into Key Vault "
+    "Make a function key of its own for this platform, so that it can be revoked alone, and put it into Key Vault "
     "(docs/operate/deploy.md)"
 )
 APPEND = (
@@ -109,7 +109,7 @@ THEN_JAR = (
     "Where the session fails with ClassNotFoundException: io.openlineage.spark.agent.OpenLineageSparkListener, the "
     f"runtime has none. {FETCH}, upload it to the Environment (Custom libraries) and publish it"
 )
-SEE = "Run a job that writes something, then: throughline status"
+SEE = "Run a job that writes something, then: $status"
 PLAN_PACKAGE = (
     "Upload $plan_file in the same way, and add it to the pool's packages: a session whose configuration names the "
     "plan listener does not start without it"

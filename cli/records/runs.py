@@ -8,11 +8,11 @@ import typer
 
 from cli.ui.console import fail
 from cli.ui.options import moment
-from cli.ui.suggestion import suggestion
 from shared.events.stored_runs import RunFilter, stored_runs
 from shared.openlineage.decoding import run_id_of
 from shared.reporting.status import By, status
 from shared.storage.port import Storage
+from shared.suggestion import suggestion
 
 Since = Annotated[str, typer.Option("--from", metavar="TIME", help="Events from this time on, such as 2026-11-21")]
 Before = Annotated[str, typer.Option("--to", metavar="TIME", help="Events before this time, such as 2026-11-21T13:00Z")]

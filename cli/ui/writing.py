@@ -10,8 +10,11 @@ from cli.ui.console import fail
 
 @contextmanager
 def writing(place: Path | str, *, code: int = 2) -> Iterator[None]:
-    """End the command with this exit code and one sentence where an OSError stops the writing of `place`."""
+    """Make the folder of `place`, which the block writes. End the command with this exit code and one sentence where an
+    OSError stops that.
+    """
     try:
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
         fail(f"{place} can't be written: {error.strerror or error}. Name another path", code=code)

@@ -23,6 +23,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 SERVICES = ("blob", "queue", "table")
 USUAL_PORTS: Mapping[str, int] = MappingProxyType({"blob": 10000, "queue": 10001, "table": 10002})
 _LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at http://127\.0\.0\.1:(\d+)")
+_TAKEN = re.compile(r"EADDRINUSE.*:(\d+)")
 _WATCH_PARENT = Path(__file__).with_name("watch_parent.cjs")
 _START_SECONDS = 30
 _STOP_SECONDS = 15  # writing a large persistent store takes a while
@@ -64,8 +65,8 @@ class Azurite:
         return self._process.pid
 
     def __enter__(self) -> Self:
-        for name, port in self.ports.items():
-            _refuse_if_taken(name, port)
+        for port in self.ports.values():
+            _refuse_if_taken(port)
         # Without a location it gets a folder of its own: some versions write a log into the current folder.
         with contextlib.ExitStack() as cleanup:
             log = cleanup.enter_context(tempfile.TemporaryFile())
@@ -125,19 +126,25 @@ class Azurite:
             if len(found) == len(SERVICES):
                 self.ports = {name: found[name] for name in SERVICES}
                 return
+            if taken := _TAKEN.search(output):
+                raise _port_error(int(taken[1]))
             if ended or time.monotonic() > deadline:
                 what = "ended at once" if ended else f"was not ready after {_START_SECONDS} s"
                 raise AzuriteError(f"Azurite {what}; its output: {output.strip()[-2000:] or 'nothing'}")
             time.sleep(0.02)
 
 
-def _refuse_if_taken(name: str, port: int) -> None:
+def _refuse_if_taken(port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as node does: old connections don't matter
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise AzuriteError(
-                f"port {port} for Azurite's {name} service is taken ({error.strerror}): "
-                f"stop what listens there (`ss -ltnp 'sport = :{port}'` names it) or choose another port"
-            ) from error
+            raise _port_error(port) from error
+
+
+def _port_error(port: int) -> AzuriteError:
+    return AzuriteError(
+        f"port {port} is in use by another program: stop it (`ss -ltnp 'sport = :{port}'` names it),"
+        " or use --free-ports"
+    )

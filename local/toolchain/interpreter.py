@@ -33,7 +33,8 @@ def own() -> Interpreter:
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise InterpreterError(
-            "pyspark is not installed: run `make setup` in a checkout, or pip install 'throughline[lake]'"
+            "pyspark is not installed: run `make setup` in a checkout, or install the wheel with its extra: "
+            "pip install 'PATH_OF_WHEEL[lake]'"
         )
     return Interpreter(python=Path(sys.executable), spark_home=Path(found.origin).parent)
 

@@ -12,6 +12,7 @@ from shared.model import Asset, EdgeKind, Process
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import on_found_assets, recorded
 from shared.storage.port import Storage
+from shared.suggestion import suggestion
 
 _SEARCHED = 50
 
@@ -60,8 +61,10 @@ class Source(Protocol):
         """The processes up to `depth` data sets `upstream` or `downstream` of it; there may be more."""
 
 
-def one_of(found: Iterable[Dataset], text: str) -> Dataset:
-    """The first that fits alone: by qualified name, by the end of one, by name, or as the only one."""
+def one_of(found: Iterable[Dataset], text: str, others: Iterable[str] = ()) -> Dataset:
+    """The first that fits alone: by qualified name, by the end of one, by name, or as the only one. An error suggests
+    names among `others`.
+    """
     known = sorted(set(found))
     for fits in (
         [each for each in known if each.qualified_name == text],
@@ -74,7 +77,7 @@ def one_of(found: Iterable[Dataset], text: str) -> Dataset:
         if fits:
             names = "\n".join(f"  {each.qualified_name}" for each in fits)
             raise AmbiguousError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{names}")
-    raise UnknownError(f"there is no asset like {text!r}")
+    raise UnknownError(f"no data set is called {text!r}.{suggestion(text, others)}")
 
 
 class InCatalog:
@@ -92,7 +95,7 @@ class InCatalog:
         key = (dataset.type, dataset.qualified_name)
         guid = self._catalog.find([key]).get(key)
         if guid is None:
-            raise UnknownError(f"there is no {dataset.type} {dataset.qualified_name}")
+            raise UnknownError(f"the catalog has no {dataset.type} {dataset.qualified_name}")
         graph = self._catalog.lineage(guid, direction="INPUT" if direction == "upstream" else "OUTPUT", depth=depth)
 
         def ends(process: str, *, inputs: bool) -> tuple[Dataset, ...]:
@@ -156,7 +159,8 @@ class OnRecord:
         """As the protocol says."""
         words = text.lower().split()
         known = {each for link in self._links for each in (*link.inputs, *link.outputs)}
-        return one_of((each for each in known if all(word in each.qualified_name.lower() for word in words)), text)
+        found = (each for each in known if all(word in each.qualified_name.lower() for word in words))
+        return one_of(found, text, (each.qualified_name for each in known))
 
     def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:  # noqa: ARG002 - all processes are read
         """As the protocol says: all processes."""

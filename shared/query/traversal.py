@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from shared.query.processes import Dataset, Link, Source, UnknownError
+from shared.suggestion import suggestion
 from shared.translation.process.union import ALL_ROWS
 
 Direction = Literal["upstream", "downstream", "both"]
@@ -75,16 +76,16 @@ def lineage(
         raise ValueError(f"the depth is 1 or more, not {depth}")
     start = source.find(asset)
     steps = [step for way in ways[direction] for step in _followed(source, start, way, depth, column)]
-    if column is not None and not steps and not _is_there(source, start, column):
-        raise UnknownError(f"no lineage is known of a column {column!r} of {start.qualified_name}")
+    if column is not None and not steps and column not in (known := _columns(source, start)):
+        raise UnknownError(f"{start.qualified_name} has no column {column!r} with lineage.{suggestion(column, known)}")
     return Lineage(dataset=start, column=column, steps=tuple(sorted(steps, key=lambda step: step.depth)))
 
 
-def _is_there(source: Source, start: Dataset, column: str) -> bool:
-    """Whether anything is known of this column."""
-    wanted = (start.qualified_name, column)
+def _columns(source: Source, start: Dataset) -> set[str]:
+    """The columns of a data set that have lineage."""
     links = [link for way in ("upstream", "downstream") for link in source.around(start, way, 1)]
-    return any(wanted in pair for link in links for pair in link.columns)
+    ends = (end for link in links for pair in link.columns for end in pair)
+    return {column for name, column in ends if name == start.qualified_name}
 
 
 def _followed(source: Source, start: Dataset, way: str, depth: int, column: str | None) -> Iterator[Step]:

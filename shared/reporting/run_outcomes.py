@@ -51,10 +51,10 @@ def counted(progress: Progress, what: str, items: Iterable[T]) -> Iterator[T]:
 class Waiting(StrEnum):
     """What an event waits for."""
 
-    END = "the end of its run"
+    END = "the end of the run"
     PARSER = "the parser"
     CATALOG = "the catalog"
-    REFUSED = "a catalog that refuses its process"
+    REFUSED = "a catalog that refuses the process"
     SHADOW = "the end of shadow mode"
 
 

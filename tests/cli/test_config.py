@@ -84,6 +84,11 @@ def test_a_command_to_type_is_found_from_here(
     assert rest == f"status --home '{tmp_path}/my world'"
 
 
+def test_the_last_step_shows_what_arrived_in_this_world() -> None:
+    command = "throughline status --home '/my world'"
+    assert configuration("local", wanted(status=command)).steps[-1].endswith(f", then: {command}")
+
+
 def test_an_installed_command_is_typed_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from cli.main import GROUPS, app
 from cli.ui import tables
 from cli.ui.console import out
-from cli.ui.suggestion import nearest
 from cli.ui.tables import fold, print_table
 from cli.ui.teaching import WIDTH, folded, shaped
+from shared.suggestion import nearest
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
@@ -160,6 +160,25 @@ def test_the_nearest_names_are_suggested() -> None:
     assert nearest("customer_mastr", names) == ("file:///data/customer_master",)
     assert nearest("sales.order", names)[0] == "hive://m/sales.orders"
     assert nearest("zzz", names) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "found"),
+    [
+        ("nosuch", "https://throughlinedoctor.dfs.core.windows.net/doctor/source", False),
+        ("order", "https://throughlinedoctor.dfs.core.windows.net/doctor/source", False),
+        ("phone", "payments", False),
+        ("custmer", "file:///data/customer_master", True),
+        ("ordesr", "file:///data/orders", True),
+        ("sales/order", "file:///lake/sales/orders", True),
+        ("dbo.order", "sqlserver://srv:1433/db/dbo.orders", True),
+        ("emial", "email", True),
+        ("storre", "store", True),
+        ("databricks", "databricks-uc", True),
+    ],
+)
+def test_only_names_that_may_be_meant_are_suggested(text: str, known: str, *, found: bool) -> None:
+    assert nearest(text, [known]) == ((known,) if found else ())
 
 
 def test_a_data_set_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:

@@ -151,8 +151,15 @@ def test_saved_events_can_be_translated(parts: Parts, tmp_path: Path, name: str)
     assert len(found["processes"]) == 1
 
 
+def test_the_folder_of_a_saved_file_is_made(parts: Parts, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "x.jsonl"
+    assert parts.run("events", "--save", str(path)).exit_code == 0
+    assert path.read_text()
+
+
 def test_a_file_that_cannot_be_written_is_one_sentence(parts: Parts, tmp_path: Path) -> None:
-    said = parts.run("events", "--save", str(tmp_path / "nowhere" / "x.jsonl"))
+    (tmp_path / "file").touch()
+    said = parts.run("events", "--save", str(tmp_path / "file" / "x.jsonl"))
     assert (said.exit_code, "can't be written" in said.output) == (2, True)
 
 
@@ -161,7 +168,7 @@ def test_reasons_stand_below_each_job(parts: Parts) -> None:
     place = next(index for index, line in enumerate(lines) if line.startswith("app.hourly"))
     assert sorted(line.strip() for line in lines[place + 1 : place + 3]) == [
         "1 the run failed",
-        "1 waiting for the end of its run",
+        "1 waiting for the end of the run",
     ]
 
 
@@ -214,7 +221,7 @@ def test_a_run_or_job_that_was_ignored_is_told_apart_from_one_that_does_not_exis
 
 def test_a_run_that_only_waits_for_its_end_says_so(parts: Parts) -> None:
     found = json.loads(parts.run("run", run_id("open"), "--json").stdout)
-    assert (found["state"], found["reason"]) == ("waiting", "the end of its run")
+    assert (found["state"], found["reason"]) == ("waiting", "the end of the run")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,10 @@ def test_filters_narrow_the_results(parts: Parts) -> None:
     assert found(parts, "orders", "--untraced") == [("/clean/orders", None)]
     assert found(parts, "orders", "--store", "file:") == found(parts, "orders")
     for words in (("--store", "s3"), ("--tag", "PII"), ("--owner", "me"), ("--orphan",)):
-        assert parts.run("search", "orders", *words).exit_code == 1
+        done = parts.run("search", "orders", *words)
+        assert done.exit_code == 1
+        sentence = f"nothing matches 'orders' with {words[0]}; without filters it matches 2 data sets"
+        assert done.stderr == f"error: {sentence}\n"
 
 
 def test_people_read_a_table(parts: Parts) -> None:
@@ -49,7 +52,7 @@ def test_people_read_a_table(parts: Parts) -> None:
     assert "(no known source)" in done.output
     assert "app" in done.output
     more = parts.run("search", "orders", "--most", "1")
-    assert "1 results are not shown" in more.stderr
+    assert "1 result not shown" in more.stderr
 
 
 def test_nothing_found_suggests_the_nearest_name(parts: Parts) -> None:

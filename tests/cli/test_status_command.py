@@ -65,7 +65,7 @@ def test_status_by_day_adds_up(run: Run) -> None:
 
 
 def test_status_by_job_tells_of_the_rest(run: Run) -> None:
-    assert lines(run("status", "--by", "job", "--limit", "1"))[1:] == [
+    assert lines(run("status", "--by", "job", "--most", "1"))[1:] == [
         ["app.[bold]", "3", "3", "0", "0", "0"],
         ["2", "more", "2", "2", "0", "0", "0"],
         ["=", "all", "5", "5", "0", "0", "0"],
@@ -84,7 +84,7 @@ def test_status_by_both(run: Run) -> None:
 def test_status_as_json(run: Run) -> None:
     whole = json.loads(run("status", "--json").stdout)
     assert (whole["received"], whole["reconciles"], "by" in whole, "groups" in whole) == (5, True, False, False)
-    found = json.loads(run("status", "--json", "--by", "job", "--limit", "2").stdout)
+    found = json.loads(run("status", "--json", "--by", "job", "--most", "2").stdout)
     assert found["groups"] == 3
     assert found["by"] == [
         {"job": "app.[bold]", "received": 3, "published": 3, "skipped": 0, "waiting": 0, "dead": 0, "reasons": {}},
@@ -97,7 +97,7 @@ def test_status_without_groups_is_as_it_was(run: Run) -> None:
     assert (lines(result)[0], lines(result)[4]) == (["5", "published"], ["=", "5", "received"])
 
 
-@pytest.mark.parametrize("words", [["--by", "week"], ["--by", "day,day,x"], ["--limit", "3"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["--by", "week"], ["--by", "day,day,x"], ["--most", "3"]], ids=" ".join)
 def test_a_mistake_is_one_sentence(run: Run, words: list[str]) -> None:
     result = run("status", *words)
     assert (result.exit_code, len(result.output.strip().splitlines())) == (2, 1)

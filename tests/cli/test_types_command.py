@@ -268,7 +268,7 @@ def test_what_is_refused_for_its_type_says_so_and_is_published_once_that_is_mend
     done = publish(storage, with_rule.catalog, how)
     assert (done.written, done.refused) == (1, 1), "and the other one is not held up"
     found = status(storage)
-    assert found.waiting_for == {"a catalog that refuses its process": 2}
+    assert found.waiting_for == {"a catalog that refuses the process": 2}
     assert (found.reconciles, found.in_progress, found.publish_queue) == (True, 0, 1)
     (error,) = found.last_errors
     assert error.startswith("catalog refuses throughline:v1://tests/app/file/sales/x: 400 ATLAS-400-00-014")

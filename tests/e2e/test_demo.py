@@ -197,7 +197,9 @@ def test_up_prints_the_properties_of_config_local(home: Path, up: Command) -> No
     printed = re.findall(r"--conf ([^= ]+)=(\S+)", up.text())
     command = [sys.executable, "-m", "cli", "config", "local", "--json", "--home", str(home)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert dict(printed) == json.loads(done.stdout)["properties"]
+    found = json.loads(done.stdout)
+    assert dict(printed) == found["properties"]
+    assert found["steps"][-1].endswith(f"throughline status --home {home}")
     assert dict(printed)["spark.openlineage.transport.url"] == world.receiver_url
     assert dict(printed)["spark.jars"].endswith("throughline-plan.jar")
 

@@ -45,13 +45,22 @@ def open_blobs(azurite: Azurite) -> BlobServiceClient:
 
 
 def test_a_busy_port_is_named(azurite: Azurite) -> None:
-    """The error names the service and what to do; nothing is started."""
+    """The error names the port and what to do; nothing is started."""
     port = azurite.ports["queue"]
     again = Azurite(ports={"queue": port})
-    with pytest.raises(AzuriteError, match=rf"port {port} for Azurite's queue service is taken .* choose another port"):
+    with pytest.raises(AzuriteError, match=rf"port {port} is in use by another program: stop it .* --free-ports"):
         again.__enter__()
     with pytest.raises(RuntimeError, match="not running"):
         again.pid  # noqa: B018 -- the property raises
+
+
+def test_a_port_that_is_taken_while_azurite_starts_is_named() -> None:
+    """In the same sentence, without Azurite's own output: here by another of its services."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with pytest.raises(AzuriteError, match=rf"^port {port} is in use by another program: [^\n]*$"):
+        Azurite(ports={"blob": port, "table": port}).__enter__()
 
 
 def test_an_azurite_that_does_not_start_says_why(tmp_path: Path) -> None:

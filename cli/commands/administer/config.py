@@ -7,18 +7,19 @@ from typing import Annotated
 
 import typer
 
+from cli.commands.local.up import typed
 from cli.context.target import HOME, Home, local_receiver
 from cli.platforms.configuration import Configuration, Installation, as_text, configuration
 from cli.platforms.runtimes import PlatformError
 from cli.platforms.table import PLATFORMS
 from cli.ui.console import fail, note, out, print_json
 from cli.ui.options import AsJson, Key
-from cli.ui.suggestion import suggestion
 from cli.ui.writing import writing
 from local.spark.plan_jar import JAR, PlanJarError, plan_jar
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION
+from shared.suggestion import suggestion
 
 _DEFAULTS = Installation(url="")
 
@@ -80,6 +81,7 @@ def config(
         key=key,
         output=str(output or ""),
         plan_jar=str(_jar(output)) if plan else "",
+        status="throughline status" if url else typed("status", home),
     )
     try:
         found = configuration(platform, wanted, today=datetime.now(UTC).date())

@@ -9,7 +9,6 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import fail, note, out, plain
 from cli.ui.options import PENDING, Plan
 from cli.ui.removal import NOTHING_HALF_DONE
-from cli.ui.suggestion import suggestion
 from cli.ui.teaching import TeachingApp
 from shared.atlas.entities import ORIGIN_WORDS
 from shared.atlas.managed import MANAGED, managed_attributes
@@ -18,6 +17,7 @@ from shared.catalog.connection.clouds import ACCOUNT_PATH, CLOUDS
 from shared.catalog.connection.policies import ROLES, has_role, with_role
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused
+from shared.suggestion import suggestion
 
 _FORBIDDEN = 403
 

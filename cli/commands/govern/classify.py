@@ -18,7 +18,6 @@ from cli.context.parsed_file import parsed_file
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, out, plain, print_json, progress_bar
 from cli.ui.options import AsJson
-from cli.ui.suggestion import suggestion
 from cli.ui.teaching import TeachingApp
 from shared.bootstrap import Worker
 from shared.catalog.port import Classifications, Terms
@@ -37,6 +36,7 @@ from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
 from shared.query.recorded_document import document_of_record
+from shared.suggestion import suggestion
 from spark_pipeline.engine_choice import EngineName
 
 PENDING = 3

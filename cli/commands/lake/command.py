@@ -16,11 +16,11 @@ from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home, reported, target
 from cli.ui.console import bar, counted, fail, note, out, print_json
 from cli.ui.options import AsJson, Key, Plan, Wide, moment
-from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from cli.ui.teaching import TeachingApp
 from shared.maintenance.import_processes import import_processes
 from shared.publishing.writing.catalog_write import Published
+from shared.suggestion import suggestion
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:

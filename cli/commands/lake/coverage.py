@@ -16,10 +16,10 @@ from cli.context.parsed_file import parsed_file
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, print_json, tracked
 from cli.ui.options import AsJson, Wide
-from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from shared.completeness.rules_file import parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, Part, ScoreRules
+from shared.suggestion import suggestion
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ def opened_lake(
         from spark_pipeline.tables.lake import Lake, LakeError  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         needs = "the lake needs PySpark, pandas and pyarrow"
-        fail(f"{needs} ({error}): run pip install 'throughline[lake]', or see docs/reference/lake.md", code=2)
+        fail(f"{needs} ({error}): install the wheel with its extra: pip install 'PATH_OF_WHEEL[lake]'", code=2)
     root = root if "://" in root else str(Path(root).resolve())
     try:
         chosen = choose(engine, root, sources, report=report)

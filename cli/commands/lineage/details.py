@@ -8,11 +8,11 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.processes import detailed_document, process_tree
 from cli.ui.console import fail, out, plain, print_json, print_tree
 from cli.ui.options import AsJson
-from cli.ui.suggestion import suggestion
 from shared.model import Process
 from shared.publishing.planning.planner import recorded
 from shared.records.asset_lifecycle import states as lifecycle_states
 from shared.reporting.column_sources import edge_sources
+from shared.suggestion import suggestion
 
 
 def details(

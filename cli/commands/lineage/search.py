@@ -10,13 +10,13 @@ import typer
 
 from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
-from cli.ui.console import fail, note, print_json
+from cli.ui.console import counted, fail, note, print_json
 from cli.ui.options import AsJson, FromLake, Most, Wide
-from cli.ui.suggestion import suggestion
 from cli.ui.tables import print_table
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import unknown_columns
 from shared.lineage.search_index import Found, SearchIndex
+from shared.suggestion import suggestion
 
 _MOST = 40
 
@@ -95,29 +95,34 @@ def search(
     """
     document = lineage_document(context, home, lake)
     facts = _Facts.of(document)
-    filters: list[Callable[[Found], bool]] = []
+    filters: dict[str, Callable[[Found], bool]] = {}
     if tag:
-        filters.append(lambda found: tag in facts.tags_of(found))
+        filters["--tag"] = lambda found: tag in facts.tags_of(found)
     if owner:
-        filters.append(lambda found: owner.lower() in document.datasets[found.dataset].owner.lower())
+        filters["--owner"] = lambda found: owner.lower() in document.datasets[found.dataset].owner.lower()
     if store:
-        filters.append(lambda found: store.lower() in document.datasets[found.dataset].store.lower())
+        filters["--store"] = lambda found: store.lower() in document.datasets[found.dataset].store.lower()
     if orphan:
-        filters.append(lambda found: found.column is None and found.dataset not in facts.linked)
+        filters["--orphan"] = lambda found: found.column is None and found.dataset not in facts.linked
     if untraced:
-        filters.append(facts.is_untraced)
-    every = [each for each in SearchIndex(document).find(text, most=None) if all(fits(each) for fits in filters)]
+        filters["--untraced"] = facts.is_untraced
+    unfiltered = SearchIndex(document).find(text, most=None)
+    every = [each for each in unfiltered if all(fits(each) for fits in filters.values())]
     shown = every[:most] if most else every
     if as_json:
         print_json([_plain(facts, each) for each in shown])
         return
+    if not every and unfiltered:
+        columns = sum(each.column is not None for each in unfiltered)
+        numbers = {"data set": len(unfiltered) - columns, "column": columns}
+        matched = " and ".join(counted(number, noun) for noun, number in numbers.items() if number)
+        fail(f"nothing matches {text!r} with {' and '.join(filters)}; without filters it matches {matched}")
     if not every:
         names = (*(each.name for each in document.datasets), *(each.name for each in document.columns if each.name))
-        filtered = " with these filters" if filters else ""
-        fail(f"nothing matches {text!r}{filtered}.{suggestion(text, names)}")
+        fail(f"nothing matches {text!r}.{suggestion(text, names)}")
     print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown)), wide=wide)
     if len(shown) < len(every):
-        note("more", f"{len(every) - len(shown)} results are not shown: --most 0 lists all")
+        note("more", f"{counted(len(every) - len(shown), 'result')} not shown: --most 0 lists all")
 
 
 def _rows(facts: _Facts, found: Iterable[Found]) -> Iterable[list[str]]:

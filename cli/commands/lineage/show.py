@@ -10,13 +10,13 @@ from rich.tree import Tree
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import fail, plain, print_json, print_tree
 from cli.ui.options import AsJson, AssetText
-from cli.ui.suggestion import suggestion
 from shared.atlas.entities import LAST_RUN
 from shared.bootstrap import Worker
 from shared.publishing.planning.planner import recorded
 from shared.query.processes import AmbiguousError, Dataset, InCatalog, UnknownError
 from shared.query.traversal import Lineage, lineage
 from shared.query.tree import Branch, tree
+from shared.suggestion import suggestion
 
 
 def show(

@@ -32,7 +32,7 @@ def status(
     context: typer.Context,
     *,
     by: Annotated[str, typer.Option(metavar="day|job|day,job", help="Count by day, by job, or by both")] = "",
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="With --by: only the N groups with most events")] = 0,
+    most: Annotated[int, typer.Option(min=0, metavar="N", help="With --by: only the N groups with most events")] = 0,
     wide: Wide = False,
     as_json: AsJson = False,
     home: Home = HOME,
@@ -44,21 +44,21 @@ def status(
 
         throughline status
         throughline status --by day
-        throughline status --by day,job --limit 20
+        throughline status --by day,job --most 20
         throughline status --json | jq .waiting_for
     """
     wanted = _wanted(by)
-    if limit and not wanted:
-        fail("--limit needs --by day, --by job or --by day,job", code=2)
+    if most and not wanted:
+        fail("--most needs --by day, --by job or --by day,job", code=2)
     storage = parts_of(context, home).storage
     with reported(), reading_bars() as seen:
         found = read_status(storage, by=wanted, seen=seen)
         stored = stored_versions(storage)
     problem = mismatch(stored) if stored else ""
     if as_json:
-        print_json({**_document(found, wanted, limit), "version_problem": problem or None})
+        print_json({**_document(found, wanted, most), "version_problem": problem or None})
     elif wanted:
-        _show_groups(found, wanted, limit, wide=wide)
+        _show_groups(found, wanted, most, wide=wide)
     else:
         show(found, wide=wide)
         if problem:
@@ -74,30 +74,30 @@ def _wanted(text: str) -> tuple[By, ...]:
         return fail(f"--by must be day, job or day,job, not {text!r}", code=2)
 
 
-def _document(found: Status, by: Sequence[By], limit: int) -> dict[str, Any]:
+def _document(found: Status, by: Sequence[By], most: int) -> dict[str, Any]:
     whole = {**asdict(found), "reconciles": found.reconciles}
     del whole["groups"]
     if by:
         left_out = set(By) - set(by)
         whole["by"] = [
             {name: value for name, value in asdict(each).items() if name not in left_out}
-            for each in _largest(found.groups, limit)
+            for each in _largest(found.groups, most)
         ]
         whole["groups"] = len(found.groups)
     return whole
 
 
-def _largest(groups: Sequence[EventGroup], limit: int) -> Sequence[EventGroup]:
-    """The `limit` groups (0: all) with the most events, in their order."""
-    if not limit:
+def _largest(groups: Sequence[EventGroup], most: int) -> Sequence[EventGroup]:
+    """The `most` groups (0: all) with the most events, in their order."""
+    if not most:
         return groups
-    largest = set(heapq.nlargest(limit, groups, key=lambda group: group.received))
+    largest = set(heapq.nlargest(most, groups, key=lambda group: group.received))
     return [group for group in groups if group in largest]
 
 
-def _show_groups(found: Status, by: Sequence[By], limit: int, *, wide: bool) -> None:
+def _show_groups(found: Status, by: Sequence[By], most: int, *, wide: bool) -> None:
     """A line for each group, one for those that are left out, and the sum of all."""
-    shown = _largest(found.groups, limit)
+    shown = _largest(found.groups, most)
     blank = [""] * (len(by) - 1)
     rows = [[*(getattr(group, each) or _NO_JOB for each in by), *_numbers(group)] for group in shown]
     notes = [

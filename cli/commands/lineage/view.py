@@ -16,7 +16,6 @@ from cli.commands.lineage.document_source import lineage_document
 from cli.context.target import HOME, Home
 from cli.ui.console import fail, out, plain
 from cli.ui.options import AssetText, FromLake, moment
-from cli.ui.suggestion import suggestion
 from cli.ui.writing import writing
 from cli.viewer.page import page
 from cli.viewer.server import PageServer
@@ -31,6 +30,7 @@ from shared.lineage.graph import (
 )
 from shared.lineage.selection import Question, Selection, select
 from shared.lineage.svg import as_svg
+from shared.suggestion import suggestion
 
 _File = Path | None
 _STANDARD_OUTPUT = "-"
@@ -132,7 +132,6 @@ def _write(path: Path, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         return
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     out.print(f"wrote {plain(path)}", soft_wrap=True)
 

@@ -82,7 +82,7 @@ def started_world(
                 record_settings(same.storage, same.to_record)
             yield world
     except _PROBLEMS as problem:
-        busy = isinstance(problem.__cause__, OSError | PortError)
+        busy = isinstance(problem.__cause__, PortError)
         fail(f"{problem}. --free-ports takes other ports (make … ARGS=--free-ports)" if busy else str(problem), code=2)
 
 

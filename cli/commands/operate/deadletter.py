@@ -13,13 +13,13 @@ from cli.records.dead_letters import ID_LENGTH, in_lines, letter_document, prett
 from cli.records.published import publish_and_report
 from cli.ui.console import fail, left_out, note, out, print_json, tracked
 from cli.ui.options import AsJson, Most
-from cli.ui.suggestion import suggestion
 from cli.ui.teaching import TeachingApp
 from shared.events.archive_index import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.events.dead_letters import discard as events_discard
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
 from shared.storage.port import Storage
+from shared.suggestion import suggestion
 
 app = TeachingApp(help="List events that can't be used, show why, replay or discard them.")
 

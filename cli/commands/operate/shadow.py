@@ -45,4 +45,6 @@ def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, 
         created = f" [dim]and {len(each.creates):,} new assets[/]" if each.creates else ""
         out.print(f"[{_COLOURS[each.action]}]{each.action:<9}[/]{plain(visible(each.qualified_name))}{created}")
     words = ", ".join(f"{count[each]:,} to {each}" for each in ShadowAction if count[each])
-    out.print(f"{words}{left_out(len(held) - len(shown))}" if held else "shadow mode holds nothing back")
+    out.print(
+        f"{words}{left_out(len(held) - len(shown))}" if held else "no writes are waiting for the end of shadow mode"
+    )

@@ -120,6 +120,16 @@ def test_what_cannot_be_answered_is_an_error(
         ask(place)
 
 
+def test_an_unknown_name_is_an_error_that_suggests_the_nearest(place: Source) -> None:
+    with pytest.raises(UnknownError) as found:
+        lineage(place, "/mart/custmers")
+    assert "/mart/custmers" in str(found.value)
+    if isinstance(place, OnRecord):  # the catalog's search gives nothing but matches
+        assert "Did you mean file:///mart/customers" in str(found.value)
+    with pytest.raises(UnknownError, match=r"/mart/places has no column 'plaec' with lineage\. Did you mean place"):
+        lineage(place, "/mart/places", column="plaec")
+
+
 def test_a_column_at_the_end_of_its_way_has_no_steps(place: Source) -> None:
     assert lineage(place, "/mart/places", direction="downstream", column="place").steps == ()
 

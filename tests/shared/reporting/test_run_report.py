@@ -97,7 +97,7 @@ def test_a_run_without_an_end_says_what_it_waits_for() -> None:
     found = report(storage, "open")
     assert (found.state, [(each.state, each.reason) for each in found.events]) == (
         State.WAITING,
-        [("waiting", "the end of its run")],
+        [("waiting", "the end of the run")],
     )
     assert run_report(storage, run_id("another")) is None
 
@@ -170,7 +170,7 @@ def test_each_group_has_the_reasons_of_its_events() -> None:
     whole(storage, MemoryCatalog())
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9", job="app.open"))
     groups = {group.job: group for group in status(storage, by=(By.JOB,)).groups}
-    assert groups["app.open"].reasons == {"the end of its run": 1}
+    assert groups["app.open"].reasons == {"the end of the run": 1}
     assert all(sum(group.reasons.values()) == group.skipped + group.waiting for group in groups.values())
 
 

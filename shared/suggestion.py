@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 _MOST = 3
-_LIKENESS = 0.5
+_LIKENESS = 0.6
 """How alike two names must be, from 0 to 1, to be suggested."""
 
 
