@@ -79,7 +79,7 @@ class _Mine:
         return True
 
     def release(self) -> None:
-        """Nobody waits for it."""
+        """Do nothing: no other process waits for the lease."""
 
 
 def main() -> None:

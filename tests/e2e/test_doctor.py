@@ -31,11 +31,11 @@ def test_doing_it_again_proves_it_again_and_leaves_one_process(world: World) -> 
 def test_a_receiver_that_is_not_there_and_one_that_is_none(world: World) -> None:
     with listen(0, "nothing", "") as silent:
         port = silent.getsockname()[1]
-    nobody = throughline(world, "doctor", "--listener", "--url", f"http://127.0.0.1:{port}")
-    assert nobody.exit_code == 1
-    assert "no answer (ConnectionError)" in nobody.output
-    assert "receiver-unreachable" in nobody.output
-    assert f"curl --verbose http://127.0.0.1:{port}" in nobody.output
+    unreachable = throughline(world, "doctor", "--listener", "--url", f"http://127.0.0.1:{port}")
+    assert unreachable.exit_code == 1
+    assert "no answer (ConnectionError)" in unreachable.output
+    assert "receiver-unreachable" in unreachable.output
+    assert f"curl --verbose http://127.0.0.1:{port}" in unreachable.output
     other = throughline(world, "doctor", "--listener", "--url", f"{world.functions.url}/elsewhere")
     assert other.exit_code == 1
     assert "receiver-missing" in other.output

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from local.world import World
-from tests.soak.siege import Siege, reckoning, settle_down
+from tests.soak.siege import Siege, differences, settle_down
 
 
 def test_nothing_is_lost_nor_doubled_when_the_functions_are_killed(tmp_path: Path) -> None:
@@ -13,5 +13,5 @@ def test_nothing_is_lost_nor_doubled_when_the_functions_are_killed(tmp_path: Pat
         assert len(rounds) == siege.tally.killed == 3
         settle_down(world, seconds=180, hurry=True)
         assert world.functions.restarts >= 1
-        assert reckoning(world, siege.sent) == []
-        assert reckoning(world, siege.sent[:-1])[0] != "", "the reckoning can tell"
+        assert differences(world, siege.sent) == []
+        assert differences(world, siege.sent[:-1])[0] != "", "a missing event is detected"

@@ -22,7 +22,7 @@ import pytest
 from bench.replay import Replay
 from local.functions import FunctionsHost
 from local.world import ROOT, World
-from tests.soak.siege import reckoning, settle_down
+from tests.soak.siege import differences, settle_down
 from tests.support.events import event
 from tests.support.front import Front, Held
 from tests.support.listener import TIMEOUT_SECONDS, Listener
@@ -210,7 +210,7 @@ def test_no_event_is_lost_in_an_upgrade_and_a_rollback(upgrade: Upgrade) -> None
 def test_each_answered_event_is_there_and_none_counts_twice(upgrade: Upgrade, world: World) -> None:
     settle_down(world, seconds=_PATIENCE_SECONDS)
     assert (
-        reckoning(
+        differences(
             world, [body for each in (*upgrade.senders, upgrade.slow, upgrade.peaceful) for body in each.answered]
         )
         == []

@@ -78,9 +78,9 @@ def test_status_and_show_have_the_same_content_as_json_and_text(world: World) ->
     assert {"source": "full_name", "sink": "full_name"} in staging["columns"]
     people = throughline(world, "show", "delta/customer_master", "--columns")
     assert "full_name → full_name" in people.stdout
-    nobody = throughline(world, "show", "no_such_asset")
-    assert nobody.exit_code == 1
-    assert "no data set like" in nobody.output
+    unknown = throughline(world, "show", "no_such_asset")
+    assert unknown.exit_code == 1
+    assert "no data set like" in unknown.output
 
 
 def test_the_answer_to_a_good_event_is_a_201_with_a_body(world: World) -> None:

@@ -55,7 +55,7 @@ def test_the_host_s_own_lines_for_each_call_are_not_stored(category: str) -> Non
     assert level(category) == "Warning"
 
 
-def test_the_host_collects_nothing_that_nobody_reads() -> None:
+def test_the_host_collects_no_unused_telemetry() -> None:
     insights = LOGGING["applicationInsights"]
     assert (insights["enableDependencyTracking"], insights["enablePerformanceCountersCollection"]) == (False, False)
 

@@ -140,8 +140,8 @@ SET = set(_NAME.findall(APP_SETTINGS)) | set(DECIDED) | {"AzureFunctionsWebHost_
 
 def test_settings_that_are_set_are_those_that_are_read() -> None:
     read_by_code = {setting.name for setting in SETTINGS}
-    nobody = SET - read_by_code - set(HOST_SETTINGS)
-    assert not nobody, f"infra/ sets settings that shared/settings/table.py does not read: {nobody}"
+    unread = SET - read_by_code - set(HOST_SETTINGS)
+    assert not unread, f"infra/ sets settings that shared/settings/table.py does not read: {unread}"
     gone = set(HOST_SETTINGS) - SET
     assert not gone, f"HOST_SETTINGS names settings that functions.bicep does not set any more: {gone}"
     assert not SET & NEVER_SET, "a key or a token: in Azure identities replace them"

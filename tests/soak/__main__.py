@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cli.ui.console import err, out, progress_bar
 from local.world import World
-from tests.soak.siege import Siege, reckoning, settle_down
+from tests.soak.siege import Siege, differences, settle_down
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +57,7 @@ def soak(home: Path, rounds: int, seed: int, outage: float) -> int:
             siege.tally.undelivered = settle_down(
                 world, seconds=900, tell=lambda line: bar.update(rest, description=line)
             )
-        wrong = reckoning(world, siege.sent)
+        wrong = differences(world, siege.sent)
         tally = siege.tally
         away = ", ".join(f"{what} away {count} times" for what, count in tally.away.items())
         killed = f"the functions were killed {tally.killed} times{', ' if away else ''}{away}"

@@ -224,7 +224,7 @@ def break_leases(world: World) -> None:
                 BlobLeaseClient(blobs.get_blob_client("control", name)).break_lease(0)
 
 
-def reckoning(world: World, sent: Sequence[bytes]) -> list[str]:
+def differences(world: World, sent: Sequence[bytes]) -> list[str]:
     """Return the differences from a world in which nothing was killed."""
     parts = parts_of(world)
     history = translate_history(map(decode, sent))

@@ -44,7 +44,7 @@ class Counting(MemoryCatalog):
 
 
 def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = "1", minute: float = 0) -> None:
-    """A run of a job, settled."""
+    """Receive and process a run of a job."""
     columns = lineage({"x": [source(read, "x", IDENTITY, namespace=LAKE)]})
     event = packed(
         body(

@@ -150,7 +150,7 @@ async def _answer(catalog: Catalog, verb: Verb, request: Request, caller: str) -
     except CatalogError as error:
         return JsonResponse(error.to_json(), status_code=error.fault.status)
     except ClientDisconnect:
-        return Response(status_code=400)  # nobody reads it; it is counted
+        return Response(status_code=400)  # it is counted, and never read
     call = Call(path=request.path_params, query=tuple(request.query_params.multi_items()), body=body, caller=caller)
     text = f"{call.query}{orjson.dumps(body).decode()}"
     trouble = catalog.troubles.strike(verb.name, writes=verb.writes, text=text)

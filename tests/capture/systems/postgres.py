@@ -25,7 +25,7 @@ _INSTALL = (("apt-get", "update"), ("apt-get", "install", "--yes", "--no-install
 def postgres() -> Iterator[System]:
     """Run a server with an empty database. The script gets `--jdbc URL`. Raises SystemsError."""
     binaries = _binaries()
-    user = _somebody()
+    user = _unprivileged_user()
     before = _by(user)
     # Not below build/: the server's user may lack access to the folders above it.
     with tempfile.TemporaryDirectory(prefix="throughline-postgres-") as name:
@@ -69,7 +69,7 @@ def _installed() -> Path | None:
     return found[-1].parent if found else None
 
 
-def _somebody() -> str | None:
+def _unprivileged_user() -> str | None:
     """Return the user that runs the server when this process is root's."""
     if os.geteuid():
         return None

@@ -299,7 +299,7 @@ def test_a_given_network_is_used_and_nothing_of_it_is_made(variant: Variant) -> 
         body = found.body(app)
         assert body["virtualNetworkSubnetId"] == given["appsSubnetId"]
         assert body["outboundVnetRouting"] == {"applicationTraffic": True}
-        assert body["publicNetworkAccess"] == "Disabled", "nobody calls a worker that polls"
+        assert body["publicNetworkAccess"] == "Disabled", "a polling worker is not called"
     assert targets(found) == {**STORAGE_TARGETS, **RECEIVER_TARGETS, **WORKER_TARGET}
     groups = found.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
     for group in groups:
