@@ -448,7 +448,7 @@ def test_nothing_is_called_that_changes_anything(root: Root) -> None:
 
 
 def test_every_rule_about_azure_is_played() -> None:
-    about = ("Into Azure", "The deployment", "The apps", "The host", "The way of events")
+    about = ("Into Azure", "The deployment", "The apps", "The host", "Delivery of events")
     rules = {rule.code for section in about for rule in SECTIONS[section]}
     assert rules - set(CASES) == {"az-missing"}, "that one needs a machine without az: test_doctor_command"
 

@@ -240,7 +240,7 @@ def test_what_is_deleted_can_be_brought_back_and_every_region_takes_the_accounts
 
 
 def targets(found: Snapshot) -> Mapping[str, tuple[str, str]]:
-    """The group id and the target of each private end point, by its name."""
+    """The group id and the target of each private endpoint, by its name."""
     links = {
         each["name"]: each["properties"]["privateLinkServiceConnections"][0]["properties"]
         for each in found.of("Microsoft.Network/privateEndpoints")
