@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.checks.azure import Deployed, DeploymentName, check_deployment
+from cli.checks.azure.deployed import Deployed, DeploymentName
+from cli.checks.azure.deployment import check_deployment
 from cli.checks.azure.rights import needed_roles
 from cli.checks.findings import CheckResult, CheckState
 from cli.checks.rules import SECTIONS
