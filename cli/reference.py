@@ -48,8 +48,8 @@ Four symptoms that are often met first elsewhere:
   `/api/v1/lineage`, is another: [`receiver-storage`](#the-receiver).
 - **A worker that starts again every half minute**: it cannot reach its storage,
   [`host-restarts`](#the-host); findings about [roles and networks](#the-deployment) name the cause.
-- **Receipts that pile up**: [`receipts-pile-up`](#the-way-of-events) in `azure-webjobs-hosts`, or messages in the
-  [`poison-queue`](#the-way-of-events).
+- **Receipts that pile up**: [`receipts-pile-up`](#delivery-of-events) in `azure-webjobs-hosts`, or messages in the
+  [`poison-queue`](#delivery-of-events).
 """
 
 

@@ -200,8 +200,8 @@ def watching(
 
 
 def account_at(endpoint: str, token: str = "", *, scope: str = "") -> Account | None:
-    """A Purview account by its end point alone, for the user who is signed in (or by a fixed token); None where that
-    is none of Purview's. `scope` is for what a token is asked, by the end point's cloud where empty.
+    """A Purview account by its endpoint alone, for the user who is signed in (or by a fixed token); None where that
+    is none of Purview's. `scope` is for what a token is asked, by the endpoint's cloud where empty.
     """
     settings = CatalogSettings(endpoint=endpoint, user="", token=token, client_id="", rate=0, scope=scope)
     return _account(_client(settings, SILENT)[0], settings)

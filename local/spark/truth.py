@@ -4,10 +4,10 @@ A truth file names data sets by the end of their location, and is written from t
 `processes` is the job's work as far as any listener reports it. Every gap is listed with its reason. A gap with `only`
 applies to the captures that match one of its patterns (`spark35-ol1.12`, `spark4*`), one without to all:
 
-- `not_told`: true, but in no event. Without `only` it is not among `processes`. With `only` it is, and is removed for
+- `not_reported`: true, but in no event. Without `only` it is not among `processes`. With `only` it is, and is removed for
   these captures: an `edge`; the `columns` of an `output` (their names, null for all rows, or "all"); its `inputs` with
   all edges from them; or, with neither, the whole process;
-- `told_wrongly`: in the events, but not true: an `edge` (with `instead_of`, if it replaces a true one), the `inputs` or
+- `reported_wrongly`: in the events, but not true: an `edge` (with `instead_of`, if it replaces a true one), the `inputs` or
   `operations` of an `output`, or a whole process, as in `processes`;
 - `not_run`: the captures that do not have the scenario.
 
@@ -91,7 +91,7 @@ class Truth:
         """Read the whole truth of a file, including the parts that no capture reports. Raises TruthError."""
         found: dict[str, Any] = json.loads(path.read_text())
         processes = {each["output"]: _expected(each) for each in found["processes"]}
-        for gap in found["not_told"]:
+        for gap in found["not_reported"]:
             if "only" not in gap:
                 _add(processes, gap)
         return cls(processes=tuple(processes.values()))
@@ -127,7 +127,7 @@ class Truth:
 
 
 def holds(entry: Mapping[str, Any], capture: str) -> bool:
-    """Whether an entry of `not_told`, `told_wrongly` or `not_run` applies to this capture."""
+    """Whether an entry of `not_reported`, `reported_wrongly` or `not_run` applies to this capture."""
     return "only" not in entry or any(fnmatchcase(capture, pattern) for pattern in entry["only"])
 
 
@@ -141,10 +141,10 @@ def _reported(path: Path, capture: str) -> tuple[Expected, ...]:
     whole: dict[str, Any] = json.loads(path.read_text())
     reported = {process["output"]: _expected(process) for process in whole["processes"]}
     try:
-        for gap in whole["not_told"]:
+        for gap in whole["not_reported"]:
             if "only" in gap and holds(gap, capture):
                 _take_away(reported, gap)
-        for gap in whole["told_wrongly"]:
+        for gap in whole["reported_wrongly"]:
             if holds(gap, capture):
                 _put_in(reported, gap)
     except TruthError as error:
@@ -169,7 +169,9 @@ def _take_away(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
     output = _output(gap)
     before = reported.get(output)
     if before is None:
-        raise TruthError(f"not_told takes something from {output}, which is no process: correct or delete the entry")
+        raise TruthError(
+            f"not_reported takes something from {output}, which is no process: correct or delete the entry"
+        )
     inputs, edges = before.inputs, before.edges
     if "edge" in gap:
         edges -= {_edge(gap["edge"])}
@@ -179,7 +181,7 @@ def _take_away(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
         inputs -= frozenset(gap.get("inputs", inputs))
         edges = frozenset(edge for edge in edges if edge[0][0] in inputs)
     if (inputs, edges) == (before.inputs, before.edges):
-        raise TruthError(f"not_told takes nothing from {output}: correct or delete the entry {dict(gap)}")
+        raise TruthError(f"not_reported takes nothing from {output}: correct or delete the entry {dict(gap)}")
     if inputs:
         reported[output] = replace(before, inputs=inputs, edges=edges)
     else:
@@ -194,11 +196,13 @@ def _put_in(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
         return
     before = reported.get(output)
     if before is None:
-        raise TruthError(f"told_wrongly changes {output}, which is no process: give the whole process, or delete it")
+        raise TruthError(
+            f"reported_wrongly changes {output}, which is no process: give the whole process, or delete it"
+        )
     if "edge" in gap:
         gone = frozenset({_edge(gap["instead_of"])} if "instead_of" in gap else ())
         if not gone <= before.edges:
-            raise TruthError(f"told_wrongly replaces an edge of {output} that is not there: {gap['instead_of']}")
+            raise TruthError(f"reported_wrongly replaces an edge of {output} that is not there: {gap['instead_of']}")
         reported[output] = replace(before, edges=before.edges - gone | {_edge(gap["edge"])})
     elif "operations" in gap:
         reported[output] = replace(before, operations=frozenset(gap["operations"]))

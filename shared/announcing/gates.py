@@ -35,8 +35,8 @@ def gates_of(
     """A function that judges lineage by the policies of a rules file. Results that are not known break no gate;
     `throughline check` names them. `quality`: the last results of quality tests by qualified name; None: not read.
 
-    If the catalog does not answer, the function raises CatalogUnavailable and the look is postponed. Otherwise a gate
-    would seem to hold, and would be announced again at the next look.
+    If the catalog does not answer, the function raises CatalogUnavailable: the snapshot is postponed. Otherwise a gate
+    would seem to hold, and would be announced again at the next snapshot.
     """
 
     def judged(document: LineageDocument) -> Sequence[BrokenGate]:

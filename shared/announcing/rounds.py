@@ -1,4 +1,4 @@
-"""A round of the watch: look at lineage if it is due, decide messages, deliver open ones.
+"""A round of the watch: take a snapshot of lineage if it is due, decide messages, deliver open ones.
 
 A lease lets one worker work at a time. Correctness does not depend on it (`standing.py`, `outbox.py`).
 """
@@ -38,7 +38,7 @@ class WatchOptions:
     """How to watch.
 
     - `rules`: route messages. `senders`: the open channels by name.
-    - `every`: the time between two looks at lineage.
+    - `every`: the time between two snapshots of lineage.
     - `source`: the compared state, `record` or `lake`. `gates`: the policies.
     - `now`: the clock. `seconds`: a monotonic clock. `parallel`: channels at a time.
     """
@@ -75,8 +75,8 @@ class Watched:
 def watch(
     storage: Storage, options: WatchOptions, look: Callable[[], Snapshot], *, at_once: bool = False
 ) -> Watched | None:
-    """Do one round; None if another worker does one. `look` gives the state of lineage. `at_once`: look now, due or
-    not.
+    """Do one round; None if another worker does one. `look` gives the state of lineage. `at_once`: take a snapshot now,
+    due or not.
 
     Raises StorageUnavailable; the next round continues.
     """
@@ -104,7 +104,7 @@ def watch_due(storage: Storage, options: WatchOptions | None, publishing: Publis
 
 
 def pending_messages(storage: Storage, source: str, now: Snapshot, at: datetime) -> tuple[Message, ...]:
-    """The messages that a look at this state would decide. Writes nothing. Empty without an earlier state."""
+    """The messages that a comparison with this snapshot would decide; none without an earlier one. Writes nothing."""
     found = standing(storage, source)
     before = _snapshot(storage, found.announced)
     return messages(before, now, comparison="plan", now=at) if before else ()

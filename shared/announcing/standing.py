@@ -21,7 +21,7 @@ class Standing:
     """The last comparison of one source of lineage (`record` or `lake`).
 
     `number`: of closed comparisons. `announced`, `pending`: names of blobs, empty if there is none. `looked`: the time
-    of the last look at lineage.
+    of the last snapshot.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""The answers to senders: one place for both end points.
+"""The answers to senders: one place for both endpoints.
 
     kept, ignored            201
     the sender's fault       4xx, as application/problem+json (RFC 9457), with the field where it is known

@@ -1,6 +1,6 @@
 """Canonical identities: one spelling where listeners, versions and users differ.
 
-The namespace's scheme selects the store family (`stores/`), which normalizes the spelling; mounted paths are resolved
+The namespace's scheme selects the store family (`stores/`), which normalises the spelling; mounted paths are resolved
 to their source first. Results are cached.
 """
 

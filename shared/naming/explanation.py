@@ -54,7 +54,7 @@ def _identity_steps(namespace: str, name: str, identity: Identity, environment: 
     if mounted := resolve_mount(namespace, name, environment):
         yield f"its path is below a mount point, which stands for {mounted[0]} {mounted[1]}"
     if (identity.namespace, identity.name) != (namespace, name):
-        yield f"its spelling is normalized to {identity.namespace} {identity.name or '(an empty name)'}"
+        yield f"its spelling is normalised to {identity.namespace} {identity.name or '(an empty name)'}"
     if is_noise(identity):
         yield "a writer's own file (log, checkpoint, staging): excluded from lineage"
 

@@ -239,7 +239,7 @@ SETTINGS: tuple[Setting, ...] = (
     of_shell(
         name="THROUGHLINE_WATCH_MINUTES",
         default="15",
-        meaning="How long after one look at all lineage the next is due",
+        meaning="Time between two snapshots of lineage",
         parse=whole("minutes", MAX_WATCH_MINUTES),
     ),
     of_shell(

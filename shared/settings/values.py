@@ -90,7 +90,7 @@ class WatchSettings:
     """The watch.
 
     - `rules`: the file of rules; None: no watch. `policy`: the file of policies; None: no gates.
-    - `every`: the time between two looks at lineage.
+    - `every`: the time between two snapshots of lineage.
     - `webhooks`: addresses by channel. `secret`: signs requests. No print shows either.
     """
 

@@ -63,7 +63,9 @@ def examine(scenario: Scenario, capture: str) -> Cell | None:
     history = translate_history([decode(line) for line in (folder / "events.jsonl").read_bytes().splitlines()])
     truth = Truth.read(scenario.truth, capture=capture).as_reported_by(ListenerVersion.read(LISTENERS, capture=capture))
     found = json.loads(scenario.truth.read_text())
-    missing, wrong = (sum(holds(entry, capture) for entry in found[part]) for part in ("not_told", "told_wrongly"))
+    missing, wrong = (
+        sum(holds(entry, capture) for entry in found[part]) for part in ("not_reported", "reported_wrongly")
+    )
     return Cell(capture=capture, differences=tuple(truth.differences(history.processes)), missing=missing, wrong=wrong)
 
 
@@ -124,7 +126,11 @@ def gaps(scenario: Scenario) -> Iterator[str]:
     truth: dict[str, Any] = json.loads(scenario.truth.read_text())
     here = [capture for capture in captures(scenario) if (GOLDEN / capture / scenario.name).exists()]
     reasons: dict[tuple[str, str, str], list[str]] = {}
-    for part, kind in (("not_told", "not reported"), ("told_wrongly", "reported wrongly"), ("not_run", "not run")):
+    for part, kind in (
+        ("not_reported", "not reported"),
+        ("reported_wrongly", "reported wrongly"),
+        ("not_run", "not run"),
+    ):
         for entry in truth.get(part, ()):
             where = _where(entry, here)
             reasons.setdefault((kind, where, entry["reason"]), []).append(_what(entry))

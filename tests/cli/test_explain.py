@@ -36,7 +36,7 @@ def test_the_document_has_exactly_these_parts() -> None:
         "qualified_name": "mssql://srv.database.windows.net/db/dbo/orders",
         "rule": "azure-sql-table",
         "why": [
-            "its spelling is normalized to sqlserver://srv.database.windows.net:1433 db.dbo.orders",
+            "its spelling is normalised to sqlserver://srv.database.windows.net:1433 db.dbo.orders",
             f"rule azure-sql-table ({groups}): {because}; {rank}",
         ],
         "identity": {"namespace": "sqlserver://srv.database.windows.net:1433", "name": "db.dbo.orders"},

@@ -18,7 +18,7 @@ EDGE = {"input": ["in", "id"], "output": ["out", "id"], "kind": "DIRECT", "maske
 def _scenario(folder: Path, job: dict[str, Any] | None = None, **truth: Any) -> Scenario:
     script = folder / "made_up.py"
     script.with_suffix(".truth.json").write_text(
-        json.dumps({"processes": [], "not_told": [], "told_wrongly": [], **truth})
+        json.dumps({"processes": [], "not_reported": [], "reported_wrongly": [], **truth})
     )
     if job:
         script.with_suffix(".job.json").write_text(json.dumps(job))
@@ -79,12 +79,12 @@ def test_the_short_form_of_a_result(cell: Cell, expected: str) -> None:
 def test_each_reason_is_listed_once_with_its_facts_and_captures(tmp_path: Path) -> None:
     scenario = _scenario(
         tmp_path,
-        not_told=[
+        not_reported=[
             {"edge": EDGE, "reason": "a UDF"},
             {"output": "out", "columns": ["a", None], "reason": "a UDF"},
             {"output": "out", "inputs": ["in"], "only": ["spark4*"], "reason": "no event"},
         ],
-        told_wrongly=[{"output": "out", "operations": ["ctas", "insert"], "reason": "two runs"}],
+        reported_wrongly=[{"output": "out", "operations": ["ctas", "insert"], "reason": "two runs"}],
         not_run=[{"only": ["*-ol1.12"], "reason": "no such class"}],
     )
     assert list(gaps(scenario)) == [

@@ -174,9 +174,9 @@ def test_properties_are_put_together() -> None:
 def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None:
     """An edge comes from an input of its process and goes to its output; a never reported fact is no edge of it."""
     truth = json.loads(scenarios()[name].truth.read_text())
-    always = {"processes", "not_told", "told_wrongly"}
+    always = {"processes", "not_reported", "reported_wrongly"}
     assert always <= set(truth) <= always | {"not_run", "declared"}
-    never = [entry for entry in truth["not_told"] if "only" not in entry]
+    never = [entry for entry in truth["not_reported"] if "only" not in entry]
     for process in truth["processes"]:
         assert process["output"] not in process["inputs"]
         for edge in process["columns"]:
@@ -184,7 +184,7 @@ def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None
             assert edge["output"][0] == process["output"]
             assert edge["kind"] in {"DIRECT", "INDIRECT"}
             assert edge not in [entry.get("edge") for entry in never]
-    gaps = [*truth["not_told"], *truth["told_wrongly"], *truth.get("not_run", ())]
+    gaps = [*truth["not_reported"], *truth["reported_wrongly"], *truth.get("not_run", ())]
     assert all(entry["reason"] for entry in gaps)
     assert all(entry["only"] for entry in truth.get("not_run", ()))
 
@@ -197,7 +197,7 @@ def test_every_gap_is_one_of_a_capture_that_there_is(name: str) -> None:
     known = (
         {each.name for each in (*MATRIX, *WITH_PLANS)} if scenario.needs.kind == "spark" else set(captures(scenario))
     )
-    for entry in (*truth["not_told"], *truth["told_wrongly"], *truth.get("not_run", ())):
+    for entry in (*truth["not_reported"], *truth["reported_wrongly"], *truth.get("not_run", ())):
         for pattern in entry.get("only", ()):
             assert any(fnmatchcase(capture, pattern) for capture in known), pattern
     for capture in captures(scenario):

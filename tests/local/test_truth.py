@@ -33,7 +33,7 @@ def _edges(*values: dict[str, Any]) -> frozenset[Edge]:
 
 def _write(folder: Path, **parts: Any) -> Path:
     path = folder / "truth.json"
-    path.write_text(json.dumps({"processes": [PROCESS], "not_told": [], "told_wrongly": [], **parts}))
+    path.write_text(json.dumps({"processes": [PROCESS], "not_reported": [], "reported_wrongly": [], **parts}))
     return path
 
 
@@ -44,7 +44,7 @@ def _read(folder: Path, **parts: Any) -> dict[str, Expected]:
 
 @pytest.mark.parametrize("gap", [{"edge": ROWS}, {"output": "out2", "inputs": ["in/a"]}, {"output": "out2"}])
 def test_facts_that_no_listener_reports_are_not_expected(tmp_path: Path, gap: dict[str, Any]) -> None:
-    assert _read(tmp_path, not_told=[{**gap, "reason": "why"}]) == _read(tmp_path)
+    assert _read(tmp_path, not_reported=[{**gap, "reason": "why"}]) == _read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -60,75 +60,75 @@ def test_a_gap_is_removed_only_from_its_captures(
     tmp_path: Path, gap: dict[str, Any], inputs: set[str], edges: frozenset[Edge]
 ) -> None:
     whole = _read(tmp_path)
-    reported = _read(tmp_path, not_told=[{**gap, "only": ["spark35-*"], "reason": "why"}])
+    reported = _read(tmp_path, not_reported=[{**gap, "only": ["spark35-*"], "reason": "why"}])
     assert reported["out"].inputs == inputs
     assert reported["out"].edges == edges
     assert reported["out"].operations == {"insert"}
-    assert _read(tmp_path, not_told=[{**gap, "only": [ELSEWHERE], "reason": "why"}]) == whole
+    assert _read(tmp_path, not_reported=[{**gap, "only": [ELSEWHERE], "reason": "why"}]) == whole
 
 
 @pytest.mark.parametrize("gap", [{"output": "out"}, {"output": "out", "inputs": ["in/a", "in/b"]}])
 def test_a_process_without_inputs_is_removed(tmp_path: Path, gap: dict[str, Any]) -> None:
-    assert _read(tmp_path, not_told=[{**gap, "only": [HERE], "reason": "why"}]) == {}
+    assert _read(tmp_path, not_reported=[{**gap, "only": [HERE], "reason": "why"}]) == {}
 
 
 def test_edges_that_concern_all_rows_are_a_column_too(tmp_path: Path) -> None:
     process = {**PROCESS, "columns": [MASKED, ROWS]}
     gap = {"output": "out", "columns": [None], "only": [HERE], "reason": "why"}
-    assert _read(tmp_path, processes=[process], not_told=[gap])["out"].edges == _edges(MASKED)
+    assert _read(tmp_path, processes=[process], not_reported=[gap])["out"].edges == _edges(MASKED)
 
 
 @pytest.mark.parametrize(
     "parts",
     [
-        {"not_told": [{"edge": ROWS, "only": [HERE]}]},
-        {"not_told": [{"output": "out", "columns": ["z"], "only": [HERE]}]},
-        {"not_told": [{"output": "out", "inputs": ["in/c"], "only": [HERE]}]},
-        {"not_told": [{"output": "elsewhere", "only": [HERE]}]},
-        {"told_wrongly": [{"edge": PLAIN, "instead_of": ROWS}]},
-        {"told_wrongly": [{"output": "elsewhere", "operations": ["merge"]}]},
+        {"not_reported": [{"edge": ROWS, "only": [HERE]}]},
+        {"not_reported": [{"output": "out", "columns": ["z"], "only": [HERE]}]},
+        {"not_reported": [{"output": "out", "inputs": ["in/c"], "only": [HERE]}]},
+        {"not_reported": [{"output": "elsewhere", "only": [HERE]}]},
+        {"reported_wrongly": [{"edge": PLAIN, "instead_of": ROWS}]},
+        {"reported_wrongly": [{"output": "elsewhere", "operations": ["merge"]}]},
     ],
 )
 def test_a_gap_in_an_unknown_fact_is_an_error(tmp_path: Path, parts: dict[str, Any]) -> None:
     """Otherwise a closed or misspelt gap would stay in the file."""
-    with pytest.raises(TruthError, match=f"truth.json, for {HERE}: (not_told takes|told_wrongly)"):
+    with pytest.raises(TruthError, match=f"truth.json, for {HERE}: (not_reported takes|reported_wrongly)"):
         _read(tmp_path, **parts)
 
 
 def test_a_wrongly_reported_edge_is_expected(tmp_path: Path) -> None:
-    assert _read(tmp_path, told_wrongly=[{"edge": ROWS}])["out"].edges == _edges(MASKED, OTHER, ROWS)
-    assert _read(tmp_path, told_wrongly=[{"edge": ROWS, "only": [ELSEWHERE]}]) == _read(tmp_path)
+    assert _read(tmp_path, reported_wrongly=[{"edge": ROWS}])["out"].edges == _edges(MASKED, OTHER, ROWS)
+    assert _read(tmp_path, reported_wrongly=[{"edge": ROWS, "only": [ELSEWHERE]}]) == _read(tmp_path)
 
 
 def test_a_wrongly_reported_edge_replaces_the_true_one(tmp_path: Path) -> None:
     gap = {"edge": PLAIN, "instead_of": MASKED, "reason": "why"}
-    assert _read(tmp_path, told_wrongly=[gap])["out"].edges == _edges(PLAIN, OTHER)
+    assert _read(tmp_path, reported_wrongly=[gap])["out"].edges == _edges(PLAIN, OTHER)
 
 
 def test_inputs_and_operations_may_be_reported_wrongly(tmp_path: Path) -> None:
     gaps = [{"output": "out", "inputs": ["in/c"]}, {"output": "out", "operations": ["ctas"], "only": [HERE]}]
-    process = _read(tmp_path, told_wrongly=gaps)["out"]
+    process = _read(tmp_path, reported_wrongly=gaps)["out"]
     assert process.inputs == {"in/a", "in/b", "in/c"}
     assert process.operations == {"ctas"}
 
 
 def test_a_wrongly_reported_process_is_expected(tmp_path: Path) -> None:
-    assert list(_read(tmp_path, told_wrongly=[{**FAILED, "reason": "why"}])) == ["out", "failed"]
-    (instead,) = _read(tmp_path, told_wrongly=[{**FAILED, "output": "out"}]).values()
+    assert list(_read(tmp_path, reported_wrongly=[{**FAILED, "reason": "why"}])) == ["out", "failed"]
+    (instead,) = _read(tmp_path, reported_wrongly=[{**FAILED, "output": "out"}]).values()
     assert instead.inputs == {"in/a"}
     assert instead.edges == frozenset()
 
 
 def test_wrong_facts_are_added_after_missing_ones_are_removed(tmp_path: Path) -> None:
     gaps = {
-        "not_told": [{"output": "out", "inputs": ["in/a"], "only": [HERE]}],
-        "told_wrongly": [{"output": "out", "inputs": ["in/whole"], "only": [HERE]}],
+        "not_reported": [{"output": "out", "inputs": ["in/a"], "only": [HERE]}],
+        "reported_wrongly": [{"output": "out", "inputs": ["in/whole"], "only": [HERE]}],
     }
     assert _read(tmp_path, **gaps)["out"].inputs == {"in/b", "in/whole"}
 
 
 def test_a_listener_without_masks_and_indirect_edges_need_not_report_them(tmp_path: Path) -> None:
-    truth = Truth.read(_write(tmp_path, told_wrongly=[{"edge": ROWS}]), capture=HERE)
+    truth = Truth.read(_write(tmp_path, reported_wrongly=[{"edge": ROWS}]), capture=HERE)
     (process,) = truth.as_reported_by(ListenerVersion(indirect=False, masks=False)).processes
     assert process.edges == _edges(PLAIN, OTHER)
     assert truth.as_reported_by(ListenerVersion(indirect=True, masks=True)) == truth
@@ -158,7 +158,7 @@ def test_the_whole_truth_includes_unreported_facts(tmp_path: Path) -> None:
         {"output": "unseen", "inputs": ["in/a"], "reason": "why"},
         {"edge": OTHER, "only": [HERE], "reason": "why"},
     ]
-    found = {each.output: each for each in Truth.whole(_write(tmp_path, not_told=gaps)).processes}
+    found = {each.output: each for each in Truth.whole(_write(tmp_path, not_reported=gaps)).processes}
     assert found["out"].inputs == {"in/a", "in/b", "in/c"}
     assert found["out"].edges == _edges(MASKED, OTHER, ROWS)
     assert found["unseen"].inputs == {"in/a"}

@@ -25,7 +25,7 @@ class Accounts:
         return own if part == "receiver" and own in self.by_name else self.data
 
     def endpoint(self, name: str, kind: str) -> str:
-        """An account's end point for blob, queue or table; empty where there is no such account."""
+        """An account's endpoint for blob, queue or table; empty where there is no such account."""
         properties = self.by_name.get(name, {}).get("properties") or {}
         return str((properties.get("primaryEndpoints") or {}).get(kind) or "")
 

@@ -132,7 +132,7 @@ _LOGS: Mapping[str, str] = {
     "AzureUSGovernment": "https://api.loganalytics.us",
     "AzureChinaCloud": "https://api.loganalytics.azure.cn",
 }
-"""End points of Log Analytics by the CLI's names of clouds."""
+"""Endpoints of Log Analytics by the CLI's names of clouds."""
 
 _OFTEN = 3
 """Ends of a host in an hour: a deployment and a scaling explain two."""

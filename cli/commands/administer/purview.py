@@ -123,7 +123,7 @@ def attributes(
 
 
 def endpoint_of(account: str, cloud: str) -> str:
-    """The Atlas end point of an account: by its address, its host, or its name in a cloud."""
+    """The Atlas endpoint of an account: by its address, its host, or its name in a cloud."""
     if "." in account or "://" in account:
         host = account.rstrip("/")
         return f"{host if '://' in host else f'https://{host}'}{ACCOUNT_PATH}"

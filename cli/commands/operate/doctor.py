@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cli.checks.azure import Deployed, DeploymentName, check_deployment
+from cli.checks.azure.deployed import Deployed, DeploymentName
+from cli.checks.azure.deployment import check_deployment
 from cli.checks.azure.settings import place_of
 from cli.checks.catalog import check_catalog, check_connection
 from cli.checks.data import check_counts, check_storage

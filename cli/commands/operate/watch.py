@@ -40,7 +40,7 @@ _PAUSE = 60.0
 def watch(
     context: typer.Context,
     *,
-    once: Annotated[bool, typer.Option("--once", help="Look at lineage once, then end")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Do one comparison, then end")] = False,
     plan: Plan = False,
     rules: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The rules; default: those of THROUGHLINE_WATCH")
@@ -49,7 +49,7 @@ def watch(
         Path | None,
         typer.Option(metavar="FILE", help="Policies as gates; default: THROUGHLINE_WATCH_POLICY"),
     ] = None,
-    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Look at the lake instead of the record")] = "",
+    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Watch the lake instead of the record")] = "",
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
@@ -57,7 +57,7 @@ def watch(
     who is hit.
 
     A file of rules says what goes to which channel: a webhook, Slack, Teams, a file, or telemetry for an alert. The
-    first look at lineage only remembers it. The sweeper does the same where THROUGHLINE_WATCH names the rules; a change
+    first comparison only stores a snapshot. The sweeper does the same where THROUGHLINE_WATCH names the rules; a change
     is announced once, by the one that sees it first. Without --once it goes on until Ctrl-C, a round each minute.
 
         throughline watch --plan

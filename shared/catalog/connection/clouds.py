@@ -1,6 +1,6 @@
 """The clouds of Azure that have Purview: which hosts are theirs, and for what a token is asked there. Pure.
 
-Hosts of accounts are those of Microsoft's page on the names of private end points. The public scope is that of its REST
+Hosts of accounts are those of Microsoft's page on the names of private endpoints. The public scope is that of its REST
 reference. The scopes of the other two are those of published clients; another source names the public scope for all
 clouds. None was tried, so a setting (THROUGHLINE_CATALOG_SCOPE) comes before this table.
 """
@@ -27,7 +27,7 @@ class Cloud:
         return any(host == each or host.endswith(f".{each}") for each in (self.accounts, *self.others))
 
     def endpoint(self, account: str) -> str:
-        """The Atlas end point of an account by its name."""
+        """The Atlas endpoint of an account by its name."""
         return f"https://{account}.{self.accounts}{ACCOUNT_PATH}"
 
 
@@ -54,6 +54,6 @@ CLOUDS: tuple[Cloud, ...] = (
 
 
 def cloud_of(endpoint: str) -> Cloud | None:
-    """The cloud of an end point, by its host; None for a host that is none of Purview's."""
+    """The cloud of an endpoint, by its host; None for a host that is none of Purview's."""
     host = (urlsplit(endpoint).hostname or "").rstrip(".")
     return next((each for each in CLOUDS if each.has(host)), None)

@@ -1,6 +1,6 @@
-"""The differences between servers that speak Atlas v2, by the end point.
+"""The differences between servers that speak Atlas v2, by the endpoint.
 
-Purview has two generations of end points (`/datamap/api/atlas/v2` and the older `/catalog/api/atlas/v2`), each with its
+Purview has two generations of endpoints (`/datamap/api/atlas/v2` and the older `/catalog/api/atlas/v2`), each with its
 api version and its own way to name a collection, and a search of its own beside Atlas'; as in Microsoft's REST
 reference. Plain Atlas knows neither versions nor collections.
 """
@@ -29,7 +29,7 @@ class Dialect:
 
     @property
     def has_managed_attributes(self) -> bool:
-        """Whether entities are written together with managed attributes: the newer of Purview's end points."""
+        """Whether entities are written together with managed attributes: the newer of Purview's endpoints."""
         return self.is_purview and not self.collections_in_path
 
     @property
@@ -60,7 +60,7 @@ _GENERATIONS = (
 
 
 def dialect_of(endpoint: str) -> Dialect:
-    """How to call the server at this end point."""
+    """How to call the server at this endpoint."""
     plain = endpoint.rstrip("/")
     for each in _GENERATIONS:
         host, found, _ = plain.partition(f"{each.root}{ATLAS_PATH}")

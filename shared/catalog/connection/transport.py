@@ -141,7 +141,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
 
     def call(self, method: str, place: str, *, params: Mapping[str, str] | None = None, json: Any = None) -> Any:
         """The JSON that the catalog answers to a call for which the library has no verb, or one that repeats calls.
-        `place`: an address, or a path below the end point.
+        `place`: an address, or a path below the endpoint.
         """
         return self._call(method, f"{self.endpoint_url}{place}" if place.startswith("/") else place, params, json).body
 
@@ -259,7 +259,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             return AtlasResponse(answer)
         except ValueError as error:
             raise CatalogUnavailable(
-                "The catalog answered with something that is no JSON: is the end point right?", after=60, blames=False
+                "The catalog answered with something that is no JSON: is the endpoint right?", after=60, blames=False
             ) from error
 
 

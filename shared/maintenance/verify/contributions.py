@@ -62,17 +62,17 @@ def lost_contents(context: VerifyContext, found: ContributionRow) -> Iterator[In
 
 @check("orphan contribution", RepairVerb.DELETE)
 def orphans(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency]:
-    """A contribution that names a run which does not stand behind it."""
+    """A contribution that names a run that does not support it."""
     for run_id in found.unsupported:
         if is_orphan(context.storage, run_id, found.key):
-            description = f"names run {run_id}, which does not make it"
+            description = f"names run {run_id}, which does not support it"
             repair = partial(delete_supporter, context, run_id, found.key)
             yield Inconsistency(subject=_named(found.key), description=description, repair=repair)
 
 
 @check("lost reference", RepairVerb.PUBLISH)
 def lost_references(context: VerifyContext, found: ContributionRow) -> Iterator[Inconsistency]:
-    """An application run without the reference to a process which it wrote."""
+    """An application run without a reference to a process that it wrote."""
     process, by, _ = found.key
     if found.referenced or not found.record.seen:
         return
@@ -84,7 +84,7 @@ def lost_references(context: VerifyContext, found: ContributionRow) -> Iterator[
 
 @check("lost contribution", RepairVerb.PROCESS)
 def lost_contributions(context: VerifyContext, found: UnmetState) -> Iterator[Inconsistency]:
-    """What a run contributed to a process, or left for others of its application, and is gone or does not name it."""
+    """A missing contribution or application row, or one that does not name its run."""
     storage, run_id = context.storage, found.state.run_id
     state = readable_run_state(storage.read(RUNS, run_id, STATE), storage)
     if state is None or not state.settled:

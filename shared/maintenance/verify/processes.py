@@ -63,7 +63,7 @@ def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
 
 @check("unpublished process", RepairVerb.PUBLISH)
 def unpublished_processes(context: VerifyContext, process: PlannedProcess) -> Iterator[Inconsistency]:
-    """A process that should be in the publish queue and is not, or whose write was interrupted or is not recorded."""
+    """A process that is missing in the publish queue, or whose write was interrupted or not recorded."""
     plan, entry = process.plan, process.entry
     if entry.state is LedgerState.WRITING:
         if context.publishing.now() - entry.until >= context.grace:
@@ -120,7 +120,7 @@ def _differences(held: ProcessEntity, planned: ProcessEntity) -> list[str]:
 
 @check("orphan process", RepairVerb.PUBLISH)
 def orphan_processes(context: VerifyContext, node: Node) -> Iterator[Inconsistency]:
-    """A process of ours in the catalog that has no contributions."""
+    """A process of Throughline in the catalog that has no contributions."""
     name, storage = node.qualified_name, context.storage
     if context.survey.written.meet(short(process_key(name))):
         return
@@ -144,7 +144,7 @@ def orphan_processes(context: VerifyContext, node: Node) -> Iterator[Inconsisten
 
 @check("unused placeholder", RepairVerb.DELETE)
 def unused_placeholders(context: VerifyContext, node: Node) -> Iterator[Inconsistency]:
-    """A placeholder of ours that nothing is linked to."""
+    """A placeholder of Throughline that nothing is linked to."""
     key = (node.type, node.qualified_name)
     if context.survey.used.meet(combined_digest(*key)):
         return

@@ -86,7 +86,7 @@ def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
 
 @check("row without blob", RepairVerb.DELETE)
 def rows_without_blob(context: VerifyContext, run: CheckedRun) -> Iterator[Inconsistency]:
-    """An event's row, and its blob is gone or never came."""
+    """A row of an event whose blob is gone or was never stored."""
     for event in run.missing:
         if not context.is_recent(event.time) and packed_event(context.storage, event) is None:
             merged = run.state is not None and event.digest in run.state.merged
@@ -97,7 +97,7 @@ def rows_without_blob(context: VerifyContext, run: CheckedRun) -> Iterator[Incon
 
 @check("unprocessed run", RepairVerb.PROCESS)
 def unprocessed_runs(context: VerifyContext, run: CheckedRun) -> Iterator[Inconsistency]:
-    """A run that is over and was not processed with all that is stored of it, or whose state is gone or unreadable."""
+    """A run that is over but was not processed with all its stored events, or whose state is gone or unreadable."""
     description = _why_unprocessed(run)
     if description and (run.unreadable or is_over(context, run.stored)):
         repair = partial(process_again, context, run.run_id)

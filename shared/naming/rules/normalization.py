@@ -1,4 +1,4 @@
-"""Normalize spellings: authorities, paths, and parts of table names."""
+"""Normalise spellings: authorities, paths, and parts of table names."""
 
 import re
 

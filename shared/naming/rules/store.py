@@ -1,4 +1,4 @@
-"""Store families: their schemes, how their spellings are normalized, and their naming rules."""
+"""Store families: their schemes, how their spellings are normalised, and their naming rules."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -8,17 +8,17 @@ from shared.naming.rules.normalization import authority_folded, path_folded
 from shared.naming.rules.rule import NamingRule
 
 Fold = Callable[[str, str], tuple[str, str]]
-"""Normalizes the part after a namespace's scheme, and a name."""
+"""Normalises the part after a namespace's scheme, and a name."""
 
 
 def as_path(rest: str, name: str) -> tuple[str, str]:
-    """Normalize file paths. A store without an authority has absolute paths."""
+    """Normalise file paths. A store without an authority has absolute paths."""
     folded, path = authority_folded(rest), path_folded(name)
     return folded, path if folded else f"/{path}"
 
 
 def as_name(rest: str, name: str) -> tuple[str, str]:
-    """Normalize names that are no paths: only slashes at the ends are removed."""
+    """Normalise names that are no paths: only slashes at the ends are removed."""
     return authority_folded(rest), name.strip("/")
 
 
@@ -26,7 +26,7 @@ def as_name(rest: str, name: str) -> tuple[str, str]:
 class StoreFamily:
     """A family of stores.
 
-    - `schemes` of its namespaces; all are normalized to the first.
+    - `schemes` of its namespaces; all are normalised to the first.
     - `authority`: matches the part after the scheme in lower case, where families share a scheme; None takes all.
     - `has_paths`: names are file paths. `has_tables`: names are tables of a metastore, which arrive as symlinks.
     - `fallback`: asked only if no other family takes the namespace.

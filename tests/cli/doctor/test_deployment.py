@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.checks.azure import Deployed, DeploymentName, check_deployment
+from cli.checks.azure.deployed import Deployed, DeploymentName
+from cli.checks.azure.deployment import check_deployment
 from cli.checks.azure.rights import needed_roles
 from cli.checks.findings import CheckResult, CheckState
 from cli.checks.rules import SECTIONS
@@ -448,7 +449,7 @@ def test_nothing_is_called_that_changes_anything(root: Root) -> None:
 
 
 def test_every_rule_about_azure_is_played() -> None:
-    about = ("Into Azure", "The deployment", "The apps", "The host", "The way of events")
+    about = ("Into Azure", "The deployment", "The apps", "The host", "Delivery of events")
     rules = {rule.code for section in about for rule in SECTIONS[section]}
     assert rules - set(CASES) == {"az-missing"}, "that one needs a machine without az: test_doctor_command"
 

@@ -8,7 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.checks.azure import DeploymentName, check_deployment
+from cli.checks.azure.deployed import DeploymentName
+from cli.checks.azure.deployment import check_deployment
 from cli.checks.rules import SECTIONS
 from cli.commands.operate.doctor import report
 from cli.main import app

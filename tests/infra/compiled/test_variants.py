@@ -240,7 +240,7 @@ def test_deleted_data_can_be_restored_and_every_region_supports_the_accounts(nam
 
 
 def targets(found: Snapshot) -> Mapping[str, tuple[str, str]]:
-    """Return the group id and the target of each private end point, by its name."""
+    """Return the group id and the target of each private endpoint, by its name."""
     links = {
         each["name"]: each["properties"]["privateLinkServiceConnections"][0]["properties"]
         for each in found.of("Microsoft.Network/privateEndpoints")

@@ -1,4 +1,4 @@
-"""Purview's side of the catalog: collections, both generations of end points, its own search, and the way there."""
+"""Purview's side of the catalog: collections, both generations of endpoints, its own search, and the way there."""
 
 import threading
 from collections.abc import Iterator

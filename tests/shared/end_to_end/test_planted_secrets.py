@@ -93,7 +93,7 @@ def test_the_test_would_see_a_secret() -> None:
 
 SETTINGS = {
     "connection string": {"AzureWebJobsStorage": f"key {SECRET}"},
-    "end point": {"THROUGHLINE_CATALOG_ENDPOINT": f"ftp://ann:{SECRET}@x"},
+    "endpoint": {"THROUGHLINE_CATALOG_ENDPOINT": f"ftp://ann:{SECRET}@x"},
     "address of blobs": {"AzureWebJobsStorage__blobServiceUri": f"blob?sig={SECRET}"},
 }
 

@@ -437,7 +437,7 @@ CASES: dict[str, Case] = {
         to="mssql://srv.database.windows.net/db/COMPLEX",
         spellings=((f"{AZURE_SQL};database=db;", "COMPLEX"), (AZURE_SQL, "db.COMPLEX")),
     ),
-    "Fabric's SQL end point": Case(
+    "Fabric's SQL endpoint": Case(
         rule="unknown-store",
         type="DataSet",
         to="sqlserver://x.datawarehouse.fabric.microsoft.com:1433/db.dbo.t",

@@ -21,7 +21,7 @@ RULES: tuple[NamingRule, ...] = (
 
 
 def without_user(rest: str, name: str) -> tuple[str, str]:
-    """Normalize bucket and path; the part of the authority before an `@` is a secret."""
+    """Normalise bucket and path; the part of the authority before an `@` is a secret."""
     authority, slash, behind = rest.partition("/")
     return as_path(authority.rpartition("@")[2] + slash + behind, name)
 

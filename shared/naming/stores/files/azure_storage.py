@@ -67,7 +67,7 @@ BLOB_RULES: tuple[NamingRule, ...] = (
 
 
 def _lake(rest: str, name: str) -> tuple[str, str]:
-    """Normalize a lake path; under `abfss` the account's blob host is the same lake."""
+    """Normalise a lake path; under `abfss` the account's blob host is the same lake."""
     return _AS_BLOB.sub(r"\1.dfs.\2", rest.rstrip("/").lower()), path_folded(name)
 
 

@@ -106,7 +106,7 @@ def _server(address: str, given: dict[str, str]) -> str:
         return f"{host}/{instance[0]}"
     port = found["port"] or given.get("portnumber", "")
     if public := _PUBLIC.fullmatch(host):
-        host, port = f"{public[1]}.{public[2]}", ""  # a managed instance's public end point, on port 3342
+        host, port = f"{public[1]}.{public[2]}", ""  # a managed instance's public endpoint, on port 3342
     return f"{host}:{port or _DEFAULT_PORT}"
 
 
