@@ -7,8 +7,8 @@ applies to the captures that match one of its patterns (`spark35-ol1.12`, `spark
 - `not_reported`: true, but in no event. Without `only` it is not among `processes`. With `only` it is, and is removed
   for these captures: an `edge`; the `columns` of an `output` (their names, null for all rows, or "all"); its `inputs`
   with all edges from them; or, with neither, the whole process;
-- `reported_wrongly`: in the events, but not true: an `edge` (with `instead_of`, if it replaces a true one), the `inputs`
-  or `operations` of an `output`, or a whole process, as in `processes`;
+- `reported_wrongly`: in the events, but not true: an `edge` (with `instead_of`, if it replaces a true one), the
+  `inputs` or `operations` of an `output`, or a whole process, as in `processes`;
 - `not_run`: the captures that do not have the scenario.
 
 A `ListenerVersion` says once what a version of the listener omits in every job.

@@ -126,11 +126,8 @@ def gaps(scenario: Scenario) -> Iterator[str]:
     truth: dict[str, Any] = json.loads(scenario.truth.read_text())
     here = [capture for capture in captures(scenario) if (GOLDEN / capture / scenario.name).exists()]
     reasons: dict[tuple[str, str, str], list[str]] = {}
-    for part, kind in (
-        ("not_reported", "not reported"),
-        ("reported_wrongly", "reported wrongly"),
-        ("not_run", "not run"),
-    ):
+    for part in ("not_reported", "reported_wrongly", "not_run"):
+        kind = part.replace("_", " ")
         for entry in truth.get(part, ()):
             where = _where(entry, here)
             reasons.setdefault((kind, where, entry["reason"]), []).append(_what(entry))

@@ -121,7 +121,7 @@ def test_a_host_killed_in_the_middle_of_the_demo_changes_nothing(home: Path, com
         kill_the_host(world)
     assert demo.process.wait(SECONDS) == 0, demo.text()
     assert "the functions host died" in demo.text()
-    assert "the lineage is what examples/*.truth.json say" in demo.text()
+    assert "every table and column has the lineage that examples/*.truth.json expect" in demo.text()
 
 
 def _received(storage: Storage) -> int:

@@ -71,5 +71,5 @@ def test_the_python_of_make_setup_is_used(checkout: Path) -> None:
 
 def test_a_failed_build_of_the_package_says_why(checkout: Path) -> None:
     (checkout / "names.toml").write_text("[databrick]\n")
-    with pytest.raises(DeployError, match=r"The package could not be made(?s:.*) unknown key 'databrick'"):
+    with pytest.raises(DeployError, match=r"The package could not be made(?s:.*) there is no table databrick"):
         build("eventGrid", Progress(io.StringIO()), root=checkout)
