@@ -92,7 +92,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with (
         ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server,
@@ -195,7 +195,7 @@ def test_planted_statements_are_read(ran: Ran) -> None:
 @pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
 def test_no_planted_value_is_stored(ran: Ran, redact: Redact | None) -> None:
     """Of the listener's events too; those alone stand in the container of events as they were sent. Where JDBC writes
-    to a query, the listener uses that as a name, values and all: docs/operate/security.md says so.
+    to a query, the listener uses that as a name, values and all: see docs/operate/security.md.
     """
     storage = MemoryStorage()
     listener = [json.dumps(event).encode() for event in ran.listener if "(SELECT" not in event["job"]["name"]]

@@ -112,7 +112,7 @@ class Browser:
         return answer
 
     def ask(self, command: str, **rest: Any) -> Any:
-        """Run a command of driver.mjs. Raises BrowserError with its own words."""
+        """Run a command of driver.mjs. Raises BrowserError with the command's own message."""
         assert self._process.stdin
         self._process.stdin.write(json.dumps({"command": command, **rest}) + "\n")
         self._process.stdin.flush()
@@ -167,7 +167,7 @@ class Browser:
 
     @property
     def problems(self) -> list[str]:
-        """What the console has said since the page was opened: errors, warnings, violations of the policy, dialogs."""
+        """The console messages since the page was opened: errors, warnings, violations of the policy, dialogs."""
         found: list[str] = self.ask("seen")["problems"]
         return found
 
