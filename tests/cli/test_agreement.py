@@ -41,7 +41,7 @@ ALSO_FROM_THE_LAKE = {**WRITING, "lake": ("lake", "publish", "--lake", "no-lake-
 
 
 def each(commands: dict[str, tuple[str, ...]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("words", commands.values(), ids=commands.keys())
+    return pytest.mark.parametrize("arguments", commands.values(), ids=commands.keys())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,10 @@ class Place:
         record_settings(parts.storage, parts.to_record)
         return parts
 
-    def run(self, *words: str, **settings: str) -> Result:
-        """What a command says and does in a shell with these settings."""
+    def run(self, *arguments: str, **settings: str) -> Result:
+        """The output and writes of a command in a shell with these settings."""
         self.catalog.reset_calls()
-        return runner.invoke(app, words, env={**self.shell, **settings})
+        return runner.invoke(app, arguments, env={**self.shell, **settings})
 
     @property
     def writes(self) -> int:
@@ -120,20 +120,20 @@ def place(own_azurite: Azurite, fresh_catalog: CatalogServer) -> Iterator[Place]
 
 
 @each(ALSO_FROM_THE_LAKE)
-def test_functions_in_shadow_mode_keep_every_command_from_the_catalog(still: Place, words: tuple[str, ...]) -> None:
+def test_functions_in_shadow_mode_keep_every_command_from_the_catalog(still: Place, arguments: tuple[str, ...]) -> None:
     still.functions(THROUGHLINE_SHADOW="true")
-    said = still.run(*words)
+    result = still.run(*arguments)
     assert still.writes == 0
-    assert "the functions are in shadow mode: nothing is written to the catalog" in said.output
-    assert said.exception is None or isinstance(said.exception, SystemExit)
+    assert "the functions are in shadow mode: nothing is written to the catalog" in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
 @each(ALSO_FROM_THE_LAKE)
-def test_so_does_a_shell_in_shadow_mode(still: Place, words: tuple[str, ...]) -> None:
+def test_a_shell_in_shadow_mode_keeps_every_command_from_the_catalog(still: Place, arguments: tuple[str, ...]) -> None:
     still.functions()
-    said = still.run(*words, THROUGHLINE_SHADOW="true")
+    result = still.run(*arguments, THROUGHLINE_SHADOW="true")
     assert still.writes == 0
-    assert "this shell is (THROUGHLINE_SHADOW=true) in shadow mode" in said.output
+    assert "this shell is (THROUGHLINE_SHADOW=true) in shadow mode" in result.output
 
 
 READING = {"status": ("status",), "run": ("run", run_id("new")), "events": ("events",), "show": ("show", "/gone")}
@@ -142,17 +142,17 @@ READING = {"status": ("status",), "run": ("run", run_id("new")), "events": ("eve
 def test_no_command_reads_rows_of_another_layout(place: Place) -> None:
     parts = place.functions()
     note_versions(parts.storage, Versions(layout=LAYOUT - 1))
-    for words in ({**WRITING, **READING}).values():
-        said = place.run(*words)
-        assert (said.exit_code, place.writes) == (2, 0), words
+    for arguments in ({**WRITING, **READING}).values():
+        result = place.run(*arguments)
+        assert (result.exit_code, place.writes) == (2, 0), arguments
         refusal = f"written by another version of Throughline (naming {NAMING}, layout {LAYOUT - 1};"
-        assert refusal in said.output, words
+        assert refusal in result.output, arguments
 
 
 @each(REMOVING)
-def test_without_shadow_mode_the_same_command_removes(place: Place, words: tuple[str, ...]) -> None:
+def test_without_shadow_mode_the_same_command_removes(place: Place, arguments: tuple[str, ...]) -> None:
     place.functions(THROUGHLINE_SHADOW="false")
-    assert place.run(*words).exit_code == 0
+    assert place.run(*arguments).exit_code == 0
     assert place.writes > 0
 
 
@@ -163,69 +163,69 @@ def test_a_shell_cannot_end_the_functions_shadow_mode(still: Place) -> None:
 
 
 @each(PUBLISHING)
-def test_what_the_functions_exclude_is_not_published(place: Place, words: tuple[str, ...]) -> None:
+def test_what_the_functions_exclude_is_not_published(place: Place, arguments: tuple[str, ...]) -> None:
     place.functions(THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
-    assert place.run(*words).exit_code == 0
+    assert place.run(*arguments).exit_code == 0
     assert place.shows("/b")
     assert not place.shows("/secret/t2")
 
 
 @each(ALSO_FROM_THE_LAKE)
-def test_other_settings_are_refused_by_name(still: Place, words: tuple[str, ...]) -> None:
+def test_other_settings_are_refused_by_name(still: Place, arguments: tuple[str, ...]) -> None:
     still.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
-    said = still.run(*words, THROUGHLINE_APPLICATION_IDLE_MINUTES="5", THROUGHLINE_EXCLUDE_PATHS="*/private/*")
-    assert said.exit_code == 2
-    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in said.output
-    assert "THROUGHLINE_EXCLUDE_PATHS: the functions have */secret/*, this shell has */private/*" in said.output
-    assert "unset THROUGHLINE_APPLICATION_IDLE_MINUTES THROUGHLINE_EXCLUDE_PATHS" in said.output
+    result = still.run(*arguments, THROUGHLINE_APPLICATION_IDLE_MINUTES="5", THROUGHLINE_EXCLUDE_PATHS="*/private/*")
+    assert result.exit_code == 2
+    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in result.output
+    assert "THROUGHLINE_EXCLUDE_PATHS: the functions have */secret/*, this shell has */private/*" in result.output
+    assert "unset THROUGHLINE_APPLICATION_IDLE_MINUTES THROUGHLINE_EXCLUDE_PATHS" in result.output
     assert still.writes == 0
 
 
-def test_the_same_value_in_other_words_is_no_difference(place: Place) -> None:
+def test_another_spelling_of_a_value_is_no_difference(place: Place) -> None:
     place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="a,b")
     same = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "30.0", "THROUGHLINE_EXCLUDE_PATHS": " a, b"}
     assert place.run("backfill", **same).exit_code == 0
 
 
-def test_a_pace_of_ones_own_is_no_difference(place: Place) -> None:
+def test_another_rate_is_no_difference(place: Place) -> None:
     place.functions(THROUGHLINE_MAX_CATALOG_RATE="20", THROUGHLINE_MAX_BATCH="50")
-    said = place.run("backfill", THROUGHLINE_MAX_CATALOG_RATE="5", THROUGHLINE_MAX_BATCH="10")
-    assert (said.exit_code, place.writes > 0) == (0, True)
+    result = place.run("backfill", THROUGHLINE_MAX_CATALOG_RATE="5", THROUGHLINE_MAX_BATCH="10")
+    assert (result.exit_code, place.writes > 0) == (0, True)
 
 
 def test_the_functions_settings_are_printed(place: Place) -> None:
     place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
-    said = place.run("backfill")
-    assert "settings: those of the functions, on record since 20" in said.output
-    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES=30" in said.output
-    assert place.catalog.token not in said.output
+    result = place.run("backfill")
+    assert "settings: those of the functions, on record since 20" in result.output
+    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES=30" in result.output
+    assert place.catalog.token not in result.output
 
 
 def test_the_catalog_on_record_needs_no_name_in_the_shell(place: Place) -> None:
     place.functions()
-    said = place.run("backfill", THROUGHLINE_CATALOG_ENDPOINT="")
-    assert (said.exit_code, place.writes > 0) == (0, True)
+    result = place.run("backfill", THROUGHLINE_CATALOG_ENDPOINT="")
+    assert (result.exit_code, place.writes > 0) == (0, True)
 
 
 def test_another_catalog_is_refused(still: Place) -> None:
     still.functions()
-    said = still.run("purge", "--yes", THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:9/datamap/api/atlas/v2")
-    assert said.exit_code == 2
-    assert f"THROUGHLINE_CATALOG_ENDPOINT: the functions have {still.catalog.endpoint}" in said.output
+    result = still.run("purge", "--yes", THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:9/datamap/api/atlas/v2")
+    assert result.exit_code == 2
+    assert f"THROUGHLINE_CATALOG_ENDPOINT: the functions have {still.catalog.endpoint}" in result.output
 
 
-def test_where_no_functions_ever_ran_the_shell_counts_and_that_is_told(place: Place) -> None:
-    said = place.run("backfill", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
-    assert said.exit_code == 0
-    assert "no functions have recorded their settings" in said.output
+def test_without_recorded_settings_the_shells_settings_apply_with_a_notice(place: Place) -> None:
+    result = place.run("backfill", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
+    assert result.exit_code == 0
+    assert "no functions have recorded their settings" in result.output
     assert (place.shows("/b"), place.shows("/secret/t2")) == (True, False)
 
 
-def test_a_plan_by_other_settings_is_told_and_not_refused(still: Place) -> None:
+def test_a_plan_with_other_settings_warns_and_is_not_refused(still: Place) -> None:
     still.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
-    said = still.run("backfill", "--plan", THROUGHLINE_APPLICATION_IDLE_MINUTES="5")
-    assert said.exit_code == 0
-    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in said.output
+    result = still.run("backfill", "--plan", THROUGHLINE_APPLICATION_IDLE_MINUTES="5")
+    assert result.exit_code == 0
+    assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in result.output
 
 
 RULE = """
@@ -247,8 +247,8 @@ def test_the_rules_for_names_travel_with_the_record(place: Place, tmp_path: Path
     assert place.run("replay", "--from", "2019-01-01").exit_code == 0
     parts = assemble(load(catalog=True, environment=place.shell))
     assert parts.catalog.find([("fs_path", "ours:///b")])
-    said = json.loads(place.run("explain", "file", "/b", "--look", "--json").stdout)
-    assert said["qualified_name"] == "ours:///b", "explain names by the functions' rules"
+    result = json.loads(place.run("explain", "file", "/b", "--look", "--json").stdout)
+    assert result["qualified_name"] == "ours:///b", "explain names by the functions' rules"
 
 
 def test_another_file_of_names_is_refused(still: Place, tmp_path: Path) -> None:
@@ -256,18 +256,18 @@ def test_another_file_of_names_is_refused(still: Place, tmp_path: Path) -> None:
     names.write_text(RULE)
     still.functions(THROUGHLINE_NAMES=str(names))
     names.write_text(RULE.replace("ours://", "theirs://").replace('"ours"', '"theirs"'))
-    said = still.run("replay", THROUGHLINE_NAMES=str(names))
-    assert said.exit_code == 2
-    assert "THROUGHLINE_NAMES: the functions have a file of" in said.output
+    result = still.run("replay", THROUGHLINE_NAMES=str(names))
+    assert result.exit_code == 2
+    assert "THROUGHLINE_NAMES: the functions have a file of" in result.output
 
 
 def test_a_newer_functions_record_is_not_misread(still: Place) -> None:
     parts = still.functions()
     record_settings(parts.storage, {**parts.to_record, "THROUGHLINE_NEWEST": "x"})
-    said = still.run("backfill")
-    assert (said.exit_code, still.writes) == (2, 0)
-    assert "THROUGHLINE_NEWEST" in said.output
-    assert "Install the version that is deployed" in said.output
+    result = still.run("backfill")
+    assert (result.exit_code, still.writes) == (2, 0)
+    assert "THROUGHLINE_NEWEST" in result.output
+    assert "Install the version that is deployed" in result.output
 
 
 def test_nothing_secret_is_on_record(still: Place) -> None:

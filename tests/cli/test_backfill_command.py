@@ -1,4 +1,4 @@
-"""`throughline backfill`: what it says, what it does, and how it ends."""
+"""`throughline backfill`: output, writes and exit codes."""
 
 import json
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ def parts() -> Parts:
     return found
 
 
-def test_it_says_what_there_is_to_do_does_it_and_has_nothing_more_to_do(parts: Parts) -> None:
+def test_backfill_writes_the_planned_processes_once(parts: Parts) -> None:
     assert "3 processes in the publish queue" in parts.run("backfill", "--plan").output
     assert parts.catalog.writes == 0
     done = parts.run("backfill")
@@ -47,13 +47,13 @@ def test_a_catalog_that_was_lost(parts: Parts) -> None:
     assert len(parts.catalog.processes) == 3
 
 
-def test_what_was_stopped_is_resumed(parts: Parts) -> None:
+def test_a_stopped_backfill_is_resumed(parts: Parts) -> None:
     assert "nothing to resume" in parts.run("backfill", "--resume").output
     parts.run("backfill")
     parts.worker = replace(parts.worker, catalog=another())
-    told: list[object] = []
-    how = replace(parts.worker.publishing, stopped=lambda: len(told) > 1)
-    backfill(context_of(parts.storage, parts.worker.catalog, how), progress=told.append)
+    reports: list[object] = []
+    how = replace(parts.worker.publishing, stopped=lambda: len(reports) > 1)
+    backfill(context_of(parts.storage, parts.worker.catalog, how), progress=reports.append)
     assert last_backfill(parts.storage) is not None
     done = parts.run("backfill", "--resume")
     assert done.exit_code == 0
@@ -67,9 +67,9 @@ def test_without_access_or_storage_it_ends_in_a_sentence(parts: Parts) -> None:
 
     parts.run("backfill")
     parts.worker = replace(parts.worker, catalog=Away())
-    said = parts.run("backfill", "--plan")
-    assert said.exit_code == 1
-    assert "--resume` continues" in said.output
+    result = parts.run("backfill", "--plan")
+    assert result.exit_code == 1
+    assert "--resume` continues" in result.output
 
 
 def test_shadow_mode_keeps_the_catalog_as_it_is(parts: Parts) -> None:

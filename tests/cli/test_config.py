@@ -1,4 +1,4 @@
-"""What `throughline config` says for each platform, word by word, and that it can be used as it stands."""
+"""The exact output of `throughline config` for each platform, and that it works unchanged."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_what_a_platform_is_configured_with(platform: str, transport: str, rewri
 
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
-def test_no_platform_is_told_what_must_not_be_set(platform: str, transport: str) -> None:
+def test_no_platform_gets_a_forbidden_property(platform: str, transport: str) -> None:
     text = as_text(configuration(platform, wanted(transport=transport)).properties)
     for name in NEVER:
         assert name.split(" ")[0].partition("=")[0] not in text or "transport.url" in name
@@ -117,7 +117,7 @@ def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> 
 
 
 @pytest.mark.parametrize(
-    ("platform", "more", "words"),
+    ("platform", "more", "message"),
     [
         ("databricks-uc", {"listener": "1.37.0"}, "use 1.51 or later"),
         ("synapse", {"listener": "1.9.0"}, "older than any that was tried"),
@@ -131,8 +131,8 @@ def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> 
         ("fabric", {"transport": "file", "vault": 'x")\nimport os'}, "would not take as it is"),
     ],
 )
-def test_what_can_not_work_is_refused_with_a_sentence(platform: str, more: dict[str, str], words: str) -> None:
-    with pytest.raises(PlatformError, match=re.compile(re.escape(words), re.IGNORECASE)):
+def test_what_can_not_work_is_refused_with_a_sentence(platform: str, more: dict[str, str], message: str) -> None:
+    with pytest.raises(PlatformError, match=re.compile(re.escape(message), re.IGNORECASE)):
         configuration(platform, wanted(**more))
 
 
@@ -142,16 +142,16 @@ def test_an_older_listener_gets_its_jar() -> None:
 
 
 @pytest.mark.parametrize("each", RUNTIMES, ids=[f"{each.platform}-{each.name}" for each in RUNTIMES])
-def test_each_runtime_gets_the_jar_of_its_scala_and_says_what_to_know(each: Runtime) -> None:
+def test_each_runtime_gets_the_jar_of_its_scala_version_and_its_notes(each: Runtime) -> None:
     found = configuration(each.platform, wanted(runtime=each.name))
-    said = as_text(found.properties) + "".join(found.steps)
-    jars = set(re.findall(r"openlineage-spark_(2\.\d+)", said))
+    text = as_text(found.properties) + "".join(found.steps)
+    jars = set(re.findall(r"openlineage-spark_(2\.\d+)", text))
     assert jars == {each.scala}
     assert found.runtime == each.name
-    told = " ".join(found.notes)
-    assert ("out of support" in told) == (each.ends is not None and each.ends < TODAY)
-    assert ("not proved" in told) == (each.proof is Proof.UNPROVEN)
-    assert each.note in told
+    notes = " ".join(found.notes)
+    assert ("out of support" in notes) == (each.ends is not None and each.ends < TODAY)
+    assert ("not proved" in notes) == (each.proof is Proof.UNPROVEN)
+    assert each.note in notes
 
 
 def test_the_table_of_runtimes_is_whole() -> None:
@@ -178,12 +178,12 @@ def test_the_pages_show_the_table(platform: str) -> None:
     assert with_table(page.replace("| 2.12 |", "| 2.11 |").replace("| 2.13 |", "| 2.11 |"), platform) == page
 
 
-def test_support_that_has_ended_and_what_is_unproven_is_said_aloud() -> None:
-    said = runner.invoke(app, ["config", "synapse", "--url", URL, "--runtime", "3.4"]).output
-    assert "out of support since 2026-03-31" in said
-    said = runner.invoke(app, ["config", "databricks", "--url", URL, "--runtime", "17.3"]).output
-    assert "not proved on runtime 17.3" in said
-    assert "openlineage-spark_2.13-" in said
+def test_an_unsupported_or_unproven_runtime_is_reported() -> None:
+    output = runner.invoke(app, ["config", "synapse", "--url", URL, "--runtime", "3.4"]).output
+    assert "out of support since 2026-03-31" in output
+    output = runner.invoke(app, ["config", "databricks", "--url", URL, "--runtime", "17.3"]).output
+    assert "not proved on runtime 17.3" in output
+    assert "openlineage-spark_2.13-" in output
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
@@ -280,15 +280,15 @@ def test_the_listener_is_asked_for_what_names_workspace_and_job() -> None:
         "synapse": "spark.synapse.workspace.name",
         "fabric": "trident.artifact.workspace.id",
     }
-    for platform, word in expected.items():
+    for platform, property_name in expected.items():
         asked = configuration(platform, wanted()).properties[name].split(",")
         assert asked[:2] == ["spark.master", "spark.app.name"]
-        assert word in asked
+        assert property_name in asked
     assert name not in configuration("local", wanted()).properties
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
-def test_the_init_script_copies_the_jar_or_says_why_not(platform: str, tmp_path: Path) -> None:
+def test_the_init_script_copies_the_jar_or_gives_the_reason(platform: str, tmp_path: Path) -> None:
     script = configuration(platform, wanted(folder=str(tmp_path))).files["throughline-init.sh"]
     places = {"/mnt/driver-daemon/jars/": tmp_path / "jars", "/databricks/driver/conf/": tmp_path / "conf"}
     for place, here in places.items():
@@ -327,7 +327,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def test_the_notebook_sends_each_line_of_the_files_once(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_machines_get_json_and_people_the_lines_to_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["emr", "--url", URL], "no platform 'emr'"),
         (["synapse"], "give --url"),
@@ -388,7 +388,7 @@ def test_machines_get_json_and_people_the_lines_to_copy() -> None:
         (["databricks-uc", "--url", URL, "--listener", "1.40.0"], "1.51 or later"),
     ],
 )
-def test_one_sentence_when_something_is_missing(arguments: list[str], words: str, tmp_path: Path) -> None:
+def test_one_sentence_when_something_is_missing(arguments: list[str], message: str, tmp_path: Path) -> None:
     done = runner.invoke(app, ["config", *arguments, "--home", str(tmp_path)])
     assert done.exit_code == 2
-    assert words in done.output.replace("\n", " ")
+    assert message in done.output.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""`throughline shadow`, `retire` and `purge`: what they say, what they do, and how they end."""
+"""`throughline shadow`, `retire` and `purge`: output, writes and exit codes."""
 
 import json
 import signal
@@ -123,7 +123,7 @@ def test_shadow_lists_what_is_held_back_and_status_counts_it(parts: Parts) -> No
     assert counts["waiting_for"] == {"the end of shadow mode": 2}
 
 
-def test_status_says_that_another_version_wrote_the_stored_data(parts: Parts) -> None:
+def test_status_reports_that_another_version_wrote_the_stored_data(parts: Parts) -> None:
     note_versions(parts.storage, Versions(naming="v9"))
     problem = json.loads(parts.run("status", "--json").output)["version_problem"]
     assert problem.startswith("The stored data was written by another version of Throughline (naming v9, layout 2;")

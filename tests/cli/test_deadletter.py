@@ -1,4 +1,4 @@
-"""`throughline deadletter` and `throughline replay`: what they say, what they do, and how they end."""
+"""`throughline deadletter` and `throughline replay`: output, writes and exit codes."""
 
 import gzip
 import json
@@ -62,8 +62,8 @@ def storage(parts: Worker) -> MemoryStorage:
 Run = Callable[..., Result]
 
 
-def run_with(parts: Worker | None, *words: str) -> Result:
-    return runner.invoke(app, words, obj=parts)
+def run_with(parts: Worker | None, *arguments: str) -> Result:
+    return runner.invoke(app, arguments, obj=parts)
 
 
 @pytest.fixture
@@ -82,19 +82,19 @@ def repair(storage: MemoryStorage) -> None:
             put(storage, letter.place, gzip.compress(write("damaged", "app", "10:00", "/repaired")[0]))
 
 
-def test_the_list_tells_all_and_counts_by_reason(run: Run, storage: MemoryStorage) -> None:
+def test_the_list_shows_every_letter_and_counts_by_reason(run: Run, storage: MemoryStorage) -> None:
     result = run("deadletter", "list")
     assert result.exit_code == 0
     assert "4 dead letters: 2 unusable run, 1 damaged bytes, 1 foreign name" in result.output
     assert "\x1b" not in result.output
-    for words in (
+    for line in (
         f"job app.adaptive_spark_plan.out, run {run_id('damaged')}, START of 2026-11-21 10:00:00 UTC",
         "BadGzipFile: Not a gzipped file",
         "KeyError: 'host'",
         r"events/notes\x1b[2J.txt",
         ids(storage, "damaged bytes")[0][:12],
     ):
-        assert words in result.output
+        assert line in result.output
 
 
 def test_the_list_as_json_can_be_read_and_narrowed(run: Run, storage: MemoryStorage) -> None:
@@ -130,7 +130,7 @@ def test_show_prints_the_event_so_that_no_terminal_obeys_it(run: Run, storage: M
     assert event["run"]["runId"] == run_id("unusable")
 
 
-def test_show_of_a_blob_that_is_gone_still_tells_the_rest(run: Run, storage: MemoryStorage) -> None:
+def test_show_of_a_missing_blob_still_shows_the_rest(run: Run, storage: MemoryStorage) -> None:
     (letter,) = (each for each in dead_letters(storage) if each.reason == "foreign name")
     del storage._blobs["events"][letter.blob]
     result = run("deadletter", "show", letter.digest)
@@ -178,7 +178,7 @@ def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["deadletter", "show", "zzzz"], "is not an id"),
         (["deadletter", "show", "abc"], "is not an id"),
@@ -193,12 +193,12 @@ def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
     ],
     ids=" ".join,
 )
-def test_a_mistake_is_one_sentence(run: Run, parts: Worker, words: list[str], sentence: str) -> None:
+def test_a_mistake_is_one_sentence(run: Run, parts: Worker, arguments: list[str], sentence: str) -> None:
     now = datetime.now(UTC)
     for digest in ("00001".ljust(32, "1"), "00002".ljust(32, "1")):
         letter = DeadLetter(digest=digest, blob="x", reason="foreign name", error="x", first=now, last=now)
         parts.storage.insert("deadletters", letter.row())
-    result = run(*words)
+    result = run(*arguments)
     assert result.exit_code == 2
     assert sentence in result.output
     assert len(result.output.strip().splitlines()) == 1
@@ -227,8 +227,8 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_storage_that_is_away_is_one_sentence(words: list[str]) -> None:
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_storage_that_is_away_is_one_sentence(arguments: list[str]) -> None:
     """Real clients, and nobody at the address. The receiver's storage fails as the others do but tries once."""
     away = load(
         catalog=True,
@@ -239,13 +239,13 @@ def test_storage_that_is_away_is_one_sentence(words: list[str]) -> None:
             "THROUGHLINE_CATALOG_TOKEN": "x",
         },
     )
-    result = run_with(replace(assemble(away), storage=receiver_storage(away)), *words)
+    result = run_with(replace(assemble(away), storage=receiver_storage(away)), *arguments)
     assert result.exit_code == 1
     assert "Storage did not answer" in result.output
     assert len([line for line in result.output.splitlines() if line.strip()]) == 1, result.output
 
 
-def test_replay_says_what_it_did_and_does_nothing_twice(run: Run, parts: Worker) -> None:
+def test_replay_reports_its_work_and_does_nothing_twice(run: Run, parts: Worker) -> None:
     for day in (20, 21):
         post(parts.storage, *write(f"r{day}", "app", f"2026-11-{day}T10:00", "/a", sink=f"/o{day}"))
     plan = run("replay", "--plan")
@@ -269,7 +269,7 @@ def before_handler() -> Iterator[Any]:
 
 
 @pytest.mark.usefixtures("before_handler")
-def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on() -> None:
+def test_ctrl_c_stops_after_the_current_run_and_resume_continues() -> None:
     storage = Stepped(MemoryStorage())
     for number in range(5):
         post(storage.real, *write(f"r{number}", "app", f"1{number}:00", "/a", sink=f"/o{number}"))
@@ -300,7 +300,7 @@ def test_ctrl_c_stops_after_the_run_at_hand_and_resume_goes_on() -> None:
     assert settled == [run_id(f"r{number}") for number in range(5)]
 
 
-def test_storage_that_goes_away_in_the_middle_says_how_to_go_on() -> None:
+def test_an_outage_of_storage_names_the_command_that_continues() -> None:
     storage = Stepped(MemoryStorage())
     post(storage.real, *write("a", "app", "10:00", "/a"))
     parts = Worker(

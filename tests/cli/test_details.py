@@ -37,12 +37,12 @@ def worker(*bodies: bytes) -> Worker:
 
 @pytest.fixture
 def recorded() -> Worker:
-    said = (
+    events = (
         *write("a", "app", "10:00", "/a"),
         *write("b", "app", "10:01", "/b", sink="/other"),
         event("c", "COMPLETE", "11:00:00", outputs=["/other"], application="app2", states={"/other": ("DROP", "")}),
     )
-    return worker(*said)
+    return worker(*events)
 
 
 def test_details_of_one_process_and_of_all(recorded: Worker) -> None:

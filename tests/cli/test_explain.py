@@ -1,4 +1,4 @@
-"""`throughline explain`: a stable document, sentences for people, and clear words for what cannot be read."""
+"""`throughline explain`: a stable document, sentences for people, and clear errors for unreadable input."""
 
 import json
 import os
@@ -78,13 +78,13 @@ def test_the_document_has_exactly_these_parts() -> None:
         (("redis://h", "t"), "unknown-store", "redis://h/t"),
     ],
 )
-def test_what_the_run_tells_counts(arguments: tuple[str, ...], rule: str, qualified_name: str) -> None:
+def test_facts_of_the_run_decide(arguments: tuple[str, ...], rule: str, qualified_name: str) -> None:
     document = _document(*arguments)
     assert (document["rule"], document["qualified_name"]) == (rule, qualified_name)
     assert any(rule in sentence for sentence in document["why"])
 
 
-def test_mounts_are_told() -> None:
+def test_mounts_are_shown() -> None:
     why = _document("dbfs", "/mnt/x/t", "--mount", f"/mnt/x={LAKE}/in")["why"]
     assert why[0] == f"its path is below a mount point, which stands for {LAKE} in/t"
 
@@ -118,12 +118,12 @@ def test_what_is_no_data_set_of_a_user_ends_with_1() -> None:
     assert "a writer's own file" in " ".join(document["why"])
 
 
-def test_listed_topics_are_told() -> None:
+def test_listed_topics_are_shown() -> None:
     assert "each of them is a data set" in _explain("kafka://h:9092", "orders,routed")
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "words"),
+    ("option", "value", "message"),
     [
         ("--mount", "/mnt/x", "--mount /mnt/x: write it as POINT=SOURCE"),
         ("--mount", "=abfss://x", "write it as POINT=SOURCE"),
@@ -132,8 +132,8 @@ def test_listed_topics_are_told() -> None:
         ("--names", "nowhere.toml", "nowhere.toml can't be read"),
     ],
 )
-def test_options_that_cannot_be_read_end_with_2(option: str, value: str, words: str) -> None:
-    assert words in _explain("file", "/t", option, value, code=2)
+def test_options_that_cannot_be_read_end_with_2(option: str, value: str, message: str) -> None:
+    assert message in _explain("file", "/t", option, value, code=2)
 
 
 def test_a_wrong_file_of_names_ends_with_2(tmp_path: Path) -> None:
@@ -145,7 +145,9 @@ def test_a_wrong_file_of_names_ends_with_2(tmp_path: Path) -> None:
     assert "is no UTF-8 text" in _explain("file", "/t", "--names", str(names), code=2)
 
 
-@pytest.mark.parametrize("command", [["explain", "file", "/t"], ["translate", "x"], ["up"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "command", [["explain", "file", "/t"], ["translate", "x"], ["up"]], ids=lambda command: command[0]
+)
 def test_the_file_of_names_may_stand_in_the_environment(command: list[str], tmp_path: Path) -> None:
     """It is read before anything else is done."""
     names = tmp_path / "names.toml"
@@ -159,7 +161,7 @@ def test_the_file_of_names_may_stand_in_the_environment(command: list[str], tmp_
 
 def test_help_teaches_with_examples() -> None:
     output = _explain("--help")
-    for word in (
+    for example in (
         "throughline explain file /data/orders/day=1",
         "--workspace",
         "--mount",
@@ -167,7 +169,7 @@ def test_help_teaches_with_examples() -> None:
         "--names",
         "--json",
     ):
-        assert word in output
+        assert example in output
 
 
 def test_a_terminal_that_lacks_a_letter_shows_a_question_mark() -> None:

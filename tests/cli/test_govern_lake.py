@@ -125,14 +125,14 @@ class Places:
         (self.folder / "events" / f"{name}.jsonl").write_bytes(b"\n".join(map(packed, events)))
         self.run("lake", "run", str(self.folder / "events"), *self.lake, "--engine", "sail")
 
-    def run(self, *words: str, code: int = 0) -> str:
-        done = self.parts.run(*words)
+    def run(self, *arguments: str, code: int = 0) -> str:
+        done = self.parts.run(*arguments)
         assert done.exit_code == code, done.output
         return done.output
 
-    def both(self, *words: str, code: int = 0) -> tuple[str, str]:
+    def both(self, *arguments: str, code: int = 0) -> tuple[str, str]:
         """What a command prints of the record, and of the lake."""
-        return self.run(*words, code=code), self.run(*words, *self.lake, code=code)
+        return self.run(*arguments, code=code), self.run(*arguments, *self.lake, code=code)
 
 
 def lived(folder: Path) -> dict[str, Any]:
@@ -156,9 +156,9 @@ def lived(folder: Path) -> dict[str, Any]:
 
     def watch(now: datetime) -> tuple[str, str]:
         """A look at both; at the record at this time, which the lake takes from its last event."""
-        words, usual = ("watch", "--once", "--policy", gate, "--rules"), places.parts.worker
+        arguments, usual = ("watch", "--once", "--policy", gate, "--rules"), places.parts.worker
         places.parts.worker = replace(usual, publishing=replace(usual.publishing, now=lambda: now))
-        printed = places.run(*words, watches["record"]), places.run(*words, watches["lake"], *places.lake)
+        printed = places.run(*arguments, watches["record"]), places.run(*arguments, watches["lake"], *places.lake)
         places.parts.worker = usual
         return printed
 

@@ -49,11 +49,11 @@ def sent(parts: Parts, file: str) -> None:
 
 
 def typed(block: str) -> Iterator[tuple[str, list[str], int]]:
-    """The lines of a block: the program, its words, and the exit code that the page names."""
+    """The lines of a block: the program, its arguments, and the exit code that the page names."""
     for line in block.splitlines():
         command, _, ends = line.partition("  # ends with ")
-        program, *words = command.split()
-        yield program, words, int(ends or 0)
+        program, *arguments = command.split()
+        yield program, arguments, int(ends or 0)
 
 
 def test_the_page_is_what_happens(
@@ -71,22 +71,22 @@ def test_the_page_is_what_happens(
             elif language == "text":
                 assert printed.splitlines() == text.splitlines()
                 printed, shown = "", shown + 1
-            for program, words, ends in typed(text) if not language else ():
+            for program, arguments, ends in typed(text) if not language else ():
                 if program == "export":
-                    name_of_setting, _, value = words[0].partition("=")
+                    name_of_setting, _, value = arguments[0].partition("=")
                     assert SLACK in value
                     worker(
                         parts, fresh_catalog, **{name_of_setting: value.strip('"').replace(SLACK, server.url("slack"))}
                     )
-                elif program == "throughline" and words[0] == "send":
+                elif program == "throughline" and arguments[0] == "send":
                     assert not printed, "the page shows all that was printed before"
-                    sent(parts, words[1])
+                    sent(parts, arguments[1])
                 elif program == "throughline":
-                    done = parts.run(*words)
+                    done = parts.run(*arguments)
                     assert done.exit_code == ends, done.output
                     printed += done.output.lstrip("\n")
                 else:
-                    assert (program, words) == ("source", [".venv/bin/activate"])
+                    assert (program, arguments) == ("source", [".venv/bin/activate"])
         assert printed == ""
         assert shown == 7
         assert server.wrong == []

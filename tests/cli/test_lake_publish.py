@@ -45,8 +45,8 @@ Command = Callable[..., Done]
 def lake(commands: ProcessOfCommands, shell: dict[str, str], tmp_path: Path) -> Command:
     """A `throughline lake` command on the test's lake, by Sail."""
 
-    def run(*words: str | Path) -> Done:
-        return commands.run("lake", *words, "--lake", tmp_path / "lake", "--engine", "sail", environment=shell)
+    def run(*arguments: str | Path) -> Done:
+        return commands.run("lake", *arguments, "--lake", tmp_path / "lake", "--engine", "sail", environment=shell)
 
     return run
 
@@ -129,8 +129,8 @@ def test_what_jobs_declare_raises_the_completeness(lake: Command, shell: dict[st
     record_settings(parts.storage, parts.to_record)
 
     def measured() -> dict[str, Any]:
-        for words in (("run", events), ("publish",), ("coverage", "--catalog", "--json")):
-            done = lake(*words)
+        for arguments in (("run", events), ("publish",), ("coverage", "--catalog", "--json")):
+            done = lake(*arguments)
             assert done.returncode == 0, done.stdout + done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         return found

@@ -1,4 +1,4 @@
-"""What people read at 80 columns: help, tables and trees, of which no word is lost."""
+"""Output at 80 columns: help, tables and trees without loss of text."""
 
 import re
 from collections.abc import Iterator
@@ -35,15 +35,15 @@ def eighty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def help_of(*words: str) -> str:
-    result = CliRunner().invoke(app, [*words, "--help"])
+def help_of(*arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments, "--help"])
     assert result.exit_code == 0
     return result.output
 
 
-@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
-def test_help_fits_80_columns_and_cuts_nothing(words: tuple[str, ...]) -> None:
-    text = help_of(*words)
+@pytest.mark.parametrize("arguments", list(commands()), ids=" ".join)
+def test_help_fits_80_columns_and_cuts_nothing(arguments: tuple[str, ...]) -> None:
+    text = help_of(*arguments)
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "…" not in text
     assert "<bool>" not in text
@@ -54,14 +54,14 @@ def test_usage_names_arguments_in_capitals() -> None:
     assert " lake run [OPTIONS] SOURCE... " in help_of("lake", "run")
 
 
-@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
-def test_examples_can_be_copied_from_help(words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", list(commands()), ids=" ".join)
+def test_examples_can_be_copied_from_help(arguments: tuple[str, ...]) -> None:
     """A line of an example ends where its command ends, or in a backslash."""
     root: Any = typer.main.get_command(app)
-    command = root.commands[words[0]]
-    command = command.commands[words[1]] if len(words) > 1 else command
+    command = root.commands[arguments[0]]
+    command = command.commands[arguments[1]] if len(arguments) > 1 else command
     examples = [each for each in (command.help or "").split("\n\n") if each.startswith("\b")]
-    shown = [line.strip() for line in help_of(*words).splitlines()]
+    shown = [line.strip() for line in help_of(*arguments).splitlines()]
     for line in (line for each in examples for line in each.splitlines()[1:]):
         assert line.strip() in shown
 
@@ -102,8 +102,8 @@ def test_a_table_fits_and_keeps_titles_numbers_and_names() -> None:
     row = [LONG, "1,234", "5", "67", f"throughline:v1://{LONG}"]
     text = printed(("data set", *numbers, "process"), [row], numbers=numbers)
     assert max(map(len, text.splitlines())) <= 80
-    words = set(text.split())
-    assert {"data", "set", "count", "read", "written", "columns", "1,234", "5", "67", "process"} <= words
+    cells = set(text.split())
+    assert {"data", "set", "count", "read", "written", "columns", "1,234", "5", "67", "process"} <= cells
     assert "…" not in text
     pieces = [[line[start:stop] for line in text.splitlines()[2:]] for start, stop in _spans(text)]
     assert "".join(piece.strip() for piece in pieces[0]) == LONG
@@ -135,7 +135,7 @@ def parts() -> Parts:
     return found
 
 
-@pytest.mark.parametrize("command", [("details",), ("translate", str(CAPTURED))], ids=lambda words: words[0])
+@pytest.mark.parametrize("command", [("details",), ("translate", str(CAPTURED))], ids=lambda command: command[0])
 def test_a_tree_in_a_pipe_is_whole(parts: Parts, command: tuple[str, ...]) -> None:
     """Each fact of an edge stands on the line of its columns, and none is cut off."""
     text = parts.run(*command).output
@@ -148,9 +148,11 @@ def test_a_tree_in_a_pipe_is_whole(parts: Parts, command: tuple[str, ...]) -> No
     assert len(long) > 80, "the fixture has a line that a terminal of 80 columns would cut"
 
 
-@pytest.mark.parametrize("words", [("status",), ("status", "--by", "job"), ("status", "--by", "day,job"), ("events",)])
-def test_tables_of_real_runs_fit_80_columns(parts: Parts, words: tuple[str, ...]) -> None:
-    text = parts.run(*words).output
+@pytest.mark.parametrize(
+    "arguments", [("status",), ("status", "--by", "job"), ("status", "--by", "day,job"), ("events",)]
+)
+def test_tables_of_real_runs_fit_80_columns(parts: Parts, arguments: tuple[str, ...]) -> None:
+    text = parts.run(*arguments).output
     assert "…" not in text
     assert [line for line in text.splitlines() if len(line) > 80 and "saved" not in line] == []
 
@@ -184,5 +186,5 @@ def test_only_names_that_may_be_meant_are_suggested(text: str, known: str, *, fo
 def test_a_data_set_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
     name = next(name for _, name in parts.catalog.assets)
     for command in ("show", "details"):
-        said = parts.run(command, f"{name.rstrip('/')}x")
-        assert (said.exit_code, "Did you mean" in said.output) == (1, True), said.output
+        result = parts.run(command, f"{name.rstrip('/')}x")
+        assert (result.exit_code, "Did you mean" in result.output) == (1, True), result.output

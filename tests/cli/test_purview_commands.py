@@ -66,12 +66,12 @@ def worker(endpoint: str, token: Any, collection: str = "lineage") -> Worker:
     )
 
 
-def run(parts: Worker, *words: str) -> Result:
-    return runner.invoke(app, words, obj=parts)
+def run(parts: Worker, *arguments: str) -> Result:
+    return runner.invoke(app, arguments, obj=parts)
 
 
 def checked(parts: Worker, *known: str) -> list[CheckResult]:
-    """What the doctor says, on a network that knows these names (all, without any)."""
+    """The doctor's findings on a network that resolves these names (without any: all)."""
     return list(check_catalog(parts, resolve=lambda host: host in known if known else True))
 
 
@@ -96,7 +96,7 @@ def test_an_identity_with_all_roles_is_good(server: CatalogServer) -> None:
     assert entities == 0, "the trial is gone"
 
 
-def test_no_role_is_told_with_the_role_to_whom_and_where(server: CatalogServer) -> None:
+def test_a_missing_role_is_reported_with_principal_and_collection(server: CatalogServer) -> None:
     step = last(worker(server.endpoint, server.token_of(ANN)))
     assert (step.subject, step.code) == ("catalog role", "catalog-role")
     assert "no role" in step.found
@@ -104,7 +104,7 @@ def test_no_role_is_told_with_the_role_to_whom_and_where(server: CatalogServer) 
     assert step.command == f"throughline purview grant --account {server.url} --collection lineage --principal {ANN}"
 
 
-def test_who_only_reads_is_refused_and_told_the_same(server: CatalogServer) -> None:
+def test_a_reader_is_refused_with_the_same_report(server: CatalogServer) -> None:
     assert grant(server, "--role", "purview-reader").exit_code == 0
     step = last(worker(server.endpoint, server.token_of(ANN)))
     assert (step.subject, step.code) == ("catalog role", "catalog-role")
@@ -120,12 +120,12 @@ def test_a_role_elsewhere_is_a_wrong_collection(server: CatalogServer) -> None:
     assert "lineage (Spark lineage)" in step.found
 
 
-def test_the_name_that_is_shown_is_told_from_the_one_in_calls(server: CatalogServer) -> None:
+def test_a_collections_display_name_is_corrected_to_its_name(server: CatalogServer) -> None:
     step = last(worker(server.endpoint, server.token, "Spark lineage"))
     assert step.command == "export THROUGHLINE_COLLECTION=lineage"
 
 
-def test_a_wrong_account_is_told_from_no_network(server: CatalogServer) -> None:
+def test_a_wrong_account_is_distinguished_from_a_missing_network(server: CatalogServer) -> None:
     parts = worker("https://nobody.purview.azure.com/datamap/api/atlas/v2", server.token)
     wrong, away = last(parts, KNOWN), last(parts, "nowhere")
     assert (wrong.subject, wrong.code, "private DNS" in wrong.means) == ("catalog network", "catalog-name", True)
@@ -138,14 +138,14 @@ def test_a_token_of_another_tenant_is_a_wrong_account(server: CatalogServer) -> 
     assert "another tenant" in step.means
 
 
-def test_an_account_behind_a_closed_door_is_told(server: CatalogServer) -> None:
+def test_an_account_behind_a_firewall_is_reported(server: CatalogServer) -> None:
     step = last(worker("http://127.0.0.1:9/datamap/api/atlas/v2", server.token))
     assert (step.subject, step.code) == ("catalog account", "catalog-away")
     assert "firewall" in step.means
 
 
 class Credential:
-    """Gives one token, and says for what it was asked."""
+    """Gives one token, and checks its scope."""
 
     def __init__(self, token: str = "") -> None:
         self.token = token
@@ -171,7 +171,7 @@ def test_who_we_are_is_read_from_the_token(server: CatalogServer) -> None:
 def test_a_missing_token_is_reported_with_ways_to_get_one(server: CatalogServer) -> None:
     step = last(worker(server.endpoint, Credential()))
     assert (step.subject, step.code) == ("catalog identity", "catalog-identity")
-    assert all(word in step.means for word in ("AZURE_CLIENT_SECRET", "managed identity"))
+    assert all(way in step.means for way in ("AZURE_CLIENT_SECRET", "managed identity"))
     assert step.command == "az login"
 
 
@@ -182,9 +182,9 @@ def test_a_plain_atlas_is_only_written_to(fresh_catalog: CatalogServer) -> None:
 
 
 def test_the_command_ends_badly_when_a_step_does(server: CatalogServer) -> None:
-    said = run(worker(server.endpoint, server.token_of(ANN)), "doctor", "--catalog")
-    assert said.exit_code == 1
-    assert "purview grant" in said.output
+    result = run(worker(server.endpoint, server.token_of(ANN)), "doctor", "--catalog")
+    assert result.exit_code == 1
+    assert "purview grant" in result.output
     assert run(worker(server.endpoint, server.token), "doctor", "--catalog").exit_code == 0
 
 
@@ -205,23 +205,23 @@ def test_a_plan_changes_nothing_and_the_grant_is_heeded(server: CatalogServer) -
     assert server.calls()["by_verb"]["PUT policystore/metadataPolicies/{policy}"] == 1
 
 
-def test_who_may_not_grant_is_given_the_clicks(server: CatalogServer) -> None:
+def test_a_principal_without_the_right_to_grant_gets_the_portal_steps(server: CatalogServer) -> None:
     assert grant(server).exit_code == 0
     parts = worker(server.endpoint, server.token_of(ANN))
-    said = run(parts, "purview", "grant", "--collection", "lineage", "--principal", "other")
-    assert said.exit_code == 1
-    assert "no administrator of Spark lineage" in said.output
-    assert "Data curators" in said.output
+    result = run(parts, "purview", "grant", "--collection", "lineage", "--principal", "other")
+    assert result.exit_code == 1
+    assert "no administrator of Spark lineage" in result.output
+    assert "Data curators" in result.output
 
 
-def test_the_clicks_need_no_account(server: CatalogServer) -> None:
+def test_the_portal_steps_need_no_account(server: CatalogServer) -> None:
     before = server.calls()["reads"]
-    said = grant(server, "--clicks")
-    assert (said.exit_code, "Role assignments" in said.output) == (0, True)
+    result = grant(server, "--clicks")
+    assert (result.exit_code, "Role assignments" in result.output) == (0, True)
     assert server.calls()["reads"] == before
 
 
-def test_an_unknown_collection_and_role_are_told(server: CatalogServer) -> None:
+def test_an_unknown_collection_and_role_are_reported(server: CatalogServer) -> None:
     assert "visible: local (The local account), sales (Sales)" in grant(server, collection="nowhere").output
     assert grant(server, "--role", "king").exit_code == 2
     parts = replace(worker(server.endpoint, server.token), account=None)
@@ -287,13 +287,13 @@ def test_another_type_of_that_name_is_left_alone(server: CatalogServer) -> None:
     owner = worker(server.endpoint, server.token)
     assert owner.types is not None
     owner.types.create([{"category": "ENTITY", "name": MANAGED, "superTypes": ["DataSet"], "attributeDefs": []}])
-    said = run(owner, "purview", "attributes")
-    assert (said.exit_code, f"another type of this catalog is called {MANAGED}" in said.output) == (1, True)
+    result = run(owner, "purview", "attributes")
+    assert (result.exit_code, f"another type of this catalog is called {MANAGED}" in result.output) == (1, True)
 
 
 def test_a_plain_atlas_needs_no_group(fresh_catalog: CatalogServer) -> None:
-    said = run(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""), "purview", "attributes")
-    assert (said.exit_code, "only Purview has managed attributes" in said.output) == (2, True)
+    result = run(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""), "purview", "attributes")
+    assert (result.exit_code, "only Purview has managed attributes" in result.output) == (2, True)
 
 
 def test_an_account_is_named_without_any_setting(server: CatalogServer) -> None:

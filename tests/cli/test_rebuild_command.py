@@ -1,4 +1,4 @@
-"""`throughline rebuild`: what it says, that it can be interrupted, and what it says when storage goes away."""
+"""`throughline rebuild`: output, interruption, and the error when storage is unavailable."""
 
 import signal
 from collections.abc import Callable
@@ -48,11 +48,11 @@ def storage(parts: Worker) -> Any:
 
 @pytest.fixture
 def run(parts: Worker) -> Callable[..., Result]:
-    """The command with these words."""
-    return lambda *words: CliRunner().invoke(app, ["rebuild", *words], obj=parts)
+    """The command with these arguments."""
+    return lambda *arguments: CliRunner().invoke(app, ["rebuild", *arguments], obj=parts)
 
 
-def test_the_plan_says_how_much_and_writes_nothing(run: Callable[..., Result], storage: Any) -> None:
+def test_the_plan_reports_the_amount_and_writes_nothing(run: Callable[..., Result], storage: Any) -> None:
     rows = list(storage.real.scan("runs"))
     result = run("--plan")
     assert result.exit_code == 0
@@ -90,7 +90,7 @@ def test_ctrl_c_stops_and_resume_goes_on(run: Callable[..., Result], storage: An
     assert (nothing.exit_code, "nothing to resume" in nothing.output) == (2, True)
 
 
-def test_storage_that_goes_away_in_the_middle_says_how_to_go_on(run: Callable[..., Result], storage: Any) -> None:
+def test_an_outage_of_storage_names_the_command_that_continues(run: Callable[..., Result], storage: Any) -> None:
     def away(name: str, arguments: tuple[Any, ...]) -> None:
         if (name, arguments[0]) == ("insert", "contributions"):
             raise StorageUnavailable("Storage answered 503")

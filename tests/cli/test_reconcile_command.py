@@ -1,4 +1,4 @@
-"""`throughline reconcile` and `explain --look`: what they say of the catalog at hand, and what they do to it."""
+"""`throughline reconcile` and `explain --look`: their output for a catalog, and their writes to it."""
 
 import json
 from dataclasses import replace
@@ -34,12 +34,12 @@ def parts() -> Parts:
     return found
 
 
-def test_the_plan_tells_what_is_found_and_what_is_not_sure_and_changes_nothing(parts: Parts) -> None:
+def test_the_plan_reports_found_and_ambiguous_assets_and_changes_nothing(parts: Parts) -> None:
     before = parts.catalog.writes
-    said = parts.run("reconcile", "--plan")
-    assert said.exit_code == 0
-    assert "3 placeholders, 1 found by a scan, 1 ambiguous" in said.output
-    assert all(name in said.output for _, name in (TWIN, *RIVALS))
+    result = parts.run("reconcile", "--plan")
+    assert result.exit_code == 0
+    assert "3 placeholders, 1 found by a scan, 1 ambiguous" in result.output
+    assert all(name in result.output for _, name in (TWIN, *RIVALS))
     assert json.loads(parts.run("reconcile", "--plan", "--json").output) == {
         "placeholders": 3,
         "found": [
@@ -62,10 +62,10 @@ def test_the_plan_tells_what_is_found_and_what_is_not_sure_and_changes_nothing(p
 
 
 def test_it_moves_the_lineage_and_removes_the_placeholder_and_done_again_nothing(parts: Parts) -> None:
-    said = parts.run("reconcile")
-    assert said.exit_code == 0
-    assert "1 found by a scan, 1 ambiguous; 2 processes to move" in said.output
-    assert "1 placeholder removed" in said.output
+    result = parts.run("reconcile")
+    assert result.exit_code == 0
+    assert "1 found by a scan, 1 ambiguous; 2 processes to move" in result.output
+    assert "1 placeholder removed" in result.output
     assert {each.inputs for each in parts.catalog.processes.values()} == {(TWIN,)}
     assert A not in parts.catalog.assets
     before = parts.catalog.writes
@@ -74,7 +74,7 @@ def test_it_moves_the_lineage_and_removes_the_placeholder_and_done_again_nothing
     assert parts.catalog.writes == before
 
 
-def test_in_shadow_mode_it_only_says_so(parts: Parts) -> None:
+def test_in_shadow_mode_reconcile_only_reports(parts: Parts) -> None:
     parts.shadow()
     before = parts.catalog.writes
     assert "the catalog stays as it is" in parts.run("reconcile").output
@@ -89,12 +89,12 @@ def test_a_catalog_that_is_away_ends_it_in_one_sentence(parts: Parts) -> None:
     away = Counting()
     away.away = True
     parts.worker = replace(parts.worker, catalog=away)
-    for words in (("explain", LAKE, "a", "--look"), ("reconcile", "--plan")):
-        said = parts.run(*words)
-        assert (said.exit_code, "no answer" in said.output) == (1, True)
+    for arguments in (("explain", LAKE, "a", "--look"), ("reconcile", "--plan")):
+        result = parts.run(*arguments)
+        assert (result.exit_code, "no answer" in result.output) == (1, True)
 
 
-def test_explain_tells_which_names_the_catalog_has_and_which_wins(parts: Parts) -> None:
+def test_explain_shows_the_names_in_the_catalog_and_the_one_that_is_used(parts: Parts) -> None:
     found = json.loads(parts.run("explain", LAKE, "a", "--look", "--json").output)
     assert [each["catalog"] for each in found["candidates"]][:3] == ["wins", "placeholder", "not there"]
     assert (found["found"]["qualified_name"], found["rivals"]) == (TWIN[1], [])
@@ -106,7 +106,7 @@ def test_explain_tells_which_names_the_catalog_has_and_which_wins(parts: Parts) 
     assert "a placeholder would be created" in parts.run("explain", LAKE, "nowhere", "--look").output
 
 
-def test_explain_tells_what_a_search_finds_and_why_nothing_decides(parts: Parts) -> None:
+def test_explain_shows_search_results_and_why_they_are_ambiguous(parts: Parts) -> None:
     found = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
     assert [(each["qualified_name"], each["catalog"]) for each in found["searched"]] == [
         (name, "may be meant") for _, name in sorted(RIVALS)
@@ -114,9 +114,9 @@ def test_explain_tells_what_a_search_finds_and_why_nothing_decides(parts: Parts)
     assert {each["because"] for each in found["searched"]} == {
         "a resource set, under the account's own host, exact spelling"
     }
-    said = parts.run("explain", LAKE, "b", "--look").output
-    assert "search finds" in said
-    assert "may be meant" in said
+    output = parts.run("explain", LAKE, "b", "--look").output
+    assert "search finds" in output
+    assert "may be meant" in output
 
 
 FILE, FOLDER = (PATH, f"{ROOT}/c/part-00000-x.snappy.parquet"), (PATH, f"{ROOT}/c/")
@@ -146,8 +146,8 @@ def test_a_resource_set_wins_over_a_folder_and_that_over_a_file(there: list[Asse
     assert all(each["because"] for each in shown)
 
 
-def test_what_is_not_sure_is_in_the_status(parts: Parts) -> None:
+def test_ambiguous_matches_are_in_the_status(parts: Parts) -> None:
     parts.run("reconcile")
-    said = parts.run("status").output
-    assert f"ambiguous: 1 data set with more than one matching catalog asset: {B[1]}" in said
+    output = parts.run("status").output
+    assert f"ambiguous: 1 data set with more than one matching catalog asset: {B[1]}" in output
     assert json.loads(parts.run("status", "--json").output)["ambiguous"] == [B[1]]

@@ -1,4 +1,4 @@
-"""docs/reference/cli*.md are what the commands and doctor's rules say, and lead from symptoms to rules."""
+"""docs/reference/cli*.md equal the commands' help and doctor's rules, and lead from symptoms to rules."""
 
 import pytest
 

@@ -44,9 +44,9 @@ def parts() -> Parts:
 
 
 def test_a_published_run_shows_its_events_and_processes(parts: Parts) -> None:
-    said = parts.run("run", run_id("good").upper()).output
-    for words in ("app.nightly", "COMPLETE", "2 events", "1 process", "published", run_id("good")):
-        assert words in said, said
+    output = parts.run("run", run_id("good").upper()).output
+    for fact in ("app.nightly", "COMPLETE", "2 events", "1 process", "published", run_id("good")):
+        assert fact in output, output
     found = json.loads(parts.run("run", run_id("good"), "--json").stdout)
     assert [each["type"] for each in found["events"]] == ["START", "COMPLETE"]
     assert [each["state"] for each in found["processes"]] == ["published"]
@@ -61,22 +61,22 @@ def test_a_run_whose_id_is_no_uuid_is_found_by_its_text() -> None:
     for place in post(found.storage, packed(sent)):
         settle(found.storage, place)
     publish(found.storage, found.catalog, found.worker.publishing)
-    said = found.run("run", text).output
-    assert "sent as" in said
-    assert text in said
+    output = found.run("run", text).output
+    assert "sent as" in output
+    assert text in output
     shown = json.loads(found.run("run", text, "--json").stdout)
     assert (shown["run_id"], shown["run_text"], shown["state"]) == (run_id_of(text), text, "contributed")
     assert found.run("events", "--run", text).output.count("COMPLETE") == 1
     assert "no event of a run another is stored" in found.run("run", "another").output
 
 
-def test_a_failed_run_says_why_it_is_skipped(parts: Parts) -> None:
-    said = parts.run("run", run_id("bad")).output
-    assert "skipped: the run failed" in said
-    assert "Next: nothing to do here: the job's next run that completes gives its lineage" in said
+def test_a_failed_run_shows_why_it_is_skipped(parts: Parts) -> None:
+    output = parts.run("run", run_id("bad")).output
+    assert "skipped: the run failed" in output
+    assert "Next: nothing to do here: the job's next run that completes gives its lineage" in output
 
 
-def test_a_run_that_only_writes_says_why_the_catalog_has_no_process() -> None:
+def test_a_run_that_only_writes_shows_why_the_catalog_has_no_process() -> None:
     found = Parts()
     for place in post(found.storage, event("w", "COMPLETE", "2026-11-21T10:00:00", outputs=["/o"], **NIGHTLY)):
         settle(found.storage, place)
@@ -86,8 +86,8 @@ def test_a_run_that_only_writes_says_why_the_catalog_has_no_process() -> None:
 
 
 def test_a_run_without_an_end_waits_for_it(parts: Parts) -> None:
-    said = parts.run("run", run_id("open"))
-    assert (said.exit_code, "none seen yet" in said.output, "RUN_TIMEOUT" in said.output) == (0, True, True)
+    result = parts.run("run", run_id("open"))
+    assert (result.exit_code, "none seen yet" in result.output, "RUN_TIMEOUT" in result.output) == (0, True, True)
 
 
 def test_a_day_from_itself_to_itself_is_an_error_that_names_the_day_after(parts: Parts) -> None:
@@ -99,8 +99,8 @@ def test_a_day_from_itself_to_itself_is_an_error_that_names_the_day_after(parts:
 def test_a_run_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
     wrong = run_id("good")[:-1] + ("0" if run_id("good")[-1] != "0" else "1")
     for command in (["run", wrong], ["events", "--run", wrong], ["replay", "--run", wrong]):
-        said = parts.run(*command)
-        assert (said.exit_code, f"Did you mean {run_id('good')}?" in said.output) == (1, True), said.output
+        result = parts.run(*command)
+        assert (result.exit_code, f"Did you mean {run_id('good')}?" in result.output) == (1, True), result.output
     assert parts.run("run", "mine").exit_code == 1
 
 
@@ -113,8 +113,8 @@ def test_the_id_of_a_run_is_whole_at_80_columns(parts: Parts) -> None:
 
 
 def test_events_by_job_and_time(parts: Parts) -> None:
-    said = parts.run("events", "--job", "app.h*")
-    assert (said.exit_code, "2 events of 2 runs" in said.output) == (0, True), said.output
+    result = parts.run("events", "--job", "app.h*")
+    assert (result.exit_code, "2 events of 2 runs" in result.output) == (0, True), result.output
     later = json.loads(parts.run("events", "--job", "app.h*", "--from", "2026-11-21T11:30", "--json").stdout)
     assert [(each["type"], each["job"]) for each in later["events"]] == [("START", "app.hourly")]
     some = parts.run("events", "--most", "1").output
@@ -136,15 +136,15 @@ def test_events_of_several_runs_are_listed_in_the_order_of_their_times() -> None
 
 def test_a_job_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
     for command in ("events", "replay"):
-        said = parts.run(command, "--job", "app.nihgtly")
-        assert (said.exit_code, "Did you mean app.nightly" in said.output) == (1, True), said.output
+        result = parts.run(command, "--job", "app.nihgtly")
+        assert (result.exit_code, "Did you mean app.nightly" in result.output) == (1, True), result.output
 
 
 @pytest.mark.parametrize("name", ["saved.jsonl", "saved.jsonl.gz"])
 def test_saved_events_can_be_translated(parts: Parts, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    said = parts.run("events", "--job", "app.nightly", "--save", str(path))
-    assert (said.exit_code, "2 events saved" in said.output) == (0, True), said.output
+    result = parts.run("events", "--job", "app.nightly", "--save", str(path))
+    assert (result.exit_code, "2 events saved" in result.output) == (0, True), result.output
     lines = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).splitlines()
     assert [json.loads(line)["eventType"] for line in lines] == ["START", "COMPLETE"]
     found = json.loads(parts.run("translate", str(path), "--json").stdout)
@@ -159,8 +159,8 @@ def test_the_folder_of_a_saved_file_is_made(parts: Parts, tmp_path: Path) -> Non
 
 def test_a_file_that_cannot_be_written_is_one_sentence(parts: Parts, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    said = parts.run("events", "--save", str(tmp_path / "file" / "x.jsonl"))
-    assert (said.exit_code, "can't be written" in said.output) == (2, True)
+    result = parts.run("events", "--save", str(tmp_path / "file" / "x.jsonl"))
+    assert (result.exit_code, "can't be written" in result.output) == (2, True)
 
 
 def test_reasons_stand_below_each_job(parts: Parts) -> None:
@@ -212,14 +212,14 @@ def test_ignored_events_are_listed_with_their_reason_and_saved(selective: Parts,
     assert len(json.loads(selective.run("translate", str(file), "--json").stdout)["processes"]) == 1
 
 
-def test_a_run_or_job_that_was_ignored_is_told_apart_from_one_that_does_not_exist(selective: Parts) -> None:
-    for words in (("run", run_id("old")), ("events", "--run", run_id("old")), ("events", "--job", "app.secret")):
-        found = selective.run(*words)
+def test_an_ignored_run_or_job_is_distinguished_from_an_unknown_one(selective: Parts) -> None:
+    for arguments in (("run", run_id("old")), ("events", "--run", run_id("old")), ("events", "--job", "app.secret")):
+        found = selective.run(*arguments)
         assert found.exit_code == 1
         assert "throughline events --ignored" in " ".join(found.output.split())
 
 
-def test_a_run_that_only_waits_for_its_end_says_so(parts: Parts) -> None:
+def test_a_run_that_waits_for_its_end_reports_it(parts: Parts) -> None:
     found = json.loads(parts.run("run", run_id("open"), "--json").stdout)
     assert (found["state"], found["reason"]) == ("waiting", "the end of the run")
 
@@ -248,7 +248,7 @@ def test_status_names_each_setting_that_ignores_events(selection: EventFilter, r
 MERGE = Path(__file__).parents[1] / "golden/spark35-ol1.53-plan/customer_merge/events.jsonl"
 
 
-def test_a_run_with_sparks_own_plan_says_that_its_columns_are_exact() -> None:
+def test_a_run_with_sparks_own_plan_shows_that_its_columns_are_exact() -> None:
     lines = MERGE.read_bytes().splitlines()
     parts = Parts()
     for place in post(parts.storage, *lines):
@@ -262,18 +262,18 @@ def test_a_run_with_sparks_own_plan_says_that_its_columns_are_exact() -> None:
 
 
 def _planned(run: str, *, listener: str = "x", known: bool = True, plan: bool = True) -> list[bytes]:
-    """A run that copies column x of /a to /o, as the listener says from column `listener`, with its plan."""
+    """A run that copies column x of /a to /o, by the listener from column `listener`, with its plan."""
     plans = PlanBuilder()
     table = plans.table("file:/a", column(1, "x"))
     child = plans.project(table, column(1, "x")) if known else plans.add("ShuffleEdge", child=table)
     facet_of = to_builtins(facet(plans.writing(child, f"file:/{run}")))
     columns = lineage({"x": [source("/a", listener, IDENTITY)]})
-    told: dict[str, Any] = {"run": run, "job": f"adaptive_spark_plan.{run}"}
-    sent = [packed(body(inputs=["/a"], outputs=[dataset(f"/{run}", columnLineage=columns)], **told))]
-    return [*sent, packed(body(run_facets={"throughline_plan": facet_of}, **told))] if plan else sent
+    options: dict[str, Any] = {"run": run, "job": f"adaptive_spark_plan.{run}"}
+    sent = [packed(body(inputs=["/a"], outputs=[dataset(f"/{run}", columnLineage=columns)], **options))]
+    return [*sent, packed(body(run_facets={"throughline_plan": facet_of}, **options))] if plan else sent
 
 
-def test_status_and_details_say_who_gave_the_columns() -> None:
+def test_status_and_details_name_the_source_of_the_columns() -> None:
     parts = Parts()
     bodies = [
         *_planned("same"),
@@ -285,10 +285,10 @@ def test_status_and_details_say_who_gave_the_columns() -> None:
     for place in post(parts.storage, *bodies):
         settle(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
-    said = " ".join(parts.run("status").output.split())
+    output = " ".join(parts.run("status").output.split())
     assert (
         "columns of 5 Spark runs: 2 exact by plan (1 unlike the listener's events), 1 by listener and plan, "
-        "2 by listener only" in said
+        "2 by listener only" in output
     )
     found = json.loads(parts.run("status", "--json").stdout)
     assert found["columns"] == {"exact": 2, "differ": 1, "both": 1, "listener": 2}
@@ -308,16 +308,16 @@ def test_status_and_details_say_who_gave_the_columns() -> None:
     assert "by listener" in parts.run("details", "alone").output
 
 
-def test_without_runs_of_spark_nothing_is_said_of_plans() -> None:
+def test_without_spark_runs_the_status_has_no_line_about_plans() -> None:
     assert "by listener only" not in Parts().run("status").output
 
 
-def test_a_run_names_what_no_rule_knows_of_its_plan() -> None:
+def test_a_run_names_the_unknown_nodes_of_its_plan() -> None:
     plans = PlanBuilder()
     plan = facet(plans.writing(plans.add("ShuffleEdge", child=plans.table("file:/a", column(1, "x"))), "file:/o"))
     parts = Parts()
     run_facets = {"throughline_plan": to_builtins(plan)}
     for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/o"])), packed(body(run_facets=run_facets))):
         settle(parts.storage, place)
-    said = " ".join(parts.run("run", run_id("run")).output.split())
-    assert "the listener's and the plan's, which has: ShuffleEdge" in said
+    output = " ".join(parts.run("run", run_id("run")).output.split())
+    assert "the listener's and the plan's, which has: ShuffleEdge" in output

@@ -24,8 +24,8 @@ def parts() -> Parts:
     return made
 
 
-def found(parts: Parts, *words: str) -> list[tuple[str, str | None]]:
-    done = parts.run("search", *words, "--json")
+def found(parts: Parts, *arguments: str) -> list[tuple[str, str | None]]:
+    done = parts.run("search", *arguments, "--json")
     assert done.exit_code == 0, done.output
     return [(each["dataset"].removeprefix("file://"), each["column"]) for each in json.loads(done.stdout)]
 
@@ -40,11 +40,11 @@ def test_filters_narrow_the_results(parts: Parts) -> None:
     assert found(parts, "score", "--untraced") == [("/clean/orders", "score")]
     assert found(parts, "orders", "--untraced") == [("/clean/orders", None)]
     assert found(parts, "orders", "--store", "file:") == found(parts, "orders")
-    for words in (("--store", "s3"), ("--tag", "PII"), ("--owner", "me"), ("--orphan",)):
-        done = parts.run("search", "orders", *words)
-        assert done.exit_code == 1
-        sentence = f"nothing matches 'orders' with {words[0]}; without filters it matches 2 data sets"
-        assert done.stderr == f"error: {sentence}\n"
+    for filters in (("--store", "s3"), ("--tag", "PII"), ("--owner", "me"), ("--orphan",)):
+        result = parts.run("search", "orders", *filters)
+        assert result.exit_code == 1
+        sentence = f"nothing matches 'orders' with {filters[0]}; without filters it matches 2 data sets"
+        assert result.stderr == f"error: {sentence}\n"
 
 
 def test_people_read_a_table(parts: Parts) -> None:

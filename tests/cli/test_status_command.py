@@ -25,8 +25,8 @@ from tests.support.publishing import context_of
 Run = Callable[..., Result]
 
 
-def run_with(parts: Worker, *words: str) -> Result:
-    return CliRunner().invoke(app, words, obj=parts)
+def run_with(parts: Worker, *arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, obj=parts)
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ def parts() -> Worker:
     """Three jobs on two days, of which one has most events; what it is called looks like markup."""
     storage, catalog = MemoryStorage(), MemoryCatalog()
     for day, job, number in ((20, "app.[bold]", 1), (21, "app.[bold]", 2), (21, "app.b", 3), (21, "app.c", 4)):
-        said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app", "job": job}
-        bodies = [event(f"r{number}", "COMPLETE", f"2026-11-{day}T10:00:00", **said)]
-        bodies += [event("r2", "START", "2026-11-21T09:00:00", **said)] if number == 2 else []
+        options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app", "job": job}
+        bodies = [event(f"r{number}", "COMPLETE", f"2026-11-{day}T10:00:00", **options)]
+        bodies += [event("r2", "START", "2026-11-21T09:00:00", **options)] if number == 2 else []
         for place in post(storage, *bodies):
             settle(storage, place)
     publish_all(context_of(storage, catalog))
@@ -64,7 +64,7 @@ def test_status_by_day_adds_up(run: Run) -> None:
     ]
 
 
-def test_status_by_job_tells_of_the_rest(run: Run) -> None:
+def test_status_by_job_counts_the_rest(run: Run) -> None:
     assert lines(run("status", "--by", "job", "--most", "1"))[1:] == [
         ["app.[bold]", "3", "3", "0", "0", "0"],
         ["2", "more", "2", "2", "0", "0", "0"],
@@ -97,9 +97,9 @@ def test_status_without_groups_is_as_it_was(run: Run) -> None:
     assert (lines(result)[0], lines(result)[4]) == (["5", "published"], ["=", "5", "received"])
 
 
-@pytest.mark.parametrize("words", [["--by", "week"], ["--by", "day,day,x"], ["--most", "3"]], ids=" ".join)
-def test_a_mistake_is_one_sentence(run: Run, words: list[str]) -> None:
-    result = run("status", *words)
+@pytest.mark.parametrize("arguments", [["--by", "week"], ["--by", "day,day,x"], ["--most", "3"]], ids=" ".join)
+def test_a_mistake_is_one_sentence(run: Run, arguments: list[str]) -> None:
+    result = run("status", *arguments)
     assert (result.exit_code, len(result.output.strip().splitlines())) == (2, 1)
 
 

@@ -19,14 +19,14 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def test_a_history_of_so_many_events_the_same_each_time(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    told = [
+    outputs = [
         json.loads(runner.invoke(app, ["synth", "--events", "200", "--out", str(folder), "--json"]).stdout)
         for folder in (first, second)
     ]
-    assert told[0] == told[1]
-    assert told[0]["events"] >= 200
+    assert outputs[0] == outputs[1]
+    assert outputs[0]["events"] >= 200
     assert content(first) == content(second)
-    assert len(content(first)) == told[0]["files"]
+    assert len(content(first)) == outputs[0]["files"]
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:

@@ -33,12 +33,12 @@ WORLD = {
     ["", "{", "{}", "[]", json.dumps(WORLD), json.dumps(WORLD | {"pid": 2**22 - 1})],
     ids=["empty", "cut", "nothing", "a list", "a stale one with a new owner", "a dead one"],
 )
-def test_a_note_that_says_nothing_useful_is_no_world(text: str, tmp_path: Path) -> None:
+def test_an_unusable_note_is_no_world(text: str, tmp_path: Path) -> None:
     note(tmp_path, text)
     assert running_world(tmp_path) is None
 
 
-@pytest.mark.parametrize("command", [["status"], ["show", "x"], ["send", "x"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("command", [["status"], ["show", "x"], ["send", "x"]], ids=lambda command: command[0])
 def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
     result = runner.invoke(app, [*command, "--home", str(tmp_path)])
     assert result.exit_code == 2
@@ -77,7 +77,7 @@ def test_an_address_without_a_scheme_is_one_sentence(tmp_path: Path) -> None:
     assert (result.exit_code, "must start with http" in result.output) == (2, True)
 
 
-def test_a_folder_that_the_listener_cannot_tell_of_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_a_folder_that_the_listener_cannot_name_is_refused_before_the_start(tmp_path: Path) -> None:
     result = runner.invoke(app, ["demo", "--home", str(tmp_path / "my world")])
     assert result.exit_code == 2
     assert "by --home" in result.output

@@ -1,4 +1,4 @@
-"""`throughline translate`: a stable interface for machines, and words for people."""
+"""`throughline translate`: a stable interface for machines, and text for people."""
 
 import gzip
 import json
@@ -114,7 +114,7 @@ def test_people_get_a_tree(tmp_path: Path) -> None:
     assert "x → x" in result.stdout
 
 
-def test_a_process_without_columns_says_why(tmp_path: Path) -> None:
+def test_a_process_without_columns_shows_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "event.json"
     path.write_bytes(packed(body(inputs=["/in"], outputs=["/out"])))
     result = runner.invoke(app, ["translate", str(path)])

@@ -61,8 +61,8 @@ def worker(server: CatalogServer) -> Worker:
     )
 
 
-def run(parts: Worker, *words: str) -> Result:
-    return runner.invoke(app, ("types", *words), obj=parts)
+def run(parts: Worker, *arguments: str) -> Result:
+    return runner.invoke(app, ("types", *arguments), obj=parts)
 
 
 def put(server: CatalogServer, method: str, definition: Any) -> None:
@@ -76,14 +76,14 @@ def put(server: CatalogServer, method: str, definition: Any) -> None:
     answer.raise_for_status()
 
 
-def test_purviews_own_types_lack_nothing(fresh_catalog: CatalogServer) -> None:
-    said = run(worker(fresh_catalog), "plan")
-    assert (said.exit_code, "nothing to do" in said.output) == (0, True)
+def test_the_types_of_purview_are_complete(fresh_catalog: CatalogServer) -> None:
+    result = run(worker(fresh_catalog), "plan")
+    assert (result.exit_code, "nothing to do" in result.output) == (0, True)
     assert run(worker(fresh_catalog), "apply").exit_code == 0
     assert fresh_catalog.calls()["writes"] == 0
 
 
-def test_a_plain_catalog_is_given_what_it_lacks_once(plain: CatalogServer) -> None:
+def test_a_plain_catalog_gets_missing_types_once(plain: CatalogServer) -> None:
     parts = worker(plain)
     planned = run(parts, "plan", "--json")
     assert planned.exit_code == 3
@@ -109,36 +109,36 @@ def ours(name: str = "column", **more: Any) -> Any:
     return next(each for each in wanted_types() if each["name"] == name) | more
 
 
-def test_a_type_that_we_made_gets_what_it_lacks(plain: CatalogServer) -> None:
+def test_our_own_type_gets_its_missing_attributes(plain: CatalogServer) -> None:
     put(plain, "POST", ours(attributeDefs=[]))
     parts = worker(plain)
-    said = run(parts, "plan")
-    assert said.exit_code == 3
-    assert "~ entity column: gets type" in said.output
+    result = run(parts, "plan")
+    assert result.exit_code == 3
+    assert "~ entity column: gets type" in result.output
     assert run(parts, "apply").exit_code == 0
     assert run(parts, "plan").exit_code == 0
 
 
-def test_a_type_of_somebody_else_is_left_alone_and_told(plain: CatalogServer) -> None:
+def test_a_type_of_another_owner_is_reported_and_not_changed(plain: CatalogServer) -> None:
     put(plain, "POST", ours(attributeDefs=[], serviceType="theirs"))
     parts = worker(plain)
-    said = run(parts, "plan")
-    assert said.exit_code == 1
-    assert "! entity column: has no type" in said.output
+    result = run(parts, "plan")
+    assert result.exit_code == 1
+    assert "! entity column: has no type" in result.output
     applied = run(parts, "apply")
     assert applied.exit_code == 1
     assert [each.name for each in type_changes(AtlasTypes(parts.catalog._client).held())] == ["column"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"superTypes": ["Asset"]}, "is no DataSet"),
         ({"attributeDefs": [{"name": "cluster", "typeName": "string", "isOptional": False}]}, "demands cluster"),
         ({"category": "STRUCT"}, "is a struct"),
     ],
 )
-def test_what_does_not_fit_is_found(change: Any, words: str) -> None:
+def test_an_incompatible_type_is_found(change: Any, message: str) -> None:
     held: list[Any] = [
         *({"name": "DataSet", "category": "ENTITY", "superTypes": ["Asset"]}, {"name": "Asset"}),
         *wanted_types(),
@@ -146,10 +146,10 @@ def test_what_does_not_fit_is_found(change: Any, words: str) -> None:
     theirs = [each | change if each["name"] == "hive_table" else each for each in held]
     (found,) = type_changes(theirs)
     assert (found.name, found.action) == ("hive_table", TypeAction.DIFFERS)
-    assert words in found.what[0]
+    assert message in found.what[0]
 
 
-def test_a_relationship_between_others_is_found() -> None:
+def test_a_relationship_between_other_types_is_found() -> None:
     held: list[Any] = [
         {"name": "DataSet", "category": "ENTITY"},
         {"name": "Process", "category": "ENTITY"},
@@ -163,11 +163,11 @@ def test_a_relationship_between_others_is_found() -> None:
     assert found.what == ("leads to column.schema, not column.composeSchema",)
 
 
-def test_a_catalog_without_types_says_so(fresh_catalog: CatalogServer) -> None:
+def test_a_catalog_without_types_is_reported(fresh_catalog: CatalogServer) -> None:
     assert run(replace(worker(fresh_catalog), types=None), "plan").exit_code == 2
 
 
-def test_whatever_a_data_set_is_called_its_type_is_among_them() -> None:
+def test_every_data_set_has_one_of_these_types() -> None:
     wanted = {each["name"] for each in wanted_types()} | {"DataSet"}
     assert {rule.type for store in STORES for rule in store.rules} <= wanted
 
@@ -189,20 +189,20 @@ def with_rule(fresh_catalog: CatalogServer) -> Worker:
 
 
 def test_the_type_of_a_rule_is_planned_and_given(with_rule: Worker) -> None:
-    said = run(with_rule, "plan")
-    assert said.exit_code == 3
-    assert "+ entity sales_store: named by the rule sales" in said.output
+    result = run(with_rule, "plan")
+    assert result.exit_code == 3
+    assert "+ entity sales_store: named by the rule sales" in result.output
     (change,) = json.loads(run(with_rule, "plan", "--json").output)["changes"]
     assert (change["name"], change["action"], change["rules"]) == ("sales_store", "create", ["sales"])
     assert run(with_rule, "apply").exit_code == 0
     assert run(with_rule, "plan").exit_code == 0
 
 
-def test_a_rule_that_names_what_no_data_set_can_be_is_told(with_rule: Worker) -> None:
+def test_a_rule_with_a_type_that_is_no_data_set_is_reported(with_rule: Worker) -> None:
     parts = replace(with_rule, names=parse_names(RULES.replace("sales_store", "Process"), "names.toml"))
-    said = run(parts, "plan")
-    assert said.exit_code == 1
-    assert "! entity Process: is no DataSet, named by the rule sales" in said.output
+    result = run(parts, "plan")
+    assert result.exit_code == 1
+    assert "! entity Process: is no DataSet, named by the rule sales" in result.output
     look = runner.invoke(app, ("explain", "file", "/sales/x", "--look"), obj=parts)
     assert "the catalog's type Process, named by the rule sales is no DataSet" in look.output
 
@@ -224,11 +224,11 @@ def test_a_file_of_names_can_be_tried_before_the_functions_have_it(with_rule: Wo
     assert json.loads(run(parts, *plan, *names).output)["changes"] == []
 
 
-def test_explain_tells_it_before_anything_fails(with_rule: Worker, file_of_names: Path) -> None:
+def test_explain_reports_a_missing_type_before_a_write_fails(with_rule: Worker, file_of_names: Path) -> None:
     look = ("explain", "file", "/sales/x", "--look")
-    said = runner.invoke(app, look, obj=with_rule)
-    assert "it can't be published: the catalog lacks the type sales_store, named by the rule sales" in said.output
-    assert "`throughline types apply` creates it" in said.output
+    result = runner.invoke(app, look, obj=with_rule)
+    assert "it can't be published: the catalog lacks the type sales_store, named by the rule sales" in result.output
+    assert "`throughline types apply` creates it" in result.output
     tried = runner.invoke(app, (*look, "--names", str(file_of_names)), obj=replace(with_rule, names=BUILT_IN))
     assert f"`throughline types apply --names {file_of_names}` creates it" in "".join(tried.output.split("\n"))
     assert "sales_store" in json.loads(runner.invoke(app, (*look, "--json"), obj=with_rule).output)["type_problem"]
@@ -236,16 +236,18 @@ def test_explain_tells_it_before_anything_fails(with_rule: Worker, file_of_names
     assert "a placeholder would be created" in runner.invoke(app, look, obj=with_rule).output
 
 
-def test_explain_tells_it_of_a_file_that_only_the_command_names(tmp_path: Path, fresh_catalog: CatalogServer) -> None:
+def test_explain_reports_a_missing_type_of_a_file_named_by_the_command(
+    tmp_path: Path, fresh_catalog: CatalogServer
+) -> None:
     """A rule is tried by `--names` before the settings know of it."""
     file = tmp_path / "names.toml"
     file.write_text(RULES)
     look = ("explain", "file", "/sales/x", "--look", "--names", str(file))
-    said = runner.invoke(app, look, obj=worker(fresh_catalog))
-    assert "it can't be published: the catalog lacks the type sales_store, named by the rule sales" in said.output
+    result = runner.invoke(app, look, obj=worker(fresh_catalog))
+    assert "it can't be published: the catalog lacks the type sales_store, named by the rule sales" in result.output
 
 
-def test_doctor_tells_it_before_anything_fails(with_rule: Worker) -> None:
+def test_doctor_reports_a_missing_type_before_a_write_fails(with_rule: Worker) -> None:
     steps = {each["subject"]: each for each in doctor(with_rule)}
     assert steps["catalog types"]["code"] == "types-missing"
     assert steps["catalog types"]["found"] == "the catalog lacks the type sales_store, named by the rule sales"
@@ -258,7 +260,7 @@ def doctor(parts: Worker) -> Any:
     return json.loads(runner.invoke(app, ("doctor", "--json"), obj=parts).stdout)["findings"]
 
 
-def test_what_is_refused_for_its_type_says_so_and_is_published_once_that_is_mended(with_rule: Worker) -> None:
+def test_a_process_refused_for_a_missing_type_is_published_when_the_type_exists(with_rule: Worker) -> None:
     storage = with_rule.storage
     for place in post(
         storage, *write("a", "app", "10:00", "/in", sink="/sales/x"), *write("b", "app2", "10:00", "/in")

@@ -1,4 +1,4 @@
-"""`throughline verify`: what it says, what it does, and how it ends."""
+"""`throughline verify`: output, writes and exit codes."""
 
 import json
 import re
@@ -38,8 +38,8 @@ def parts() -> Worker:
     return Worker(storage=storage, catalog=catalog, publishing=PUBLISHING, sweeping=NOW, names=BUILT_IN)
 
 
-def run_with(parts: Worker, *words: str) -> Result:
-    return CliRunner().invoke(app, words, obj=parts)
+def run_with(parts: Worker, *arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, obj=parts)
 
 
 @pytest.fixture
@@ -47,31 +47,31 @@ def run(parts: Worker) -> Run:
     return partial(run_with, parts)
 
 
-def test_verify_says_what_is_damaged_and_writes_nothing(run: Run, parts: Worker) -> None:
+def test_verify_reports_damage_and_writes_nothing(run: Run, parts: Worker) -> None:
     assert isinstance(parts.catalog, Moody)
     writes = parts.catalog.writes
     result = run("verify")
     assert result.exit_code == 1
     assert "3 damaged\n" in result.output
-    for words in ("changed process (1)", "blob without row (1)", "unused placeholder (1)", "file:///nobodys"):
-        assert words in result.output
+    for damage in ("changed process (1)", "blob without row (1)", "unused placeholder (1)", "file:///nobodys"):
+        assert damage in result.output
     assert "--fix" not in result.output
     plan = run("verify", "--plan")
     assert (plan.exit_code, plan.output.count("--fix: ")) == (1, 3)
     assert parts.catalog.writes == writes
 
 
-def test_verify_as_json_tells_every_damage(run: Run) -> None:
+def test_verify_as_json_lists_every_damage(run: Run) -> None:
     found = json.loads(run("verify", "--json").stdout)
     assert found["by_kind"] == {"blob without row": 1, "changed process": 1, "unused placeholder": 1}
     assert found["count"] == len(found["damages"]) == 3
     assert {each["repaired"] for each in found["damages"]} == {None}
-    mended = json.loads(run("verify", "--fix", "--json").stdout)
-    assert {each["repaired"] for each in mended["damages"]} == {True}
-    assert mended["catalog"] == {"written": 1, "removed": 0, "error": None}
+    repaired = json.loads(run("verify", "--fix", "--json").stdout)
+    assert {each["repaired"] for each in repaired["damages"]} == {True}
+    assert repaired["catalog"] == {"written": 1, "removed": 0, "error": None}
 
 
-def test_fix_mends_and_a_second_one_has_nothing_to_do(run: Run, parts: Worker) -> None:
+def test_fix_repairs_and_a_second_one_has_nothing_to_do(run: Run, parts: Worker) -> None:
     assert isinstance(parts.catalog, Moody)
     result = run("verify", "--fix")
     assert result.exit_code == 0, result.output
@@ -92,7 +92,7 @@ def test_fix_and_plan_together_are_a_mistake(run: Run) -> None:
     assert (result.exit_code, "leave one of them out" in result.output) == (2, True)
 
 
-def test_a_catalog_that_is_away_is_one_sentence_and_what_was_mended_stays(run: Run, parts: Worker) -> None:
+def test_an_unavailable_catalog_is_one_sentence_and_repairs_are_kept(run: Run, parts: Worker) -> None:
     class Away(Moody):
         def read_processes(self, _names: object) -> dict[str, Any]:
             raise CatalogUnavailable("no answer", after=0)
@@ -124,7 +124,7 @@ def before_handler() -> Iterator[Any]:
 
 
 @pytest.mark.usefixtures("before_handler")
-def test_ctrl_c_stops_after_what_is_at_hand_and_the_next_one_goes_on(parts: Worker) -> None:
+def test_ctrl_c_stops_after_the_current_item_and_the_next_call_continues(parts: Worker) -> None:
     assert isinstance(parts.storage, MemoryStorage)
     storage = Stepped(parts.storage)
 

@@ -43,7 +43,7 @@ def parts() -> Parts:
 
 def test_every_form_is_written(parts: Parts, tmp_path: Path) -> None:
     forms = ("html", "svg", "mermaid", "dot", "csv")
-    options = [word for form in forms for word in (f"--{form}", str(tmp_path / "new" / f"lineage.{form}"))]
+    options = [argument for form in forms for argument in (f"--{form}", str(tmp_path / "new" / f"lineage.{form}"))]
     done = parts.run("view", "customer_master", "--column", "full_name", *options)
     assert done.exit_code == 0, done.output
     texts = {form: (tmp_path / "new" / f"lineage.{form}").read_text() for form in forms}
@@ -82,7 +82,7 @@ def test_sql_is_in_the_page_only_when_asked_for_and_without_literals(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "sentence"),
+    ("arguments", "code", "sentence"),
     [
         (("custmer_master",), 1, "no data set like 'custmer_master'. Did you mean"),
         (("customer_master", "--column", "fullname"), 1, "no column 'fullname'. Did you mean full_name?"),
@@ -94,15 +94,15 @@ def test_sql_is_in_the_page_only_when_asked_for_and_without_literals(tmp_path: P
     ],
 )
 def test_a_question_without_an_answer_ends_in_one_sentence(
-    parts: Parts, words: tuple[str, ...], code: int, sentence: str
+    parts: Parts, arguments: tuple[str, ...], code: int, sentence: str
 ) -> None:
-    done = parts.run("view", *words, "--csv", "unused.csv")
+    done = parts.run("view", *arguments, "--csv", "unused.csv")
     assert done.exit_code == code, done.output
     assert sentence in done.stderr.replace("\n", " ")
     assert not Path("unused.csv").exists()
 
 
-def test_an_empty_record_says_what_to_do() -> None:
+def test_an_empty_record_names_the_next_step() -> None:
     done = Parts().run("view", "--csv", "unused.csv")
     assert done.exit_code == 1
     assert "throughline demo" in done.stderr

@@ -1,4 +1,4 @@
-"""`throughline watch`: over the record and by rules; what it says, and that it announces each change once."""
+"""`throughline watch`: over the record and by rules; its output, and one announcement for each change."""
 
 import json
 from dataclasses import replace
@@ -97,20 +97,20 @@ def test_a_channel_that_fails_is_an_exit_code(parts: Parts, tmp_path: Path) -> N
     assert "1 channel failed and will be tried again" in failed.output
 
 
-def test_wrong_rules_are_told_all_at_once(parts: Parts, tmp_path: Path) -> None:
+def test_all_mistakes_in_rules_are_reported_at_once(parts: Parts, tmp_path: Path) -> None:
     text = '[channels.log]\nkind = "fil"\npath = "x"\n\n[[rules]]\ntopics = ["shema"]\nto = ["lo"]\n'
-    said = parts.run("watch", "--once", "--rules", rules(tmp_path, text))
-    assert said.exit_code == 2
-    words = " ".join(said.output.split())
-    assert "Did you mean file?" in words
-    assert "watch.toml:6: topics must be a list of" in words
-    assert "there is no channel lo. Did you mean log?" in words
+    result = parts.run("watch", "--once", "--rules", rules(tmp_path, text))
+    assert result.exit_code == 2
+    output = " ".join(result.output.split())
+    assert "Did you mean file?" in output
+    assert "watch.toml:6: topics must be a list of" in output
+    assert "there is no channel lo. Did you mean log?" in output
 
 
-def test_without_rules_the_command_says_where_they_come_from(parts: Parts, tmp_path: Path) -> None:
-    said = parts.run("watch", "--once")
-    assert said.exit_code == 2
-    assert "THROUGHLINE_WATCH" in said.output
+def test_without_rules_the_command_names_the_setting_and_option(parts: Parts, tmp_path: Path) -> None:
+    result = parts.run("watch", "--once")
+    assert result.exit_code == 2
+    assert "THROUGHLINE_WATCH" in result.output
     missing = parts.run("watch", "--once", "--rules", str(tmp_path / "none.toml"))
     assert missing.exit_code == 2
     assert "can't be read" in missing.output
@@ -126,26 +126,26 @@ def test_telemetry_is_left_to_the_sweeper(parts: Parts, tmp_path: Path) -> None:
     file = rules(tmp_path, '[channels.mail]\nkind = "telemetry"\n[[rules]]\nto = ["mail"]\n')
     parts.run("watch", "--once", "--rules", file)
     write(parts, "two", 9, IDENTITY, "mail", "id")
-    said = parts.run("watch", "--once", "--rules", file)
-    assert "left to the sweeper" in " ".join(said.output.split())
-    assert "1 message decided, 0 sent" in said.output
+    result = parts.run("watch", "--once", "--rules", file)
+    assert "left to the sweeper" in " ".join(result.output.split())
+    assert "1 message decided, 0 sent" in result.output
 
 
 def test_a_policy_that_breaks_is_announced_once(parts: Parts, tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text('[[policy]]\nname = "ids are not copied"\ndatasets = "clean"\nsources_only = "raw"\n')
-    words = ("watch", "--once", "--rules", rules(tmp_path), "--policy", str(policy))
-    assert parts.run(*words).exit_code == 0
-    assert "0 messages decided" in parts.run(*words).output
+    arguments = ("watch", "--once", "--rules", rules(tmp_path), "--policy", str(policy))
+    assert parts.run(*arguments).exit_code == 0
+    assert "0 messages decided" in parts.run(*arguments).output
     policy.write_text(policy.read_text().replace('"raw"', '"vault"'))
-    broken = parts.run(*words)
+    broken = parts.run(*arguments)
     assert "1 message decided, 1 sent" in broken.output, broken.output
     (message,) = [json.loads(line) for line in (tmp_path / "messages.jsonl").read_text().splitlines()]
     assert message["topic"] == "gate"
     assert "sources_only vault" in json.dumps(message)
-    assert "0 messages decided" in parts.run(*words).output
+    assert "0 messages decided" in parts.run(*arguments).output
     policy.write_text("[[policy]]\nnam = 1\n")
-    wrong = parts.run(*words)
+    wrong = parts.run(*arguments)
     assert (wrong.exit_code, "policy.toml:2" in wrong.output) == (2, True)
 
 

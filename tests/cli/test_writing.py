@@ -1,6 +1,6 @@
-"""Commands in a place that may not be written: one sentence that says what to do, before anything is started.
+"""Commands in a folder without write access: one sentence with the next step, before anything starts.
 
-A file in the place of a folder stops root too, who may write everywhere else.
+A file in place of the folder stops root too, which may write everywhere else.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         "check rules.toml --lake lake",
         "classify plan --rules rules.toml --lake lake",
@@ -38,8 +38,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "watch --plan --lake lake",
     ],
 )
-def test_a_session_needs_a_folder_that_it_may_write(words: str, here: Path) -> None:
-    done = Parts().run(*words.split())
+def test_a_session_needs_a_folder_that_it_may_write(arguments: str, here: Path) -> None:
+    done = Parts().run(*arguments.split())
     assert done.exit_code == 2, done.output
     assert done.stderr == (
         f"error: {here}/build/lake-scratch can't be written: Not a directory. "
@@ -49,12 +49,12 @@ def test_a_session_needs_a_folder_that_it_may_write(words: str, here: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     ["lake changes", "lake compact", "lake coverage", "lake impact orders amount", "lake publish --plan", "view"],
 )
-def test_a_lake_that_is_not_there_is_an_error(words: str, here: Path) -> None:
+def test_a_lake_that_is_not_there_is_an_error(arguments: str, here: Path) -> None:
     (here / "build").unlink()
-    done = Parts().run(*words.split(), "--lake", "lake")
+    done = Parts().run(*arguments.split(), "--lake", "lake")
     assert done.exit_code == 2, done.output
     assert done.stderr == (
         f"error: there is no lake in {here}/lake: make one with `throughline lake run ARCHIVE --lake {here}/lake`\n"
@@ -62,9 +62,9 @@ def test_a_lake_that_is_not_there_is_an_error(words: str, here: Path) -> None:
     assert not (here / "lake").exists()
 
 
-@pytest.mark.parametrize("words", ["demo", "up"])
-def test_a_world_needs_a_folder_that_it_may_write(words: str, here: Path) -> None:
-    done = Parts().run(words, "--free-ports", "--home", "build/world")
+@pytest.mark.parametrize("arguments", ["demo", "up"])
+def test_a_world_needs_a_folder_that_it_may_write(arguments: str, here: Path) -> None:
+    done = Parts().run(arguments, "--free-ports", "--home", "build/world")
     assert done.exit_code == 2, done.output
     assert done.stderr == "error: build/world can't be written: Not a directory. Name another folder by --home\n"
     assert (here / "build").is_file()
@@ -77,17 +77,17 @@ def test_a_run_of_the_lake_needs_its_sources(here: Path) -> None:
     assert not (here / "lake").exists()
 
 
-@pytest.mark.parametrize("words", ["lake run events", "lake compact"])
-def test_a_lake_that_may_not_be_written_is_not_changed(words: str, here: Path) -> None:
+@pytest.mark.parametrize("arguments", ["lake run events", "lake compact"])
+def test_a_lake_that_may_not_be_written_is_not_changed(arguments: str, here: Path) -> None:
     (here / "build").unlink()
     (here / "lake").touch()
-    done = Parts().run(*words.split(), "--lake", "lake")
+    done = Parts().run(*arguments.split(), "--lake", "lake")
     assert done.exit_code == 2, done.output
     assert done.stderr == f"error: {here}/lake can't be written: Not a directory. Name another folder by --lake\n"
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         "config local --url http://127.0.0.1:1 --no-plan --output build/spark",
         "config local --url http://127.0.0.1:1 --no-plan --output build",
@@ -95,10 +95,10 @@ def test_a_lake_that_may_not_be_written_is_not_changed(words: str, here: Path) -
         "synth --datasets 4 --out build",
     ],
 )
-def test_files_that_cannot_be_written_are_one_sentence(words: str, here: Path) -> None:
-    done = Parts().run(*words.split())
+def test_files_that_cannot_be_written_are_one_sentence(arguments: str, here: Path) -> None:
+    done = Parts().run(*arguments.split())
     assert done.exit_code == 2, done.output
-    assert f"error: {words.rsplit(maxsplit=1)[-1]} can't be written: " in done.stderr
+    assert f"error: {arguments.rsplit(maxsplit=1)[-1]} can't be written: " in done.stderr
     assert done.stderr.strip().count("\n") == 0
     assert (here / "build").is_file()
 

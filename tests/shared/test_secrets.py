@@ -152,7 +152,7 @@ def test_every_family_of_stores_has_a_case() -> None:
     "source",
     [f"s3a://KEY:{SECRET}@b/in", f"s3a://KEY:a/{SECRET}@b/in", f"{BLOB}/in?{SAS}", f"{BLOB}?{SAS}"],
 )
-def test_the_source_of_a_mount_is_told_without_its_secret(source: str) -> None:
+def test_the_source_of_a_mount_is_shown_without_its_secret(source: str) -> None:
     found = explain("dbfs", "/mnt/x/t", environment=RunEnvironment(mounts=(("/mnt/x", source),)))
     assert SECRET.lower() not in repr(found).lower()
     assert found.identity.name.endswith("t")

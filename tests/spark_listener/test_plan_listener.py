@@ -93,7 +93,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with (
         ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server,

@@ -48,13 +48,13 @@ def captured(*names: str) -> list[Path]:
 
 
 def current(lake: Lake) -> list[Process]:
-    """What the lake says."""
+    """The result of the lake."""
     rows = lake.live(CURRENT).orderBy("process").select("content").collect()
     return [unpack_process(bytes(row[0])) for row in rows]
 
 
 def history(events: Iterable[Event]) -> list[Process]:
-    """What the pure meaning says."""
+    """The result of the pure core."""
     return list(translate_history(events).processes)
 
 
@@ -103,8 +103,8 @@ def main() -> int:
                 run(lake, Order(sources=(str(home / "sources"),)))
                 found, wanted = current(lake), history(usable(home / "sources"))
                 wrong += found != wanted
-                word = "the same" if found == wanted else "NOT the same"
-                sys.stdout.write(f"step {step + 1}: {len(found)} processes, {len(wanted)} wanted: {word}\n")
+                verdict = "the same" if found == wanted else "NOT the same"
+                sys.stdout.write(f"step {step + 1}: {len(found)} processes, {len(wanted)} wanted: {verdict}\n")
                 sys.stdout.flush()
     return 1 if wrong else 0
 

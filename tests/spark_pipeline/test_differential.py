@@ -1,4 +1,4 @@
-"""The lake says what the functions say: the whole of it, over all captured events and made-up histories."""
+"""The lake gives the same lineage as the functions, over all captured events and made-up histories."""
 
 import gzip
 from collections import Counter
@@ -40,12 +40,10 @@ NEWEST = (
 )
 
 
-def test_the_lake_says_what_the_functions_say(
-    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_the_lake_equals_the_functions(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Captured events of the newest listener and of other engines, and a made-up history with re-runs, chains, stars,
-    streams, late, repeated and broken ones. In two steps: some of everything comes a step later, and much of what was
-    said changes. A last step finds nothing new. On Spark all comes in one step, unless `--proofs` asks for two.
+    streams, late, repeated and broken ones. In two steps: some of everything comes a step later, and many earlier
+    contributions change. A last step finds nothing new. On Spark all comes in one step, unless `--proofs` asks for two.
     `python -m tests.spark_pipeline.differential` takes all there is.
     """
     in_two_steps = request.config.getoption("--proofs") or request.config.getoption("--engine") == "sail"

@@ -1,4 +1,4 @@
-"""Which engine runs the lake: what is asked for, else the one that suits how much is new."""
+"""Which engine runs the lake: the requested one, else one by the amount of new input."""
 
 import os
 from pathlib import Path

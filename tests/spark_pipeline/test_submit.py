@@ -1,4 +1,4 @@
-"""The words of spark-submit."""
+"""The arguments of spark-submit."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,9 +24,9 @@ def test_silence_may_end_nothing() -> None:
     assert order_of(["a", "--lake", "l", "--as-of", "never"])[1].meaning.as_of is None
 
 
-@pytest.mark.parametrize("words", [["a"], ["--lake", "l"], ["a", "--lake", "l", "--as-of", "soon"]])
-def test_what_is_missing_or_wrong_is_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("arguments", [["a"], ["--lake", "l"], ["a", "--lake", "l", "--as-of", "soon"]])
+def test_missing_or_wrong_arguments_are_reported(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        order_of(words)
+        order_of(arguments)
     assert stop.value.code == 2
     assert "submit.py: error" in capsys.readouterr().err

@@ -61,14 +61,14 @@ def test_data_of_another_layout_is_refused(empty_azurite: Azurite) -> None:
         )
 
 
-def test_without_any_throughline_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_any_throughline_the_error_names_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(throughline.Misconfigured, match="throughline up") as refused:
         throughline.connect(home=tmp_path)
     assert str(tmp_path) in str(refused.value)
     assert "home=" in str(refused.value)
 
 
-def test_wrong_settings_are_told_at_once() -> None:
+def test_all_wrong_settings_are_reported_at_once() -> None:
     with pytest.raises(throughline.Misconfigured, match=r"THROUGHLINE_MAX_BATCH[\s\S]*AzureWebJobsStorage"):
         throughline.connect({"THROUGHLINE_MAX_BATCH": "many", "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"})
 

@@ -24,7 +24,7 @@ class Ran:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.keys: set[str | None] = set()
-        self.said: dict[str, Any] = {}
+        self.output: dict[str, Any] = {}
 
     @property
     def runs(self) -> dict[str, MergedRun]:
@@ -46,7 +46,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -62,7 +62,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     assert result.problem is None, result.problem
     for line in result.output.splitlines():
         if line.startswith("{"):
-            found.said |= json.loads(line)
+            found.output |= json.loads(line)
     return found
 
 
@@ -80,10 +80,10 @@ def test_the_key_goes_in_the_header_and_the_namespace_into_the_job(ran: Ran) -> 
 
 
 def test_a_second_watch_adds_nothing(ran: Ran) -> None:
-    assert ran.said["added"] == [True, False]
+    assert ran.output["added"] == [True, False]
     executions = [json.loads(each)["run"]["runId"] for each in ran.bodies if b"COMPLETE" in each]
     assert len(executions) == len(set(executions)) == 3
 
 
-def test_without_a_receiver_it_says_what_to_pass(ran: Ran) -> None:
-    assert "pass url=" in ran.said["refused"]
+def test_without_a_receiver_the_error_names_the_argument(ran: Ran) -> None:
+    assert "pass url=" in ran.output["refused"]

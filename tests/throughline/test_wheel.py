@@ -89,7 +89,7 @@ def test_the_library_works_in_an_empty_environment(installed: Path, tmp_path: Pa
     assert general == "[]"
 
 
-def test_a_command_that_needs_more_says_what_to_install(installed: Path, tmp_path: Path) -> None:
+def test_a_command_with_missing_dependencies_names_the_extra(installed: Path, tmp_path: Path) -> None:
     command = [str(installed / "throughline"), "lake", "run", "--lake", "lake", str(EVENTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2

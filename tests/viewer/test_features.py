@@ -318,7 +318,7 @@ def test_no_serious_finding_of_axe_and_pictures_to_look_at(browser: Browser, fil
         assert found == [], f"{name}: {found}"
 
 
-def test_an_unknown_asset_and_a_broken_file_say_what_to_do(browser: Browser, file: Path, tmp_path: Path) -> None:
+def test_an_unknown_asset_and_a_broken_file_show_the_next_step(browser: Browser, file: Path, tmp_path: Path) -> None:
     browser.open(file, state=at(asset="nowhere"))
     assert browser.texts("[role=alert]") == ["The lineage has no data set with this name: nowhere"]
     browser.go(at(asset=CUSTOMERS, column="nothing"))

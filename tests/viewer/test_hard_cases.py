@@ -156,7 +156,7 @@ def test_a_cell_of_the_csv_is_no_formula(browser: Browser, tmp_path: Path) -> No
     assert ",'=HYPERLINK(1)" in saved
 
 
-def test_a_browser_that_is_too_old_says_so(browser: Browser, file: Path) -> None:
+def test_a_browser_that_is_too_old_shows_a_message(browser: Browser, file: Path) -> None:
     browser.open(file, without=("DecompressionStream",))
     assert "Use a browser of 2023 or later" in browser.texts("[role=alert]")[0]
 

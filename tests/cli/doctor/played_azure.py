@@ -1,7 +1,7 @@
 """A deployment in Azure as `az` shows it, healthy until a case changes something. It stands in for AzureCli.
 
-Shapes: Resource Manager's JSON by its API reference, `az`'s own by its source (2.91.0). Errors are worded as `az` words
-them: `(Code) text` from its commands, `Reason({"error": …})` from `az rest`. Nothing is answered but what only reads.
+Shapes: Resource Manager's JSON by its API reference, `az`'s own by its source (2.91.0). Errors have the text of `az`:
+`(Code) text` from its commands, `Reason({"error": …})` from `az rest`. Only reading commands are answered.
 """
 
 import json
@@ -40,7 +40,7 @@ ROLES = json.loads((Path(__file__).parents[3] / "infra/roles.json").read_text())
 class PlayedAzure:
     """What a subscription holds: `resources` by path, `settings` by app, and what the other commands count.
 
-    `failing` names calls by a pattern over their words, each with the error that `az` gives.
+    `failing` has a pattern over the command for each failing call, with the error that `az` gives.
     """
 
     resources: dict[str, Any]
@@ -63,17 +63,17 @@ class PlayedAzure:
     def json(self, *arguments: str) -> Any:
         """What `az` prints, read."""
         self.calls.append(arguments)
-        words = " ".join(arguments)
+        command = " ".join(arguments)
         for pattern, error in self.failing.items():
-            if re.search(pattern, words):
-                raise said(error, *arguments)
+            if re.search(pattern, command):
+                raise cli_error(error, *arguments)
         for begin, answer in self._answers().items():
-            if words.startswith(begin):
+            if command.startswith(begin):
                 options = dict(pairwise(arguments))
-                whole = json.loads(json.dumps(answer({**options, "all": words})))
+                whole = json.loads(json.dumps(answer({**options, "all": command})))
                 self.answered.append((arguments, whole))
                 return jmespath.search(options["--query"], whole) if "--query" in options else whole
-        raise AssertionError(f"no command that only reads: az {words}")
+        raise AssertionError(f"no command that only reads: az {command}")
 
     def _answers(self) -> dict[str, Callable[[dict[str, str]], Any]]:
         return {
@@ -114,13 +114,13 @@ class PlayedAzure:
     def _group(self, options: dict[str, str]) -> Any:
         name = options["--name"]
         if self.groups.get(SUBSCRIPTION) != name:
-            raise said(f"(ResourceGroupNotFound) Resource group '{name}' could not be found.")
+            raise cli_error(f"(ResourceGroupNotFound) Resource group '{name}' could not be found.")
         return {"id": BASE, "name": name, "properties": {"provisioningState": "Succeeded"}}
 
     def _deployment(self, options: dict[str, str]) -> Any:
         name = options["--name"]
         if name not in self.deployments:
-            raise said(f"(DeploymentNotFound) Deployment '{name}' could not be found.")
+            raise cli_error(f"(DeploymentNotFound) Deployment '{name}' could not be found.")
         failed = {"code": "DeploymentFailed", "message": "At least one resource deployment operation failed."}
         return {
             "properties": {
@@ -139,7 +139,7 @@ class PlayedAzure:
         found = self.resources.get(path)
         if found is None:
             code = "ResourceGroupNotFound" if other else "ResourceNotFound"
-            raise said('Not Found({"error":{"code":"' + code + '","message":"It was not found."}})')
+            raise cli_error('Not Found({"error":{"code":"' + code + '","message":"It was not found."}})')
         return found
 
     def _settings(self, options: dict[str, str]) -> Any:
@@ -147,7 +147,7 @@ class PlayedAzure:
         return [{"name": name, "slotSetting": False, "value": value} for name, value in held.items()]
 
 
-def said(text: str, *arguments: str) -> AzureCliError:
+def cli_error(text: str, *arguments: str) -> AzureCliError:
     """The error of AzureCli for what `az` prints."""
     code = re.match(r"\((\w+)\)", text) or re.search(r'"code":"(\w+)"', text)
     command = ("az", *arguments)

@@ -44,7 +44,7 @@ LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Away(MemoryStorage):
-    """Storage that refuses tables, blobs or both as `error` says."""
+    """Storage that refuses tables, blobs or both with `error`."""
 
     def __init__(self, error: StorageUnavailable, *, tables: bool = True) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Away(MemoryStorage):
             raise self.error
         return super().read(table, partition, key)
 
-    def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:  # noqa: ARG002 - as the port says
+    def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:  # noqa: ARG002 - see the port
         raise self.error
 
 
@@ -66,10 +66,10 @@ class Refusing(MemoryCatalog):
         super().__init__()
         self.error = error
 
-    def find(self, keys: Any) -> Any:  # noqa: ARG002 - as the port says
+    def find(self, keys: Any) -> Any:  # noqa: ARG002 - see the port
         raise self.error
 
-    def create_assets(self, assets: Any) -> Any:  # noqa: ARG002 - as the port says
+    def create_assets(self, assets: Any) -> Any:  # noqa: ARG002 - see the port
         raise self.error
 
 
@@ -84,7 +84,7 @@ class HeldTypes:
 
 
 def types_of(change: dict[str, Any] | None) -> list[CheckResult]:
-    """What is said of a catalog whose hive_table is not there, or is changed."""
+    """The finding for a catalog whose hive_table is missing or changed."""
     names = [{"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")]
     ours: list[Any] = [each for each in wanted_types() if change is not None or each["name"] != "hive_table"]
     ours = [each | (change or {}) if each["name"] == "hive_table" else each for each in ours]
@@ -101,7 +101,7 @@ def refused_as_it_is() -> list[CheckResult]:
 
 
 def settings_of(here: dict[str, str], recorded: dict[str, str]) -> list[CheckResult]:
-    """What is said where the functions have recorded these, and the shell has others."""
+    """The finding where the functions recorded these settings and the shell has others."""
     worker = parts()
     record_settings(worker.storage, recorded)
     with pytest.MonkeyPatch.context() as environment:
@@ -217,8 +217,8 @@ def connected(error: Exception) -> list[CheckResult]:
 PLACES = {"group": "rg", "receiver": "func-r"}
 
 
-def posted(*said: Said, slow: float = 5) -> list[CheckResult]:
-    with scripted(*said) as server:
+def posted(*answers: Said, slow: float = 5) -> list[CheckResult]:
+    with scripted(*answers) as server:
         return list(follow(parts(), url=server.url, key="k", patience=0, places=PLACES, slow=slow))
 
 
@@ -227,7 +227,7 @@ def nobody_there() -> list[CheckResult]:
 
 
 def machine(**what: Any) -> list[CheckResult]:
-    """A machine of which all is well but what is said."""
+    """A machine without problems except the given ones."""
     well: dict[str, Any] = {"java_of": java_21}
     return list(check_machine(local=True, **{**well, **what}))
 
@@ -342,7 +342,7 @@ def test_the_short_look_at_the_catalog_names_the_same_failures(error: Exception,
 
 
 def test_events_that_wait_for_their_run_are_not_in_work_and_are_counted_beside() -> None:
-    """What `status` counts as waiting was shown as 0 in progress, without a word of the others."""
+    """Runs that `status` counts as waiting were shown as 0 in progress, without the others."""
     storage = MemoryStorage()
     for place in post(storage, event("r1", "START", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)

@@ -1,4 +1,4 @@
-"""`throughline doctor --group`: each failure of a deployment is played, and named with the command that mends it."""
+"""`throughline doctor --group`: each simulated failure is reported with the command that repairs it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -68,7 +68,7 @@ Change = Callable[[PlayedAzure, Root], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is wrong, and words of the command that mends it. `besides` are codes of what follows from it."""
+    """One problem, and a part of the command that repairs it. `besides` are codes of its consequences."""
 
     change: Change
     command: str

@@ -36,17 +36,22 @@ def stand_in(folder: Path, azure: PlayedAzure) -> AzureStandIn:
     list(check_deployment(azure, DeploymentName(group=GROUP)))
     program = AzureStandIn(folder)
     for arguments, answer in azure.answered:
-        first = next((place for place, word in enumerate(arguments) if word.startswith("--")), len(arguments))
+        first = next((place for place, argument in enumerate(arguments) if argument.startswith("--")), len(arguments))
         options = {}
-        for place, word in enumerate(arguments):
+        for place, argument in enumerate(arguments):
             following = arguments[place + 1 : place + 2]
-            if word.startswith("--") and following and not following[0].startswith("--") and word != "--metrics":
-                options[word.removeprefix("--").replace("-", "_")] = following[0]
+            if (
+                argument.startswith("--")
+                and following
+                and not following[0].startswith("--")
+                and argument != "--metrics"
+            ):
+                options[argument.removeprefix("--").replace("-", "_")] = following[0]
         program.answer(" ".join(arguments[:first]), answer, **options)
     return program
 
 
-def run(program: AzureStandIn, *words: str) -> Result:
+def run(program: AzureStandIn, *arguments: str) -> Result:
     parts = Worker(
         storage=MemoryStorage(),
         catalog=MemoryCatalog(),
@@ -54,7 +59,7 @@ def run(program: AzureStandIn, *words: str) -> Result:
         sweeping=SweepOptions(),
         names=BUILT_IN,
     )
-    return CliRunner().invoke(app, ["doctor", *words], obj=parts, env=program.environment(COLUMNS="80"))
+    return CliRunner().invoke(app, ["doctor", *arguments], obj=parts, env=program.environment(COLUMNS="80"))
 
 
 def test_a_healthy_deployment_ends_with_0_and_only_good_lines(tmp_path: Path, root: Root) -> None:
@@ -85,14 +90,14 @@ def test_json_has_a_code_for_each_finding_that_is_not_good(root: Root, capsys: p
     azure.poison = 32
     assert reported(azure, as_json=True) == 1
     printed = capsys.readouterr().out
-    told = json.loads(printed)
-    assert told["good"] is False
-    assert {tuple(each) for each in told["findings"]} == {("subject", "state", "found", "code", "means", "command")}
-    wrong = {each["code"]: each for each in told["findings"] if each["state"] != "good"}
+    report = json.loads(printed)
+    assert report["good"] is False
+    assert {tuple(each) for each in report["findings"]} == {("subject", "state", "found", "code", "means", "command")}
+    wrong = {each["code"]: each for each in report["findings"] if each["state"] != "good"}
     assert set(wrong) == {"sweeper-silent", "poison-queue"}
     assert wrong["poison-queue"]["found"] == "32 messages or more"
     assert wrong["sweeper-silent"]["command"] == f"az functionapp restart --resource-group {GROUP} --name {WORKER}"
-    assert all(not each["code"] for each in told["findings"] if each["state"] == "good")
+    assert all(not each["code"] for each in report["findings"] if each["state"] == "good")
     assert SECRET not in printed
 
 

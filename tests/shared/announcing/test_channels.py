@@ -64,7 +64,7 @@ def test_each_form_is_within_the_receiver_s_limits(form: ChannelKind, name: str)
     raw = body(message, form)
     assert judge(json.loads(raw), raw) == []
     assert form is ChannelKind.SLACK or "](" not in raw.decode(), "a name is no link"
-    assert any(each in raw.decode() for each in ("more", "…")), "what is left off is told"
+    assert any(each in raw.decode() for each in ("more", "…")), "the message counts the items that it leaves out"
 
 
 def test_the_judges_see_what_is_wrong() -> None:
@@ -110,7 +110,7 @@ def test_a_webhook_takes_the_message_and_knows_its_sender() -> None:
         (302, NotNow),
     ],
 )
-def test_an_answer_says_whether_to_come_again(status: int, expected: type) -> None:
+def test_a_response_decides_whether_to_send_again(status: int, expected: type) -> None:
     with webhook_server() as server:
         server.trouble["any"] = Trouble(status=status, headers={"Retry-After": "90", "Location": server.url("slack")})
         answer = Webhook(url=server.url("any"), kind=ChannelKind.WEBHOOK).send(found()[0])

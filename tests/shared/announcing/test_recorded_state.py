@@ -149,7 +149,7 @@ def options(channel: FaultyChannel, clock: Clock) -> WatchOptions:
     return WatchOptions(rules=rules, senders={"c": channel}, now=clock)
 
 
-def test_the_sweeper_looks_when_it_is_due_and_tells_what_it_did() -> None:
+def test_the_sweeper_watches_when_it_is_due_and_reports_its_work() -> None:
     storage, clock = MemoryStorage(), Clock()
     channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
     watching = options(channel, clock)
@@ -190,7 +190,7 @@ no_tag = "PII"
 
 
 def test_a_gate_asks_the_catalog_and_waits_for_it() -> None:
-    """A catalog that is away breaks no gate and mends none; the rest of the round is done."""
+    """An unavailable catalog changes the state of no gate; the rest of the round runs."""
     storage, clock = MemoryStorage(), Clock()
     catalog = MemoryCatalog()
     marks = MemoryClassifications(catalog)
@@ -223,4 +223,4 @@ def test_a_gate_asks_the_catalog_and_waits_for_it() -> None:
     away = True
     assert facts()["watch_looked"] is False
     away = False
-    assert facts()["watch_decided"] == 0, "it was not mended meanwhile"
+    assert facts()["watch_decided"] == 0, "the gate stayed broken meanwhile"

@@ -56,7 +56,7 @@ def test_the_same_lineage_is_the_same_whatever_its_order() -> None:
     assert len({column_lineage(entity(*order)) for order in permutations(edges)}) == 1
 
 
-def test_a_step_that_says_something_else_has_another_name() -> None:
+def test_a_step_with_other_edges_has_another_name() -> None:
     (before,) = column_lineage(entity(edge("file:///a", "x", "z"))).steps
     (after,) = column_lineage(entity(edge("file:///a", "x", "z"), edge("file:///b", "y", "z"))).steps
     assert before.output == after.output

@@ -37,7 +37,7 @@ def test_a_process_as_purview_wants_it() -> None:
     assert dict(entity.attributes)["description"] == "Operations: insert, merge."
 
 
-def test_an_end_that_was_not_seen_is_said() -> None:
+def test_a_missing_end_event_is_in_the_description() -> None:
     assert "end of its run was not seen" in _attributes(process("/a", end_not_seen=True))["description"]
 
 
@@ -85,7 +85,7 @@ def test_what_concerns_all_rows_has_no_column_to_be_shown_at() -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "ümläut", '"quoted"\\', "日" * 40])
-def test_what_does_not_fit_is_left_out_and_said(name: str) -> None:
+def test_pairs_beyond_the_limit_are_left_out_and_counted_in_the_description(name: str) -> None:
     edges = tuple(_edge("a", f"{name}{n:05}", f"{name}{n:05}") for n in range(3000))
     text, shown, total = column_mapping(edges)
     longer = json.dumps({"Source": f"{name}{shown:05}", "Sink": f"{name}{shown:05}"}, ensure_ascii=False)
@@ -93,9 +93,10 @@ def test_what_does_not_fit_is_left_out_and_said(name: str) -> None:
     assert total == 3000
     pairs = json.loads(text)[0]["ColumnMapping"]
     assert [pair["Sink"] for pair in pairs] == [f"{name}{n:05}" for n in range(shown)]
-    said = _attributes(replace(process("/a"), columns=edges))["description"]
+    description = _attributes(replace(process("/a"), columns=edges))["description"]
     assert (
-        said == f"Operations: insert. Columns: {shown} of 3000 pairs are shown, the catalog's property holds no more."
+        description
+        == f"Operations: insert. Columns: {shown} of 3000 pairs are shown, the catalog's property holds no more."
     )
 
 
@@ -166,9 +167,11 @@ ASSETS = {
 
 
 @pytest.mark.parametrize(("kind", "qualified_name", "attributes"), ASSETS.values(), ids=ASSETS)
-def test_an_asset_that_we_place_says_so(kind: str, qualified_name: str, attributes: dict[str, str]) -> None:
+def test_a_placeholder_names_throughline_as_its_creator(
+    kind: str, qualified_name: str, attributes: dict[str, str]
+) -> None:
     entity = asset_entity(Asset(type=kind, qualified_name=qualified_name, namespace="n", name="m"))
     assert entity.key == (kind, qualified_name)
-    said = dict(entity.attributes)
-    assert "Throughline" in said.pop("description")
-    assert said == attributes
+    found = dict(entity.attributes)
+    assert "Throughline" in found.pop("description")
+    assert found == attributes

@@ -33,7 +33,7 @@ def over(server: CatalogServer) -> AtlasCatalog:
     )
 
 
-def test_what_is_too_long_everywhere_goes_through_all_the_same(fresh_catalog: CatalogServer) -> None:
+def test_a_process_with_overlong_values_everywhere_is_written(fresh_catalog: CatalogServer) -> None:
     """Names in letters of three bytes, columns called by whole expressions, and more of them than a property holds."""
     columns = [f"{number} {'x' * 6_000}" for number in range(12)] + ["短" * 20_000, "plain"]
     fields = {column: [source(f"/{WIDE}/in", column, IDENTITY)] for column in columns}
@@ -53,14 +53,14 @@ def test_what_is_too_long_everywhere_goes_through_all_the_same(fresh_catalog: Ca
     assert len(found) == 3
     assert all(len(node.qualified_name.encode()) <= NAME and len(node.name.encode()) <= NAME for node in found)
     (held,) = catalog.read_processes([node.qualified_name for node in found if node.is_process]).values()
-    told = dict(held.entity.attributes)
-    assert len(told["columnMapping"].encode()) <= PROPERTY
-    assert "1 of 14 pairs are shown" in told["description"]
-    assert json.loads(told["columnMapping"])[0]["ColumnMapping"] == [{"Source": "plain", "Sink": "plain"}]
+    attributes = dict(held.entity.attributes)
+    assert len(attributes["columnMapping"].encode()) <= PROPERTY
+    assert "1 of 14 pairs are shown" in attributes["description"]
+    assert json.loads(attributes["columnMapping"])[0]["ColumnMapping"] == [{"Source": "plain", "Sink": "plain"}]
 
 
 @pytest.mark.parametrize(
-    ("attributes", "words"),
+    ("attributes", "message"),
     [
         ({"qualifiedName": "é" * 2_100, "name": "x"}, "longer than 4096 bytes"),
         ({"qualifiedName": "x", "name": "é" * 2_100}, "longer than 4096 bytes"),
@@ -68,13 +68,13 @@ def test_what_is_too_long_everywhere_goes_through_all_the_same(fresh_catalog: Ca
     ],
 )
 def test_the_local_catalog_holds_us_to_the_limits(
-    fresh_catalog: CatalogServer, attributes: dict[str, str], words: str
+    fresh_catalog: CatalogServer, attributes: dict[str, str], message: str
 ) -> None:
     client = SteadyAtlasClient(
         fresh_catalog.endpoint, StaticToken(fresh_catalog.token), retry_policy=RetryPolicy(tries=1)
     )
     entity = {"typeName": "DataSet", "guid": "-1", "attributes": attributes}
-    with pytest.raises(CatalogRefused, match=words):
+    with pytest.raises(CatalogRefused, match=message):
         client._post_http(f"{fresh_catalog.endpoint}/entity/bulk", json={"entities": [entity]})
 
 
@@ -95,7 +95,7 @@ def asset(name: str) -> Asset:
     return Asset(type="azure_datalake_gen2_path", qualified_name=name, namespace="n", name=name)
 
 
-def test_a_process_with_more_inputs_than_an_asset_holds_shows_some_and_says_so() -> None:
+def test_a_process_with_more_inputs_than_an_asset_holds_shows_some_and_counts_the_rest() -> None:
     inputs = tuple(sorted(asset(f"https://acct.dfs.core.windows.net/raw/{n:05}/{'x' * 150}") for n in range(10_000)))
     process = Process(
         qualified_name="p", name="p", operations=("insert",), inputs=inputs, outputs=(asset("out"),), columns=()
@@ -111,7 +111,7 @@ def test_a_process_with_more_inputs_than_an_asset_holds_shows_some_and_says_so()
     assert process_entity(process).fingerprint == entity.fingerprint
 
 
-def test_a_pair_whose_columns_fill_a_property_is_left_out_and_told() -> None:
+def test_a_pair_whose_columns_fill_a_property_is_left_out_and_counted() -> None:
     long = Column(qualified_name="in", column="c" * 40_000)
     edges = (ColumnEdge(input=long, output=Column(qualified_name="out", column="x"), kind=EdgeKind.DIRECT),)
     process = Process(

@@ -94,7 +94,7 @@ def test_ours_stay_where_they_are_and_those_of_others_propagate(served: V2) -> N
         return {each["typeName"]: each["entityGuid"] for each in entity.get("classifications") or ()}
 
     assert names("a") == {PII: ends["a"], THEIRS: ends["a"]}
-    assert names("b") == names("c") == {THEIRS: ends["a"]}, "where they come from is told"
+    assert names("b") == names("c") == {THEIRS: ends["a"]}, "their source entity is named"
     found = marks.classified([("fs_path", "file:///data/b")])
     assert found["fs_path", "file:///data/b"].names == frozenset(), "what propagates is not attached"
     refused = served.call(f"DELETE entity/guid/{ends['b']}/classification/{THEIRS}")

@@ -103,7 +103,7 @@ def test_an_accounts_name_means_a_host_of_its_cloud(account: str, cloud: str, en
 
 
 def test_a_host_of_ones_own_needs_the_scope(az: Path) -> None:
-    """The command says so in a sentence, and takes it from an option or the setting."""
+    """The command reports it in a sentence, and takes it from an option or the setting."""
     arguments = ["purview", "grant", "--account", "https://127.0.0.1:9", "--collection", "c", "--principal", "p"]
     refused = CliRunner().invoke(app, arguments)
     assert refused.exit_code == 1

@@ -162,7 +162,7 @@ def test_its_search_goes_on_page_by_page(server: CatalogServer) -> None:
     assert len(catalog.search("n", limit=7)) == 7
 
 
-def test_its_query_takes_any_of_several_words_unless_told_otherwise(server: CatalogServer) -> None:
+def test_its_query_matches_any_term_without_operators(server: CatalogServer) -> None:
     scan(server, TABLE)
     scan(server, FOLDER)
 
@@ -173,7 +173,7 @@ def test_its_query_takes_any_of_several_words_unless_told_otherwise(server: Cata
         return len(wanted & {each["qualifiedName"] for each in answer.json()["value"]})
 
     table, folder = "database", "dfs"
-    assert [found(word) for word in (table, folder, f"{table} {folder}")] == [1, 1, 2]
+    assert [found(query) for query in (table, folder, f"{table} {folder}")] == [1, 1, 2]
     assert [found(f"{table} {joint} {folder}") for joint in ("AND", "OR", "NOT", "AND NOT")] == [0, 2, 1, 1]
     assert found(f"({table} AND nowhere) OR ({folder} AND (nowhere OR orders))") == 1
     assert found(f'"{table}.windows"') == 1
@@ -234,7 +234,7 @@ def proxy() -> Iterator[tuple[str, list[str]]]:
             self.wfile.write(b'{"entities":[]}')
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
         thread = threading.Thread(target=listening.serve_forever)

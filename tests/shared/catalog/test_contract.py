@@ -81,7 +81,7 @@ def placed(name: str, more: str = "", mark: str = PLACED) -> AssetEntity:
     return replace(asset(name), attributes=tuple(attributes.items()))
 
 
-def test_many_are_looked_up_at_once_and_placeholders_are_told_apart(catalog: Catalog) -> None:
+def test_many_assets_are_looked_up_at_once_and_placeholders_are_marked(catalog: Catalog) -> None:
     names = [f"{number:03d} {'ü' * 60}" for number in range(60)]  # several addresses long
     created = catalog.create_assets([placed(name) if name < "030" else asset(name) for name in names])
     nowhere = [("fs_path", "file:///data/nowhere"), ("no_such_type", "file:///data/a")]
@@ -91,7 +91,7 @@ def test_many_are_looked_up_at_once_and_placeholders_are_told_apart(catalog: Cat
     assert catalog.look_up(nowhere) == {}
 
 
-def test_search_wants_all_words_whatever_their_capitals(catalog: Catalog) -> None:
+def test_search_requires_all_terms_and_ignores_case(catalog: Catalog) -> None:
     catalog.create_assets([asset("Order-Items"), asset("orders"), asset("items")])
     assert soon(lambda: [node.name for node in catalog.search("order ITEMS")], ["Order-Items"]) == ["Order-Items"]
 
@@ -150,7 +150,7 @@ def test_only_what_we_placed_is_described(catalog: Catalog) -> None:
     assert catalog.find([("fs_path", "file:///data/nowhere")]) == {}
 
 
-def test_what_we_placed_is_told_from_the_rest_with_what_uses_it(catalog: Catalog) -> None:
+def test_placeholders_are_distinguished_from_other_assets_and_have_their_users(catalog: Catalog) -> None:
     guids = catalog.create_assets([placed("ours"), placed("lonely", "Dropped."), placed("theirs", mark="A scan's.")])
     written = catalog.write_processes([process(["ours", "theirs"], ["lonely"])], guids)
     keys = [*guids, ("fs_path", "file:///data/nowhere")]
@@ -234,7 +234,7 @@ class Failing(SteadyAtlasClient):
 
 @pytest.mark.catalogs("soft")
 def test_a_process_that_is_gone_half_way_is_not_taken_for_what_it_was(v2: V2) -> None:
-    """Whoever called must not go on with what was there before: it is gone."""
+    """The caller must not use the earlier entity: it was removed."""
     guids = over(v2).create_assets([asset(name) for name in "abc"])
     catalog = AtlasCatalog(Failing(v2.endpoint, BasicAuthentication(v2.user, v2.password)))
     catalog.write_processes([process("ab", "c")], guids)
@@ -256,7 +256,7 @@ class Counting(SteadyAtlasClient):
 
 
 @pytest.mark.parametrize("own_columns", [False, True])
-def test_a_write_takes_no_more_calls_than_are_told_before(v2: V2, *, own_columns: bool) -> None:
+def test_a_write_takes_no_more_calls_than_estimated(v2: V2, *, own_columns: bool) -> None:
     client = Counting(v2.endpoint, BasicAuthentication(v2.user, v2.password))
     catalog = AtlasCatalog(client, own_columns=own_columns)
     guids = catalog.create_assets([asset(name) for name in "abc"])
@@ -264,11 +264,11 @@ def test_a_write_takes_no_more_calls_than_are_told_before(v2: V2, *, own_columns
     longest = 0.0
     for inputs, columns in (("ab", many), ("ab", many), ("a", many[:1]), ("b", []), ("ab", many[30:])):
         wanted = [process(inputs, "c", json.dumps([pairs(inputs[0], *columns)]))]
-        before, told = client.made, catalog.calls_to_write(wanted)
+        before, expected = client.made, catalog.calls_to_write(wanted)
         catalog.write_processes(wanted, guids)
-        assert client.made - before <= told
-        longest = max(longest, (client.made - before) / told)
-    assert longest >= 0.5, "and not many more are told than it takes"
+        assert client.made - before <= expected
+        longest = max(longest, (client.made - before) / expected)
+    assert longest >= 0.5, "and the estimate is not far above"
 
 
 @pytest.mark.catalogs("local")  # a real one takes minutes for so many
@@ -364,7 +364,7 @@ def test_many_processes_are_read_back_with_their_guids(catalog: Catalog) -> None
     assert catalog.read_processes([]) == {}
 
 
-def test_ours_are_told_from_those_of_others(catalog: Catalog) -> None:
+def test_our_entities_are_distinguished_from_those_of_others(catalog: Catalog) -> None:
     many = [placed(f"{number}") for number in range(103)]
     guids = catalog.create_assets([*many, placed("theirs", mark="Found by a scan.")])
     mine, other = process("1", "2"), replace(process("1", "3"), qualified_name="adf://pipeline/copy")
@@ -422,7 +422,7 @@ def test_lineage_of_something_alone_is_no_error(catalog: Catalog) -> None:
     assert catalog.lineage(guids["fs_path", "file:///data/a"], direction="BOTH", depth=3).edges == ()
 
 
-def test_an_unknown_type_is_refused_with_the_catalogs_own_words(v2: V2) -> None:
+def test_an_unknown_type_is_refused_with_the_catalogs_own_message(v2: V2) -> None:
     with pytest.raises(CatalogRefused) as caught:
         over(v2).create_assets([AssetEntity(type="nothing", qualified_name="x", attributes=(("name", "x"),))])
     assert (caught.value.status, caught.value.code) == (400, "ATLAS-400-00-014")
@@ -443,7 +443,7 @@ def test_a_wrong_token_is_refused_and_not_shown(fresh_catalog: CatalogServer) ->
     assert "geheim" not in str(caught.value)
 
 
-def test_a_catalog_that_is_away_says_so() -> None:
+def test_an_unavailable_catalog_raises_its_error() -> None:
     retry_policy = RetryPolicy(tries=2, connect=0.5, max_pause=0.01)
     client = SteadyAtlasClient("http://127.0.0.1:9/api/atlas/v2", StaticToken("t"), retry_policy=retry_policy)
     with pytest.raises(CatalogUnavailable):
@@ -485,7 +485,7 @@ def test_columns_are_there_in_atlas_own_form(v2: V2) -> None:
     assert seen(v2, "a", "id", "OUTPUT") == ["a.id>c.id", "c.id>c.id"], "again is nothing new"
     write(pairs("b", "last>full"))
     assert seen(v2, "c", "full", "INPUT") == ["b.last>c.full", "c.full>c.full"]
-    assert seen(v2, "a", "id", "OUTPUT") == [], "what is not said any more goes"
+    assert seen(v2, "a", "id", "OUTPUT") == [], "a step that is no longer reported is removed"
     catalog.write_processes([process("b", "c", json.dumps([pairs("b", "last>full")]))], guids)
     assert seen(v2, "c", "full", "INPUT") == ["b.last>c.full", "c.full>c.full"], "the process may be made again"
     assert soon(lambda: [node.name for node in catalog.search("data c")], ["c"]) == ["c"], "a column is no asset"

@@ -99,10 +99,10 @@ def test_many_data_sets_take_few_calls(v2: V2, monkeypatch: pytest.MonkeyPatch) 
     calls = 0
     real = client._call
 
-    def counted(*words: Any, **how: Any) -> Any:
+    def counted(*arguments: Any, **options: Any) -> Any:
         nonlocal calls
         calls += 1
-        return real(*words, **how)
+        return real(*arguments, **options)
 
     monkeypatch.setattr(client, "_call", counted)
     found = dict(AtlasDocumentation(client).documentation(each.key for each in files))
@@ -179,7 +179,7 @@ def test_what_is_deleted_meanwhile_is_left_out(v2: V2, monkeypatch: pytest.Monke
         ),
     ],
 )
-def test_what_an_entity_says(
+def test_the_documentation_of_an_entity(
     entity: dict[str, Any], columns: list[dict[str, Any]], wanted: CatalogDocumentation
 ) -> None:
     assert documentation_of(entity, columns) == wanted

@@ -20,7 +20,7 @@ QUICK = RetryPolicy(connect=1, read=0.5, tries=3, max_pause=1.2)
 
 @dataclass
 class Time:
-    """A clock that goes on only when somebody sleeps; `slept` tells for how long."""
+    """A clock that advances only by sleeping; `slept` has the seconds of each sleep."""
 
     now: float = 100.0
     slept: list[float] = field(default_factory=list)
@@ -34,57 +34,57 @@ class Time:
 
 
 def test_a_second_s_turns_at_once_and_then_one_after_the_other() -> None:
-    told = Time()
-    rate_limiter = RateLimiter(5, clock=told.clock, sleep=told.sleep)
+    simulated = Time()
+    rate_limiter = RateLimiter(5, clock=simulated.clock, sleep=simulated.sleep)
     assert [rate_limiter.take(10) for _ in range(5)] == [0.0] * 5
-    assert told.slept == []
+    assert simulated.slept == []
     for _ in range(10):
         assert rate_limiter.take(10) == 0.0
-    assert told.slept == pytest.approx([0.2] * 10)
+    assert simulated.slept == pytest.approx([0.2] * 10)
 
 
 @pytest.mark.parametrize("rate", [0.1, 1, 7, 100])
 def test_no_stretch_of_time_has_more_calls_than_its_seconds_and_one_more(rate: float) -> None:
-    told = Time()
-    rate_limiter = RateLimiter(rate, clock=told.clock, sleep=told.sleep)
+    simulated = Time()
+    rate_limiter = RateLimiter(rate, clock=simulated.clock, sleep=simulated.sleep)
     at = []
     for number in range(200):
         rate_limiter.take(60)
-        at.append(told.now)
-        told.now += 0.01 * (number % 7)
+        at.append(simulated.now)
+        simulated.now += 0.01 * (number % 7)
     for first in range(0, 200, 13):
         for last in range(first, 200, 17):
             assert last - first + 1 <= (at[last] - at[first]) * rate + max(1, rate) + 1e-6
 
 
 def test_turns_do_not_pile_up_while_nobody_calls() -> None:
-    told = Time()
-    rate_limiter = RateLimiter(2, clock=told.clock, sleep=told.sleep)
-    told.now += 3600
+    simulated = Time()
+    rate_limiter = RateLimiter(2, clock=simulated.clock, sleep=simulated.sleep)
+    simulated.now += 3600
     for _ in range(4):
         rate_limiter.take(10)
-    assert told.slept == pytest.approx([0.5, 0.5])
+    assert simulated.slept == pytest.approx([0.5, 0.5])
 
 
 def test_no_rate_is_no_wait_until_the_catalog_asks_for_one() -> None:
-    told = Time()
-    rate_limiter = RateLimiter(0, clock=told.clock, sleep=told.sleep)
+    simulated = Time()
+    rate_limiter = RateLimiter(0, clock=simulated.clock, sleep=simulated.sleep)
     assert not any(rate_limiter.take(0) for _ in range(1000))
     rate_limiter.hold(3)
     assert rate_limiter.take(2) == 3
     assert rate_limiter.take(5) == 0
-    assert told.slept == [3]
+    assert simulated.slept == [3]
     assert rate_limiter.take(5) == 0
-    assert told.slept == [3]
+    assert simulated.slept == [3]
 
 
-def test_what_takes_too_long_takes_no_turn() -> None:
-    told = Time()
-    rate_limiter = RateLimiter(1, clock=told.clock, sleep=told.sleep)
+def test_a_wait_beyond_the_limit_takes_no_turn() -> None:
+    simulated = Time()
+    rate_limiter = RateLimiter(1, clock=simulated.clock, sleep=simulated.sleep)
     rate_limiter.take(0)
     assert [rate_limiter.take(0.5) for _ in range(5)] == [1.0] * 5
     assert rate_limiter.take(1) == 0
-    assert told.slept == [1.0]
+    assert simulated.slept == [1.0]
 
 
 def test_threads_share_the_turns() -> None:
@@ -101,24 +101,24 @@ def test_threads_share_the_turns() -> None:
 
 
 def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
-    told = Time()
+    simulated = Time()
     answers = (Said(status=503), Said(body=ENTITY), Said(body=ENTITY))
     with scripted(*answers) as server:
-        rate_limiter = RateLimiter(1, clock=told.clock, sleep=told.sleep)
+        rate_limiter = RateLimiter(1, clock=simulated.clock, sleep=simulated.sleep)
         catalog = AtlasCatalog(
             SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK, rate_limiter=rate_limiter)
         )
         catalog.find([("t", "q")])
         catalog.find([("t", "q")])
         assert server.calls == 3
-    assert sum(told.slept) >= 2.0 - 1e-6  # however long the pause before the second try was
+    assert sum(simulated.slept) >= 2.0 - 1e-6  # however long the pause before the second try was
 
 
 @pytest.mark.parametrize(("status", "over"), [(429, True), (503, False)])
 def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either(status: int, over: bool) -> None:
-    told = Time()
+    simulated = Time()
     with scripted(Said(status=status, headers={"Retry-After": "60"})) as server:
-        rate_limiter = RateLimiter(10, clock=told.clock, sleep=told.sleep)
+        rate_limiter = RateLimiter(10, clock=simulated.clock, sleep=simulated.sleep)
         for ended in (over, True):  # the second call is never made
             catalog = AtlasCatalog(
                 SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK, rate_limiter=rate_limiter)
@@ -144,7 +144,7 @@ WHAT_IT_MEANS: dict[str, tuple[tuple[Said, ...], bool, bool]] = {
 
 
 @pytest.mark.parametrize(("answers", "over", "blames"), WHAT_IT_MEANS.values(), ids=WHAT_IT_MEANS)
-def test_what_a_failure_says_of_the_call(answers: tuple[Said, ...], over: bool, blames: bool) -> None:
+def test_whether_a_failed_call_may_still_land(answers: tuple[Said, ...], over: bool, blames: bool) -> None:
     with scripted(*answers) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         with pytest.raises(CatalogUnavailable) as caught:
@@ -152,7 +152,7 @@ def test_what_a_failure_says_of_the_call(answers: tuple[Said, ...], over: bool, 
     assert (caught.value.over, caught.value.blames) == (over, blames)
 
 
-def test_a_call_that_nobody_took_is_over() -> None:
+def test_a_call_that_was_not_accepted_is_over() -> None:
     client = SteadyAtlasClient("http://127.0.0.1:9", StaticToken("t"), retry_policy=QUICK)
     with pytest.raises(CatalogUnavailable) as caught:
         AtlasCatalog(client).find([("t", "q")])
@@ -198,7 +198,7 @@ def test_a_token_that_does_not_change_is_refused_at_once() -> None:
         assert server.calls == 1
 
 
-def test_a_call_that_went_well_tells_whether_an_earlier_try_may_still_land() -> None:
+def test_a_successful_call_reports_whether_an_earlier_try_may_still_land() -> None:
     answers = (Said(late=0.8), Said(body="{}"), Said(status=429), Said(body="{}"))
     with scripted(*answers) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))

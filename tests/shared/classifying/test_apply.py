@@ -1,4 +1,4 @@
-"""Classifications and terms in the catalog: what is attached, left alone and taken away, whatever happens meanwhile."""
+"""Classifications and terms in the catalog: which ones are attached, kept and removed, with concurrent changes too."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Whatever the order, however often, whoever dies when: the catalog ends as if nothing had happened.
+"""Any order of events, repetition or crash of a worker gives the same catalog.
 
 What is expected comes from the pure core, given all events at once.
 """
@@ -35,14 +35,14 @@ NOTEBOOK = {PATH: "/Users/ada/load"}
 
 def tabled(run: str, at: str, source: str, sink: str, sql: str = "") -> list[bytes]:
     """A run that makes one table of another; tables are called like their folders."""
-    said: dict[str, Any] = {
+    options: dict[str, Any] = {
         "inputs": [source],
         "outputs": [sink],
         "application": "app",
         "tables": {path: f"default.{path[1:]}" for path in (source, sink)},
         "sql": sql,
     }
-    return [event(run, "START", f"{at}:00", **said), event(run, "COMPLETE", f"{at}:30", **said)]
+    return [event(run, "START", f"{at}:00", **options), event(run, "COMPLETE", f"{at}:30", **options)]
 
 
 HISTORIES: dict[str, list[bytes]] = {

@@ -1,4 +1,4 @@
-"""Random histories through the pipeline: they end where the pure `translate_history` ends, whatever happens on the way.
+"""Random histories through the pipeline: the result equals that of the pure `translate_history`.
 
 What a longer hunt found stands below by name. Hunt on with
 `python -m tests.shared.end_to_end.test_random_histories 1000 2000`.
@@ -38,16 +38,16 @@ DEATH = 0.004
 
 
 def disagreements(storage: MemoryStorage, catalog: MemoryCatalog, bodies: Sequence[bytes]) -> list[str]:
-    """In what the end differs from what the pure core says: the catalog, or what is told of single events."""
+    """Differences between the end and the pure core: in the catalog, or in the states of single events."""
     pure = translate_history(map(decode, bodies))
     found = status(storage)
     states, reasons = expected_states(pure, bodies)
-    told = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
+    counts = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
     wrong = {
         "catalog": catalog.processes != {each.qualified_name: process_entity(each) for each in pure.processes},
         "sum": not found.reconciles or found.received != len(set(bodies)),
         "in progress": found.in_progress > 0,
-        "states": +told != states,
+        "states": +counts != states,
         "reasons": found.skipped_because != reasons,
     }
     return [what for what, is_so in wrong.items() if is_so]
@@ -150,24 +150,24 @@ FOUND: dict[str, list[bytes]] = {
         statement("d", "04:00", "DROP TABLE s"),
         statement("e", "05:00", "DROP TABLE t"),
     ],
-    "a table dropped by its name, of which one write tells only where it lies": [
+    "a table dropped by its name, of which one write has only the path": [
         did("a", "01:00", "/s /b", "/s"),
         did("b", "02:00", "/s", "/b", tables=TABLES),
         statement("d", "03:00", "DROP TABLE s"),
     ],
-    "a mount that is told after a batch read from it": [
+    "a mount that is reported after a batch read from it": [
         event("b", "START", "10:01:00", inputs=["/mnt/raw/x"], application="app", streaming=True),
         did("m", "01:01", "/out", "/out"),
         event("b", "COMPLETE", "10:01:02", inputs=["/mnt/raw/x"], application="app", streaming=True),
         did("t", "02:00", "", "", properties=MOUNTED),
     ],
-    "a mount that is told after something on it was dropped": [
+    "a mount that is reported after something on it was dropped": [
         did("a", "01:00", "/a", "/mnt/raw/x"),
         did("b", "02:00", "/mnt/raw/x", "/out"),
         dropped("d", "03:00", "/mnt/raw/x"),
         did("t", "04:00", "", "", properties=MOUNTED),
     ],
-    "a mount that is told after something was renamed onto it": [
+    "a mount that is reported after something was renamed onto it": [
         did("a", "01:00", "/b", "/a"),
         did("r", "02:00", "", "/mnt/raw/x", states={"/mnt/raw/x": ("RENAME", "/a")}),
         did("t", "04:00", "", "", properties=MOUNTED),
@@ -212,7 +212,7 @@ FOUND: dict[str, list[bytes]] = {
         did("a", "02:00", "/a", "/rates", tables=TABLES),
         did("a", "02:01", "/a", "/rates", tables=TABLES, kind="FAIL"),
     ],
-    "a notebook told by a write that a batch settles": [
+    "a notebook named by a write that a batch settles": [
         did("w", "00:10", "/a", "/t"),
         event("b", "START", "10:01:00", inputs=["/a"], application="app", streaming=True),
         did("m", "01:01", "/out", "/out"),
@@ -220,7 +220,7 @@ FOUND: dict[str, list[bytes]] = {
         event("b", "COMPLETE", "10:01:02", inputs=["/a"], application="app", streaming=True),
         did("h", "02:00", "/b", "/u", job=f"{HOST}.adaptive_spark_plan.out"),
     ],
-    "a notebook told by a write, and a schema that was only looked at": [
+    "a notebook named by a write, and a schema that was only looked at": [
         each.replace(b'"name": "app"', b'"name": "databricks_shell"')
         for each in (
             did("i", "01:00", "/in", "/in", job="databricks_shell.map_partitions_parallel_collection"),

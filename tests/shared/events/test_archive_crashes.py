@@ -1,4 +1,4 @@
-"""Archiving and retention cut off, overtaken, and at random: every event counts once, wherever it lies."""
+"""Archiving and retention with crashes, concurrent workers and random steps: every event counts once."""
 
 import gzip
 import random
@@ -131,7 +131,7 @@ def test_random_histories_read_the_same_wherever_their_events_lie(seed: int) -> 
     assert [r.key for r in moved.scan("contributions")] == [r.key for r in plain.scan("contributions")]
 
 
-def test_retention_deletes_old_files_and_what_was_said_stays() -> None:
+def test_retention_deletes_old_files_and_keeps_contributions() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     settled(storage, *write("a", "app", "10:00", "/a"))
     publish(storage, catalog, HOW)
@@ -157,7 +157,7 @@ def test_retention_deletes_old_files_and_what_was_said_stays() -> None:
     assert (catalog.processes, bool(written)) == (written, True)
 
 
-def test_retention_cut_off_at_any_call_is_mended_by_the_next() -> None:
+def test_retention_interrupted_at_any_call_is_completed_by_the_next() -> None:
     old = archiving(keep=timedelta(0), after=None, now=lambda: datetime.now(UTC) + timedelta(days=1))
     for calls in count(1):
         storage, _ = a_world()

@@ -144,9 +144,9 @@ def test_a_closed_run_is_processed_from_the_archive_when_a_sibling_changes_its_c
     notebook = {"spark.databricks.notebook.path": "/Users/one"}
     host = "adb-12.3.azuredatabricks.net.adaptive_spark_plan.out"
     storage, twin = MemoryStorage(), MemoryStorage()
-    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/out"], "application": "app", "job": host}
-    first = event("a", "COMPLETE", "10:00:00", **said)
-    second = event("b", "COMPLETE", "10:01:00", **{**said, "outputs": ["/two"]}, properties=notebook)
+    options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/out"], "application": "app", "job": host}
+    first = event("a", "COMPLETE", "10:00:00", **options)
+    second = event("b", "COMPLETE", "10:01:00", **{**options, "outputs": ["/two"]}, properties=notebook)
     settled(storage, first)
     archive(storage, AT_ONCE)
     settled(storage, second)
@@ -190,7 +190,7 @@ def test_a_run_with_a_dead_letter_stays_until_somebody_has_decided_on_it() -> No
     assert before["skipped"] == {"discarded": 1, **{k: v for k, v in before["skipped"].items() if k != "discarded"}}
     assert archive(storage, AT_ONCE) == Counter(archived=2)
     assert counts(storage) == before
-    assert stored_packed(storage, start.blob) == b"no gzip", "the very bytes, for whoever wants to see them"
+    assert stored_packed(storage, start.blob) == b"no gzip", "the original bytes, for diagnosis"
     (tried,) = replay_dead_letters(storage, lambda _: True)
     assert tried.outcome == "failed again", "it is looked for in the archive"
 
@@ -239,7 +239,7 @@ def test_members_of_several_slices_are_read_whole() -> None:
     assert (member.offset, member.length) == (0, len(file))
 
 
-def test_a_file_that_is_cut_off_says_so() -> None:
+def test_a_truncated_file_is_reported() -> None:
     file = member_of([Line(digest="1", blob="b", arrived=NOW, event="x" * 1000)])
     with pytest.raises(Exception, match="cut off"):
         list(members_of(file[:-3]))

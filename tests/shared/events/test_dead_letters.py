@@ -65,7 +65,7 @@ UNUSABLE: dict[str, tuple[bytes, str, str]] = {
 
 
 @pytest.mark.parametrize(("packed", "reason", "error"), UNUSABLE.values(), ids=UNUSABLE)
-def test_a_letter_tells_what_is_known_of_the_event(packed: bytes, reason: str, error: str) -> None:
+def test_a_letter_has_the_known_facts_of_the_event(packed: bytes, reason: str, error: str) -> None:
     storage = MemoryStorage()
     begun = datetime.now(UTC)
     start = damaged(storage, packed)
@@ -149,8 +149,8 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
         (LetterOutcome.FAILED, 2),
     ]
     meant = places[1].digest
-    mended = list(replay_dead_letters(storage, lambda letter: letter.digest == meant))
-    assert [each.outcome for each in mended] == [LetterOutcome.USED, LetterOutcome.USED], (
+    replayed = list(replay_dead_letters(storage, lambda letter: letter.digest == meant))
+    assert [each.outcome for each in replayed] == [LetterOutcome.USED, LetterOutcome.USED], (
         "both leave, though one was asked for"
     )
     assert list(dead_letters(storage)) == []
@@ -162,7 +162,7 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
 
 
 def test_a_letter_met_again_while_it_is_replayed_stays() -> None:
-    """Another worker, that has read the damaged bytes before they were repaired, puts its word in late."""
+    """Another worker, which read the damaged bytes before the repair, writes its result late."""
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
     put(storage, start, gzip.compress(START))
@@ -236,7 +236,7 @@ def test_an_end_that_no_trigger_delivered_goes_on_record_by_the_way() -> None:
     storage = MemoryStorage()
     start, _ = post(storage, START, END)
     put(storage, start, b"hello")
-    add_dead_letter(storage, start.blob, start.digest, EOFError("met by whoever read it first"))
+    add_dead_letter(storage, start.blob, start.digest, EOFError("found by the first reader"))
     put(storage, start, gzip.compress(START))
     assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
     assert state_of(storage, "a").end == "COMPLETE"

@@ -248,7 +248,7 @@ def _forward(document: LineageDocument, starts: set[int], *, masked: bool) -> se
 
 
 def _sourceless(document: LineageDocument) -> set[int]:
-    """Columns without a known source, by the document's words alone."""
+    """Columns without a known source, from the document alone."""
     found = set()
     for number, column in enumerate(document.columns):
         for flow in document.flows:

@@ -203,7 +203,7 @@ no_tag = "PII"
 
 
 def _no_source(document: LineageDocument, number: int) -> bool:
-    """Whether a process writes a column from nowhere, by the document's words alone."""
+    """Whether a process writes a column from nowhere, from the document alone."""
     column = document.columns[number]
     for flow in document.flows:
         process = document.processes[flow.process]

@@ -1,4 +1,4 @@
-"""The rules file: what it gives, and every mistake at once with its line and the nearest word."""
+"""The rules file: its content, and every mistake at once with its line and the nearest valid name."""
 
 import json
 import tomllib
@@ -138,7 +138,7 @@ def test_every_mistake_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("a = ", "rules.toml:1: this is not valid TOML"),
         ('\n\n[[tag]\nx = "y"', "rules.toml:3: this is not valid TOML"),
@@ -149,10 +149,10 @@ def test_every_mistake_is_named_at_once() -> None:
         ('[[policy]]\nname = "p"\ndatasets = "x"', "policy demands nothing"),
     ],
 )
-def test_a_mistake_names_its_line(text: str, words: str) -> None:
+def test_a_mistake_names_its_line(text: str, message: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         parse_rules(text, "rules.toml")
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 def _as_json(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Receiving: what is stored, under which names, and what is refused with which words."""
+"""Receiving: stored events, their names, and the messages of refused ones."""
 
 import gzip
 import json
@@ -126,15 +126,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_bad_body_is_refused_with_a_word_that_helps_and_nothing_is_stored(name: str) -> None:
-    body, encoding, code, field, word = REFUSED[name]
+def test_a_bad_body_is_refused_with_a_helpful_message_and_not_stored(name: str) -> None:
+    body, encoding, code, field, message = REFUSED[name]
     storage = MemoryStorage()
     most = 200_000 if name == "deep" else MOST
     with pytest.raises(Refused) as caught:
         receive(storage, body, encoding=encoding, most_bytes=most)
     refusal = caught.value
     assert (refusal.status, refusal.field) == (code, field)
-    assert word in refusal.detail
+    assert message in refusal.detail
     assert list(storage.scan("runs")) == []
     note_refusal(storage, body, refusal)
     found = status(storage)

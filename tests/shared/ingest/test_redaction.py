@@ -72,7 +72,7 @@ def test_no_literal_and_no_property_is_stored(path: Path) -> None:
         assert len(json.dumps(stored)) <= len(json.dumps(sent))
 
 
-def test_a_repeated_post_changes_nothing_and_the_name_tells_the_stored_bytes() -> None:
+def test_a_repeated_post_changes_nothing_and_the_name_is_of_the_stored_bytes() -> None:
     storage = MemoryStorage()
     once = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
     before = {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)}
@@ -102,8 +102,8 @@ def test_a_data_set_event_and_a_job_event_are_redacted_too() -> None:
     job = body(inputs=["/a"], outputs=[dataset("/b", columnLineage=lineage({"x": [source("/a", "x")]}))])
     job.pop("run")
     job["job"]["facets"]["sql"] = {"query": f"SELECT '{SECRET}' FROM a"}  # noqa: S608 - nobody runs it
-    for said in (alone, job):
-        receive(storage, packed(said), most_bytes=MOST, redact=redacted)
+    for document in (alone, job):
+        receive(storage, packed(document), most_bytes=MOST, redact=redacted)
     contents = [
         gzip.decompress(storage.get(container, fact.name) or b"")
         for container in ("events", "ignored")
@@ -111,9 +111,9 @@ def test_a_data_set_event_and_a_job_event_are_redacted_too() -> None:
     ]
     assert len(contents) == 2
     assert not any(shown(content.decode()) for content in contents)
-    told = decode(contents[0])
+    stored = decode(contents[0])
     expected = decode(packed(job))
-    assert (told.run_id, told.time, told.type) == (expected.run_id, expected.time, expected.type)
+    assert (stored.run_id, stored.time, stored.type) == (expected.run_id, expected.time, expected.type)
     assert decode(contents[1]).body is None
 
 
@@ -176,7 +176,7 @@ assert "sqlglot" in sys.modules
 
 def test_needed_properties_name_the_same_job() -> None:
     """Both the notebook and what stands behind it: `test_the_lineage_is_the_same` has no Databricks of its own."""
-    said: dict[str, Any] = {
+    needed: dict[str, Any] = {
         "spark.databricks.notebook.path": "/Users/ann/etl",
         "spark.databricks.job.id": "7",
         "spark.databricks.clusterUsageTags.clusterName": "job-7-run-1-x",
@@ -184,8 +184,8 @@ def test_needed_properties_name_the_same_job() -> None:
         "mountPoints": [{"mountPoint": "/mnt/x", "source": "wasbs://c@a.blob.core.windows.net/in"}],
         "spark.other": SECRET,
     }
-    for missing in (None, *said):
-        properties = {name: value for name, value in said.items() if name != missing}
+    for missing in (None, *needed):
+        properties = {name: value for name, value in needed.items() if name != missing}
         facets = {"environment-properties": {"environment-properties": properties}}
         columns = lineage({"x": [source("/mnt/x/a", "x", namespace="dbfs")]})
         out = dataset("/out", columnLineage=columns)

@@ -23,7 +23,7 @@ def _declaring(name: str, reads: str, writes: str, table: str, *, owner: str = "
     return structs.replace(process(name, reads, writes, edge(f"{reads}.id", f"{writes}.id")), schemas=(schema,))
 
 
-def test_writers_say_who_owns_a_data_set_and_readers_only_what_no_writer_says() -> None:
+def test_owners_come_from_writers_and_from_readers_only_without_a_writer() -> None:
     found = document(
         _declaring("a_reads", "mid", "mart", "mid", owner="reader", description="Of a reader."),
         _declaring("b_writes", "raw", "mid", "mid", owner="writer"),

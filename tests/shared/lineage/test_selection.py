@@ -91,7 +91,7 @@ def test_a_picture_is_well_formed_and_has_every_card_and_edge() -> None:
     root = ET.fromstring(picture)  # noqa: S314 - our own
     texts = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"raw", "more", "clean", "mart", "far", "hash", "names"} <= set(texts)
-    assert "mask" in texts, "a mask has its word beside its colour"
+    assert "mask" in texts, "a mask has a text beside its colour"
     assert picture.count('class="card subject"') == 1
     assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) == 5
     assert as_svg(shown) == as_svg(asked("clean", up=None, down=None))

@@ -32,19 +32,19 @@ def small(clock: Clock) -> PublishOptions:
     return replace(how(clock), batch=10)
 
 
-def test_what_waits_is_written_and_what_is_told_adds_up() -> None:
-    storage, catalog, told = MemoryStorage(), MemoryCatalog(), list[Backfilled]()
+def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
+    storage, catalog, reports = MemoryStorage(), MemoryCatalog(), list[Backfilled]()
     waiting(storage)
     clock = Clock()
     assert (plan_backfill(storage, small(clock)).waiting, plan_backfill(storage, small(clock)).written) == (
         PROCESSES,
         0,
     )
-    done = backfill(context_of(storage, catalog, small(clock)), progress=told.append)
+    done = backfill(context_of(storage, catalog, small(clock)), progress=reports.append)
     assert (done.done.written, done.looked, done.missing) == (PROCESSES, PROCESSES, 0)
     assert len(catalog.processes) == PROCESSES
-    assert [each.done.written for each in told] == sorted(each.done.written for each in told)
-    assert {10, 20, PROCESSES} <= {each.done.written for each in told}, "told after each call"
+    assert [each.done.written for each in reports] == sorted(each.done.written for each in reports)
+    assert {10, 20, PROCESSES} <= {each.done.written for each in reports}, "reported after each call"
     assert last_backfill(storage) is None
     writes = catalog.writes
     assert backfill(context_of(storage, catalog, small(clock))).done.progress == 0
@@ -77,16 +77,16 @@ def test_only_what_is_gone_is_written_again() -> None:
 
 
 @pytest.mark.parametrize("stop_after", range(1, 12))
-def test_stopped_anywhere_it_goes_on_there(stop_after: int) -> None:
-    storage, clock, told = MemoryStorage(), Clock(), list[Backfilled]()
+def test_a_backfill_stopped_anywhere_continues_there(stop_after: int) -> None:
+    storage, clock, reports = MemoryStorage(), Clock(), list[Backfilled]()
     waiting(storage)
     publish(storage, MemoryCatalog(), how(clock))
     waiting(storage, 12, "new")
     catalog = another()
-    stopping = replace(small(clock), stopped=lambda: len(told) >= stop_after)
-    first = backfill(context_of(storage, catalog, stopping), progress=told.append)
+    stopping = replace(small(clock), stopped=lambda: len(reports) >= stop_after)
+    first = backfill(context_of(storage, catalog, stopping), progress=reports.append)
     after = last_backfill(storage)
-    assert (after is None) == (len(told) < stop_after)
+    assert (after is None) == (len(reports) < stop_after)
     publish(storage, catalog, small(clock))
     second = backfill(context_of(storage, catalog, small(clock)), after=after or "")
     assert len(catalog.processes) == PROCESSES + 12
@@ -123,17 +123,17 @@ class Quota(MemoryCatalog):
 
 
 def test_a_catalog_that_asks_to_wait_is_waited_for() -> None:
-    storage, clock, told = MemoryStorage(), Clock(), list[Backfilled]()
+    storage, clock, reports = MemoryStorage(), Clock(), list[Backfilled]()
     waiting(storage)
     catalog = Quota(clock, 2)
 
     def wait(seconds: float) -> None:
         clock.at += timedelta(seconds=seconds)
 
-    done = backfill(context_of(storage, catalog, small(clock)), progress=told.append, wait=wait)
+    done = backfill(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
     assert (done.done.written, done.looked) == (PROCESSES, PROCESSES)
     assert catalog.early == 0, "not called before its time"
-    assert "429" in {each.waited for each in told}
+    assert "429" in {each.waited for each in reports}
 
 
 def test_a_catalog_that_does_not_come_back_ends_it_and_nothing_is_lost() -> None:

@@ -24,13 +24,13 @@ PROCESSES = translate_history([decode(line) for line in EVENTS.read_bytes().spli
 def test_what_is_there_is_not_sent_again() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     how = PublishOptions(batch=3)
-    told: list[int] = []
+    written: list[int] = []
     first = import_processes(
-        context_of(storage, catalog, how), PROCESSES, note_done=lambda done: told.append(done.written)
+        context_of(storage, catalog, how), PROCESSES, note_done=lambda done: written.append(done.written)
     )
     assert (first.written, first.unchanged) == (len(PROCESSES), 0)
-    assert told == sorted(told)
-    assert told[-1] == len(PROCESSES)
+    assert written == sorted(written)
+    assert written[-1] == len(PROCESSES)
     again = import_processes(context_of(storage, catalog, how), PROCESSES)
     assert (again.written, again.unchanged) == (0, len(PROCESSES))
     for process in PROCESSES:

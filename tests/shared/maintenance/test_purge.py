@@ -1,4 +1,4 @@
-"""Purging: all that is ours leaves and nothing else; cut off anywhere it goes on; a replay makes all anew."""
+"""Purging removes all of our entities and nothing else, continues after an interruption, and a replay restores them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -116,7 +116,7 @@ def test_cut_off_anywhere_it_goes_on(lives: int, after: bool) -> None:
     assert publish(storage, catalog, how(clock)).written == 0
 
 
-def test_what_may_still_land_is_left_and_told() -> None:
+def test_processes_with_a_pending_write_are_left_and_reported() -> None:
     catalog, clock = Mortal(), Clock()
     storage = filled(catalog)
     catalog.lives = 1
@@ -151,7 +151,7 @@ def test_a_run_that_speaks_meanwhile_is_published() -> None:
     assert [name.rpartition("/")[2] for name in catalog.processes] == ["o0"]
 
 
-def test_what_was_described_anew_is_not_ours_any_more(catalog: Catalog) -> None:
+def test_an_asset_with_a_new_description_is_no_longer_ours(catalog: Catalog) -> None:
     storage = filled(catalog)
     described = (("name", "o3"), ("description", "The orders."), ("path", "/o3"))
     theirs = replace(SCANNED, qualified_name="file:///o3", attributes=described)

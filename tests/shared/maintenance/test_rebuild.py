@@ -1,4 +1,4 @@
-"""Rebuilding the tables from the blobs: the same catalog and counts, whatever was lost and wherever it was cut off."""
+"""Rebuilding the tables from the blobs: the same catalog and counts after any loss and any interruption."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,13 +70,13 @@ def rebuilt(storage: Any, catalog: MemoryCatalog, begin: Rebuild | None = None) 
     publish(storage, catalog, HOW)
 
 
-def said(storage: MemoryStorage) -> list[tuple[str, str]]:
-    """What counts of the contributions; generations are not the same."""
+def contribution_rows(storage: MemoryStorage) -> list[tuple[str, str]]:
+    """The keys of the contributions, without their generations, which differ."""
     return sorted((row.partition, row.key) for row in storage.scan("contributions"))
 
 
-def fates(storage: MemoryStorage) -> list[Any]:
-    """What became of each data set; which of its names was heard first does not matter."""
+def asset_rows(storage: MemoryStorage) -> list[Any]:
+    """The lifecycle of each data set. The order in which its names were seen does not matter."""
     return [(each.asset.qualified_name, each.times, each.became) for each in states(storage)]
 
 
@@ -84,7 +84,7 @@ def fates(storage: MemoryStorage) -> list[Any]:
 def test_the_tables_of_a_real_capture_come_back(capture: str) -> None:
     bodies = (GOLDEN / capture / "events.jsonl").read_bytes().splitlines()
     storage, catalog = a_world(bodies)
-    before, processes, assets = counts(storage), dict(catalog.processes), fates(storage)
+    before, processes, assets = counts(storage), dict(catalog.processes), asset_rows(storage)
     draw = random.Random(capture)
     steps = iter(range(draw.randint(0, 4)))
     archive(storage, SMALL, may_continue=lambda: next(steps, None) is not None)
@@ -93,7 +93,7 @@ def test_the_tables_of_a_real_capture_come_back(capture: str) -> None:
     rebuilt(storage, catalog)
     assert counts(storage) == before
     assert catalog.processes == processes
-    assert fates(storage) == assets
+    assert asset_rows(storage) == assets
     assert catalog.writes == 0, "the ledger knows that all is there"
     archive(storage, AT_ONCE)
     wipe(storage, *REBUILT, "ledger")
@@ -147,17 +147,17 @@ def test_a_late_event_of_a_closed_run_is_closed_out_again() -> None:
 def test_doing_it_twice_writes_nothing() -> None:
     storage, catalog = small_world()
     catalog.writes = 0
-    before, rows = counts(storage), said(storage)
+    before, rows = counts(storage), contribution_rows(storage)
     for _ in range(2):
         rebuilt(storage, catalog)
         assert catalog.writes == 0
-        assert (counts(storage), said(storage), last_rebuild(storage)) == (before, rows, None)
+        assert (counts(storage), contribution_rows(storage), last_rebuild(storage)) == (before, rows, None)
 
 
 def test_cut_off_at_any_call_nothing_is_published_and_the_next_one_goes_on() -> None:
     for calls in count(1):
         storage, catalog = small_world()
-        before, rows, processes = counts(storage), said(storage), dict(catalog.processes)
+        before, rows, processes = counts(storage), contribution_rows(storage), dict(catalog.processes)
         try:
             for _ in rebuild(Failing(storage, calls, after=bool(calls % 2))):
                 pass
@@ -172,13 +172,13 @@ def test_cut_off_at_any_call_nothing_is_published_and_the_next_one_goes_on() -> 
             storage.clock = lambda: 1e9  # the dead one's lease has run out
             rebuilt(storage, catalog, stop)
             assert counts(storage) == before, f"cut off at call {calls}"
-            assert (said(storage), catalog.processes) == (rows, processes)
+            assert (contribution_rows(storage), catalog.processes) == (rows, processes)
     assert calls > 100
 
 
 def test_stopped_after_any_step_it_goes_on_where_it_was() -> None:
     storage, catalog = small_world()
-    before, rows = counts(storage), said(storage)
+    before, rows = counts(storage), contribution_rows(storage)
     steps = 0
     begin = None
     while True:
@@ -192,7 +192,7 @@ def test_stopped_after_any_step_it_goes_on_where_it_was() -> None:
             assert "are being rebuilt" in " ".join(status(storage).last_errors)
     sweep(storage, NO_ARCHIVE)
     publish(storage, catalog, HOW)
-    assert (counts(storage), said(storage)) == (before, rows)
+    assert (counts(storage), contribution_rows(storage)) == (before, rows)
     assert steps > 15
 
 
@@ -209,7 +209,7 @@ def test_events_that_arrive_meanwhile_are_settled_too() -> None:
         assert counts(storage)["waiting"] == {}
 
 
-def test_what_retention_has_deleted_stays_as_it_was_said() -> None:
+def test_contributions_of_deleted_events_stay() -> None:
     storage, catalog = a_world([*write("a", "one", "10:00", "/a"), *write("b", "two", "11:00", "/b", sink="/two")])
     archive(storage, AT_ONCE)
     settled(storage, *write("c", "one", "12:00", "/c", sink="/three"))
@@ -217,10 +217,10 @@ def test_what_retention_has_deleted_stays_as_it_was_said() -> None:
     archive(storage, archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))
     wipe(storage, "control")
     assert plan_rebuild(storage).expired == 2
-    before, rows, processes = counts(storage), said(storage), dict(catalog.processes)
+    before, rows, processes = counts(storage), contribution_rows(storage), dict(catalog.processes)
     for _ in range(2):
         rebuilt(storage, catalog)
-        assert (counts(storage), said(storage), catalog.processes) == (before, rows, processes)
+        assert (counts(storage), contribution_rows(storage), catalog.processes) == (before, rows, processes)
         assert state_of(storage, "a").expired
 
 

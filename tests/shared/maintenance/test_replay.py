@@ -133,9 +133,9 @@ def test_jobs_are_chosen_by_their_names() -> None:
 
 def long_run(storage: MemoryStorage) -> None:
     """A run over three hours."""
-    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
+    options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
     times = (("START", "10:30:00"), ("RUNNING", "11:30:00"), ("COMPLETE", "12:30:00"))
-    settled(storage, *(event("long", kind, at, **said) for kind, at in times))
+    settled(storage, *(event("long", kind, at, **options) for kind, at in times))
 
 
 def test_a_run_over_several_hours_is_settled_once() -> None:
@@ -178,7 +178,7 @@ def test_an_end_that_no_trigger_delivered_is_settled() -> None:
     assert (state_of(storage, "a").end, standing(storage)) == ("COMPLETE", ["/a"])
 
 
-def test_a_plan_writes_nothing_and_tells_what_a_replay_does() -> None:
+def test_a_plan_writes_nothing_and_reports_the_work_of_a_replay() -> None:
     storage = MemoryStorage()
     three_days(storage)
     long_run(storage)
@@ -213,7 +213,7 @@ def test_a_replay_that_was_stopped_goes_on_behind_its_last_run() -> None:
     assert last_position(storage) is None
 
 
-def test_storage_that_goes_away_leaves_word_of_where_to_go_on() -> None:
+def test_an_outage_of_storage_leaves_a_checkpoint() -> None:
     storage = Stepped(MemoryStorage())
     for number in range(150):
         post(storage.real, *write(f"r{number}", "app", "10:00", f"/s{number}", sink=f"/o{number}"))
@@ -268,7 +268,7 @@ def test_dead_letters_within_are_replayed_first_and_their_runs_settled_once() ->
 
 
 def test_a_listing_is_read_as_it_is_needed_and_from_where_it_matters() -> None:
-    """100 hours; the first run is at hand before the second hour has been listed."""
+    """100 hours; the first run is returned before the second hour is listed."""
     asked: list[str] = []
     given: list[str] = []
 
@@ -310,7 +310,7 @@ def test_prefixes_cover_all_hours_between_once_in_order_and_few(
         assert hits <= 1
 
 
-def test_a_catalog_that_is_away_is_told_of_and_costs_nothing() -> None:
+def test_an_unavailable_catalog_is_reported_and_costs_nothing() -> None:
     storage, catalog = MemoryStorage(), Moody()
     settled(storage, *write("a", "app", "10:00", "/a"))
     catalog.away = True

@@ -36,7 +36,7 @@ def file(name: str) -> AssetKey:
 
 @pytest.fixture
 def storage() -> MemoryStorage:
-    """One process seen long ago, of a scanned table and one that is used elsewhere too; one seen lately."""
+    """An old process of a scanned table and of one that another process uses too, and a recent process."""
     storage = MemoryStorage()
     settled(
         storage, *write("old", "app1", OLD, "/scanned", sink="/gone"), *write("old2", "app1", OLD, "/a", sink="/gone")

@@ -1,4 +1,4 @@
-"""Verify: a world that is whole is found whole; each kind of damage is found, and mended, and then not found again."""
+"""Verify finds nothing in an undamaged world; it finds each kind of damage and repairs it once."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -74,7 +74,7 @@ def test_every_kind_is_planted() -> None:
 
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
-def test_damage_is_found_and_mended(planted: Planted) -> None:
+def test_damage_is_found_and_repaired(planted: Planted) -> None:
     catalog = MemoryCatalog()
     world = whole(MemoryStorage(), catalog)
     check(world, planted)
@@ -157,5 +157,5 @@ REAL = (
 
 @pytest.mark.azurite
 @pytest.mark.parametrize("planted", [PLANTED[name] for name in REAL], ids=REAL)
-def test_damage_is_mended_on_azurite_and_the_local_catalog(planted: Planted, real_world: VerifyContext) -> None:
+def test_damage_is_repaired_on_azurite_and_the_local_catalog(planted: Planted, real_world: VerifyContext) -> None:
     check(real_world, planted)

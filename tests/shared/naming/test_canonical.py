@@ -192,7 +192,7 @@ MOUNTED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "the longest's point": (("dbfs", "//mnt/x/y/"), (BLOB, "in")),
     "a neighbour": (("dbfs", "/mnt/xx/t"), ("dbfs", "/mnt/xx/t")),
     "seen by the driver": (("file", "/dbfs/mnt/x/t"), (LAKE, "t")),
-    "said to be local": (("file:", "/mnt/x/t"), (LAKE, "t")),
+    "marked as local": (("file:", "/mnt/x/t"), (LAKE, "t")),
     "the driver's own": (("file", "/data/t"), ("file", "/data/t")),
     "the root that the driver sees": (("file", "/dbfs/t"), ("dbfs", "/t")),
     "a source without an address": (("dbfs", "/mnt/z/t"), ("dbfs", "/mnt/z/t")),

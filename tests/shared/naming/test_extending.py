@@ -1,4 +1,4 @@
-"""docs/contribute/extending.md and docs/concepts/naming.md: what they tell people to write is written and run, in a
+"""docs/contribute/extending.md and docs/concepts/naming.md: their instructions are followed and run in a
 copy of the project.
 """
 

@@ -35,7 +35,7 @@ def test_what_is_looked_for(own: tuple[str, str], steps: list[list[tuple[str, st
     assert all(each.because for step in candidates(*own) for each in step)
 
 
-def test_only_what_the_name_does_not_tell_is_kept() -> None:
+def test_only_facts_that_the_name_lacks_are_kept() -> None:
     others = [
         (SET, f"{LAKE}/a/{{SparkPartitions}}"),
         ("hive_table", "d.t@h"),
@@ -63,7 +63,7 @@ RANKS: dict[str, tuple[tuple[str, str], tuple[str, str], tuple[int, ...] | None]
     "another file in it": (OURS, (PATH, f"{LAKE}/sales/7/orders/notes.txt"), None),
     "the folder above": (OURS, (PATH, f"{LAKE}/sales/7"), None),
     "one deeper": (OURS, (SET, f"{LAKE}/old/sales/7/orders/{{SparkPartitions}}"), None),
-    "a number where ours has a word": (OURS, (SET, f"{LAKE}/{{N}}/7/orders/{{SparkPartitions}}"), None),
+    "a number where ours has text": (OURS, (SET, f"{LAKE}/{{N}}/7/orders/{{SparkPartitions}}"), None),
     "another account": (OURS, (PATH, "https://other.dfs.core.windows.net/raw/sales/7/orders"), None),
     "another kind of thing": (OURS, ("azure_sql_table", f"{LAKE}/sales/7/orders"), None),
     "a table": (TABLE, TABLE, (1,)),
@@ -91,6 +91,6 @@ WORDS: dict[str, tuple[tuple[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("own", "words"), WORDS.values(), ids=WORDS)
-def test_what_is_searched_for(own: tuple[str, str], words: str) -> None:
-    assert search_terms(*own) == words
+@pytest.mark.parametrize(("own", "query"), WORDS.values(), ids=WORDS)
+def test_what_is_searched_for(own: tuple[str, str], query: str) -> None:
+    assert search_terms(*own) == query

@@ -374,7 +374,7 @@ CASES: dict[str, Case] = {
         to="mssql://srv.database.usgovcloudapi.net/db/dbo/t",
         spellings=(("sqlserver://srv.database.usgovcloudapi.net;database=db", "t"),),
     ),
-    "Azure SQL, its database not told": Case(
+    "Azure SQL, its database not given": Case(
         rule="unknown-store",
         type="DataSet",
         to=f"{AZURE_SQL}/dbo.t",
@@ -753,7 +753,7 @@ def test_names_can_be_shipped_to_another_process() -> None:
         ("file", "/a,b", ["/a,b"]),
     ],
 )
-def test_listed_topics_are_told_apart(namespace: str, name: str, names: list[str]) -> None:
+def test_listed_topics_are_separate_data_sets(namespace: str, name: str, names: list[str]) -> None:
     assert split_names(namespace, name) == tuple((namespace, each) for each in names)
 
 

@@ -1,4 +1,4 @@
-"""The file of names: rules of one's own come first, names become ids, and whatever is wrong in it is told at once."""
+"""The file of names: its rules come first, names become ids, and all mistakes are reported at once."""
 
 import json
 import time
@@ -79,7 +79,7 @@ NAMED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         (f"abfss://{GROUP}@onelake.dfs.fabric.microsoft.com", "shop.Lakehouse/Tables/t"),
         ("onelake-table", f"{FABRIC}/{GROUP}/lakehouses/{SHOP}/tables/t"),
     ),
-    "a lakehouse that is not told": (
+    "a lakehouse that is not given": (
         (ONELAKE, "other.Lakehouse/Tables/t"),
         ("onelake-table", f"{FABRIC}/{GROUP}/lakehouses/other/tables/t"),
     ),
@@ -199,15 +199,15 @@ WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_with_what_to_do(text: str, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("text", "messages"), WRONG.values(), ids=WRONG)
+def test_a_mistake_is_reported_with_its_correction(text: str, messages: tuple[str, ...]) -> None:
     with pytest.raises(Misconfigured) as caught:
         parse_names(text, "names.json")
-    for word in ("names.json", *words):
-        assert word in str(caught.value)
+    for message in ("names.json", *messages):
+        assert message in str(caught.value)
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(Misconfigured) as caught:
         parse_names(
             _file(_rule(name="("), _rule(rule="other", qualified_name="{x}"), fabric={"workspaces": 1}), "f.json"
@@ -215,7 +215,7 @@ def test_everything_wrong_is_told_at_once() -> None:
     assert len(str(caught.value).splitlines()) == 4
 
 
-def test_toml_that_is_none_is_told() -> None:
+def test_invalid_toml_is_reported() -> None:
     with pytest.raises(Misconfigured, match="is not valid TOML"):
         parse_names("rules = [", "names.toml")
 
@@ -280,10 +280,10 @@ def test_without_the_setting_there_is_no_file() -> None:
     assert load(catalog=True, environment=SETTINGS).names is None
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     binary, large = tmp_path / "binary", tmp_path / "large"
     binary.write_bytes(b"\xff\xfe")
     large.write_bytes(b"#" * (1024 * 1024 + 1))
-    for path, words in ((tmp_path / "nowhere", "can't be read"), (binary, "no UTF-8"), (large, "larger than")):
-        with pytest.raises(Misconfigured, match=f"THROUGHLINE_NAMES is wrong: .*{words}"):
+    for path, message in ((tmp_path / "nowhere", "can't be read"), (binary, "no UTF-8"), (large, "larger than")):
+        with pytest.raises(Misconfigured, match=f"THROUGHLINE_NAMES is wrong: .*{message}"):
             load(catalog=True, environment={**SETTINGS, "THROUGHLINE_NAMES": str(path)})

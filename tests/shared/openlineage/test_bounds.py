@@ -139,10 +139,12 @@ REFUSED: dict[str, tuple[Json, int, str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize(("said", "code", "words", "field"), REFUSED.values(), ids=REFUSED)
-def test_beyond_other_bounds_an_event_is_refused_in_words(said: Json, code: int, words: str, field: str | None) -> None:
-    with pytest.raises(Refused, match=words) as caught:
-        decode(packed(said))
+@pytest.mark.parametrize(("content", "code", "message", "field"), REFUSED.values(), ids=REFUSED)
+def test_an_event_beyond_another_bound_is_refused_with_a_message(
+    content: Json, code: int, message: str, field: str | None
+) -> None:
+    with pytest.raises(Refused, match=message) as caught:
+        decode(packed(content))
     assert (caught.value.status, caught.value.field) == (code, field)
 
 
@@ -228,37 +230,37 @@ ODD = {
 def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: str) -> None:
     """A job's name is refused where it has control characters; everywhere else they come to nothing."""
     columns = {name or "x": {"inputFields": [{"namespace": "file", "name": name, "field": name}]}}
-    said = body(
+    content = body(
         inputs=[dataset(name), dataset("/in")],
         outputs=[dataset(f"/out{name}", columnLineage={"fields": columns}, schema={"fields": [{"name": name}]})],
         run_facets={"environment-properties": {"environment-properties": {name: name}}},
     )
     storage = MemoryStorage()
-    receipt = receive(storage, packed(said), most_bytes=MOST)
+    receipt = receive(storage, packed(content), most_bytes=MOST)
     (fact,) = storage.blobs(EVENTS)
     RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     found = status(storage)
     assert (found.received, found.dead, found.reconciles) == (1, 0, True), receipt
-    again = translate_history([decode(packed(said))])
+    again = translate_history([decode(packed(content))])
     assert all(process.qualified_name.isprintable() for process in again.processes)
 
 
 @pytest.mark.parametrize("kind", ODD)
 def test_only_a_job_with_control_characters_is_refused(kind: str) -> None:
-    said = {**body(), "job": {"namespace": "tests", "name": ODD[kind]}}
+    content = {**body(), "job": {"namespace": "tests", "name": ODD[kind]}}
     if kind == "control characters":
         with pytest.raises(Unreadable, match="Control characters"):
-            decode(packed(said))
+            decode(packed(content))
     else:
-        event = decode(packed(said))
+        event = decode(packed(content))
         assert event.body
         assert event.body.job.name == ODD[kind].replace("\ud800", "\ufffd").replace("\r\n", " ")
 
 
 def test_a_job_that_is_called_after_a_query_of_several_lines_is_kept() -> None:
     """As the listener calls a write by JDBC; the operation stands between the application's name and the query."""
-    said = body(app_name="app", job="save_into_data_source_command.(SELECT a\n\tFROM t) AS p")
-    event = decode(packed(said))
+    content = body(app_name="app", job="save_into_data_source_command.(SELECT a\n\tFROM t) AS p")
+    event = decode(packed(content))
     assert event.body
     assert event.body.job.name == "app.save_into_data_source_command.(SELECT a FROM t) AS p"
     above = body(app_name="an\napp", job="save_into_data_source_command.t")

@@ -114,9 +114,9 @@ REFUSED_BYTES = {
 }
 
 
-@pytest.mark.parametrize(("raw", "words"), REFUSED_BYTES.values(), ids=REFUSED_BYTES)
-def test_what_is_no_event_is_refused_in_words(raw: bytes, words: str) -> None:
-    with pytest.raises(Unreadable, match=words) as refusal:
+@pytest.mark.parametrize(("raw", "message"), REFUSED_BYTES.values(), ids=REFUSED_BYTES)
+def test_invalid_events_are_refused_with_a_message(raw: bytes, message: str) -> None:
+    with pytest.raises(Unreadable, match=message) as refusal:
         decode(raw)
     assert "[...]" not in (refusal.value.field or "")
 
@@ -416,12 +416,12 @@ def _with_more(value: Any) -> Any:
 
 @pytest.mark.parametrize("bad", [False, True], ids=["at once", "part by part"])
 def test_all_that_is_used_is_decoded_and_nothing_else(*, bad: bool) -> None:
-    said = copy.deepcopy(USED)
-    del said["run"]["facets"]["environment-properties"], said["outputs"][0]["facets"]["columnLineage"]
-    raw = packed({**_with_more(said), **({"inputs": [7, *said["inputs"]]} if bad else {})})
+    content = copy.deepcopy(USED)
+    del content["run"]["facets"]["environment-properties"], content["outputs"][0]["facets"]["columnLineage"]
+    raw = packed({**_with_more(content), **({"inputs": [7, *content["inputs"]]} if bad else {})})
     event = decode(raw)
     assert event.omitted == (("inputs[0]",) if bad else ())
-    assert _without_nulls(json.loads(msgspec.json.encode(event.body))) == said
+    assert _without_nulls(json.loads(msgspec.json.encode(event.body))) == content
 
 
 def test_what_has_names_of_its_own_is_decoded_as_it_is() -> None:
@@ -482,7 +482,7 @@ DECLARED: dict[str, tuple[Json, tuple[str, ...], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("parts", "names", "omitted"), DECLARED.values(), ids=DECLARED)
-def test_what_is_said_without_a_run(parts: Json, names: tuple[str, ...], omitted: tuple[str, ...]) -> None:
+def test_events_without_a_run(parts: Json, names: tuple[str, ...], omitted: tuple[str, ...]) -> None:
     event = decode(packed({"eventTime": "2026-11-21T10:00:00Z", "producer": "x", "schemaURL": "y", **parts}))
     assert event.time == datetime(2026, 11, 21, 10, tzinfo=UTC)
     assert event.omitted == omitted
@@ -497,9 +497,9 @@ def test_what_is_said_without_a_run(parts: Json, names: tuple[str, ...], omitted
 
 
 def test_a_job_event_is_a_run_of_its_time() -> None:
-    said = {"job": {"namespace": "n", "name": "j"}, "outputs": [GOOD]}
+    content = {"job": {"namespace": "n", "name": "j"}, "outputs": [GOOD]}
     ten, again, eleven = (
-        decode(packed({**said, "eventTime": time}))
+        decode(packed({**content, "eventTime": time}))
         for time in ("2026-11-21T10:00:00Z", "2026-11-21T11:00:00+01:00", "2026-11-21T11:00:00Z")
     )
     assert ten.run_id == again.run_id != eleven.run_id

@@ -51,8 +51,8 @@ def test_what_is_folded_merges_to_the_same(seed: int) -> None:
     folded = fold(events)
     assert merge(folded) == merge(events)
     assert fold((*fold(events[:middle]), *events[middle:])) == folded
-    said = {msgspec.json.encode((each.type, each.body and replace(each.body, event_time=""))) for each in events}
-    assert len(folded) <= 2 * len(said)
+    contents = {msgspec.json.encode((each.type, each.body and replace(each.body, event_time=""))) for each in events}
+    assert len(folded) <= 2 * len(contents)
 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
@@ -69,17 +69,17 @@ class CountingStorage(MemoryStorage):
         self.reads: Counter[str] = Counter()
 
     def get(self, container: str, name: str) -> bytes | None:
-        """As the port says."""
+        """See the port."""
         self.reads[container] += 1
         return super().get(container, name)
 
 
 def long_run(events: int) -> list[bytes]:
-    """A run that tells the same again and again, with other counts each time, and ends."""
-    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/b"], "application": "app"}
+    """A run that sends the same content many times, with other counts each time, and ends."""
+    options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/b"], "application": "app"}
     times = [f"{10 + n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}" for n in range(events)]
-    bodies = [event("a", "RUNNING", times[n], **said) for n in range(events - 1)]
-    return [*bodies, event("a", "COMPLETE", times[-1], **said)]
+    bodies = [event("a", "RUNNING", times[n], **options) for n in range(events - 1)]
+    return [*bodies, event("a", "COMPLETE", times[-1], **options)]
 
 
 def test_each_blob_of_a_long_run_is_read_once() -> None:
@@ -91,7 +91,7 @@ def test_each_blob_of_a_long_run_is_read_once() -> None:
     RunProcessor(storage=storage).receive(
         stored_from_blob(end.name), MemoryStorage.get(storage, EVENTS, end.name) or b""
     )
-    assert storage.reads[EVENTS] == len(bodies) - 1, "the triggering one is at hand"
+    assert storage.reads[EVENTS] == len(bodies) - 1, "the triggering event is in memory"
 
     storage.reads.clear()
     receive(storage, event("a", "RUNNING", "09:00:00", inputs=["/late"], application="app"), most_bytes=10_000)
@@ -147,7 +147,7 @@ def test_recently_read_events_are_not_read_again() -> None:
     assert status(storage).in_progress == 3
 
 
-def test_no_more_is_kept_at_hand_than_was_asked_for() -> None:
+def test_the_blob_cache_holds_no_more_than_its_bound() -> None:
     blob_cache = BlobCache(most_bytes=10)
     for digest, packed in (("a", b"1234"), ("b", b"1234"), ("a", b"12345"), ("c", b"1234")):
         blob_cache.put(digest, packed)

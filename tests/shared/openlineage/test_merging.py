@@ -14,7 +14,7 @@ from tests.support.events import run_id
 
 
 def _merge_run() -> list[Event]:
-    """Delta's MERGE as the listener tells it: what START says, COMPLETE leaves out."""
+    """Delta's MERGE as the listener reports it: COMPLETE lacks the content of START."""
     columns = lineage({"x": [source("/staging", "x", IDENTITY)]})
     links = {"identifiers": [{"namespace": "hive://h", "name": "d.t", "type": "TABLE"}]}
     return [
@@ -44,11 +44,11 @@ def test_neither_order_nor_repetition_shows() -> None:
 
 def test_events_of_the_same_moment_have_one_order() -> None:
     """Real ones tie, and their properties contradict each other."""
-    said: list[dict[str, Any]] = [
+    contents: list[dict[str, Any]] = [
         {"job": f"append_data.{n}", "run_facets": {"environment-properties": {"environment-properties": {"a": n}}}}
         for n in range(6)
     ]
-    events = [decoded("RUNNING", **each) for each in said]
+    events = [decoded("RUNNING", **each) for each in contents]
     whole = merge(events)
     for seed in range(50):
         random.Random(seed).shuffle(events)
@@ -106,7 +106,7 @@ def test_column_lineage_is_the_union_of_all_facets() -> None:
     assert [each.field for each in output.rows] == ["z"]
 
 
-def test_properties_are_the_latest_word() -> None:
+def test_the_latest_value_of_a_property_counts() -> None:
     events = [
         decoded("START", run_facets={"environment-properties": {"environment-properties": {"a": 1, "b": 1}}}),
         decoded("RUNNING", minute=1, run_facets={"environment-properties": {"environment-properties": {"b": 2}}}),

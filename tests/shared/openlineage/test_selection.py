@@ -28,9 +28,9 @@ DROPPED: dict[str, tuple[str | None, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "said", "reason"), DROPPED.values(), ids=DROPPED)
-def test_what_is_dropped_and_why(kind: str | None, said: dict[str, Any], reason: str) -> None:
-    assert select(decoded(kind, **said)) == Ignore(reason=reason)
+@pytest.mark.parametrize(("kind", "content", "reason"), DROPPED.values(), ids=DROPPED)
+def test_what_is_dropped_and_why(kind: str | None, content: dict[str, Any], reason: str) -> None:
+    assert select(decoded(kind, **content)) == Ignore(reason=reason)
 
 
 KEPT: dict[str, tuple[str | None, dict[str, Any]]] = {
@@ -68,9 +68,9 @@ KEPT: dict[str, tuple[str | None, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "said"), KEPT.values(), ids=KEPT)
-def test_what_a_runs_lineage_could_need_is_kept(kind: str | None, said: dict[str, Any]) -> None:
-    assert select(decoded(kind, **said)) == Keep()
+@pytest.mark.parametrize(("kind", "content"), KEPT.values(), ids=KEPT)
+def test_what_a_runs_lineage_could_need_is_kept(kind: str | None, content: dict[str, Any]) -> None:
+    assert select(decoded(kind, **content)) == Keep()
 
 
 @pytest.mark.parametrize("part", ["inputs", "outputs"])
@@ -93,8 +93,8 @@ def test_events_without_a_run_are_dropped_with_a_reason(parts: dict[str, Any]) -
 
 
 def test_a_job_that_declares_what_it_reads_is_kept() -> None:
-    said = {"job": {"namespace": "n", "name": "j"}, "inputs": [dataset("/in")]}
-    assert select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **said}))) == Keep()
+    content = {"job": {"namespace": "n", "name": "j"}, "inputs": [dataset("/in")]}
+    assert select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **content}))) == Keep()
 
 
 NOT_WANTED = Ignore(reason="operation ignored by the settings")
@@ -136,9 +136,9 @@ CHOSEN: dict[str, tuple[EventFilter, dict[str, Any], Keep | Ignore]] = {
 }
 
 
-@pytest.mark.parametrize(("selection", "said", "decision"), CHOSEN.values(), ids=CHOSEN)
+@pytest.mark.parametrize(("selection", "content", "decision"), CHOSEN.values(), ids=CHOSEN)
 @pytest.mark.parametrize("kind", ["START", "COMPLETE", "FAIL"])
 def test_settings_add_to_what_is_dropped_and_take_from_it(
-    kind: str, selection: EventFilter, said: dict[str, Any], decision: Keep | Ignore
+    kind: str, selection: EventFilter, content: dict[str, Any], decision: Keep | Ignore
 ) -> None:
-    assert select(decoded(kind, **said), selection) == decision
+    assert select(decoded(kind, **content), selection) == decision

@@ -1,4 +1,4 @@
-"""Any plan: the same lineage in whatever order its parts stand, and one kind of error for any other document."""
+"""Any plan: the same lineage for any order of its parts, and one kind of error for any other document."""
 
 import copy
 import random

@@ -49,7 +49,7 @@ def test_an_address_of_an_unknown_form_is_no_server(url: str) -> None:
         ("(SELECT 1) x", None),
     ],
 )
-def test_a_name_is_told_from_a_query(text: str, name: tuple[str, ...] | None) -> None:
+def test_a_name_is_distinguished_from_a_query(text: str, name: tuple[str, ...] | None) -> None:
     assert table_name(text) == name
 
 

@@ -1,4 +1,4 @@
-"""What was known of applications lately: it saves a read, and what is old in it changes nothing."""
+"""The cache of recently read application facts saves a read, and outdated facts change nothing."""
 
 from collections.abc import Sequence
 
@@ -30,8 +30,8 @@ def standing(storage: MemoryStorage) -> list[tuple[str, str]]:
         (record.content.qualified_name, run)
         for record in records
         if record.content
-        for run, word in record.supporters.items()
-        if not word.retracted
+        for run, supporter in record.supporters.items()
+        if not supporter.retracted
     )
 
 

@@ -1,4 +1,4 @@
-"""An application's own events that come late, or that nobody notices: they tell which application is newer."""
+"""An application's own events that come late or are missed: they decide which application is newer."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Settling one run: what an event costs, what is withdrawn, and what a settling that was overtaken may still do."""
+"""Processing one run: the cost of an event, retractions, and the writes of an outdated worker."""
 
 import gzip
 from dataclasses import replace
@@ -60,7 +60,7 @@ def test_a_late_event_with_new_content_processes_the_run_again() -> None:
     ] == [["/a", "/late"]]
 
 
-def test_a_late_failure_withdraws_what_the_run_said() -> None:
+def test_a_late_failure_retracts_the_runs_contributions() -> None:
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     settle(storage, end)
@@ -72,7 +72,7 @@ def test_a_late_failure_withdraws_what_the_run_said() -> None:
     assert state_of(storage, "a").reason == "the run failed"
 
 
-def test_one_run_taking_its_word_back_leaves_the_word_of_another() -> None:
+def test_a_retracted_supporter_leaves_the_contribution_of_another() -> None:
     storage = MemoryStorage()
     for place in post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:05", "/a")):
         settle(storage, place)
@@ -125,30 +125,30 @@ def test_what_another_settled_meanwhile_from_all_that_we_know_is_not_overturned(
     watched = Watched(storage)
     settled: list[RunState] = []
 
-    def another_settles_it(name: str, arguments: tuple[Any, ...]) -> None:
+    def another_worker_processes_it(name: str, arguments: tuple[Any, ...]) -> None:
         if (name, arguments[0]) == at:
             watched.step_in = lambda *_: None
             assert settle(storage, end)
             settled.append(state_of(storage, "a"))
 
-    watched.step_in = another_settles_it
-    assert settle(watched, end), "whoever settled it may have died before it was published"
+    watched.step_in = another_worker_processes_it
+    assert settle(watched, end), "the other worker may have crashed before it was published"
     assert [state_of(storage, "a")] == settled
 
 
 def test_a_concurrent_result_with_less_context_is_processed_again() -> None:
-    """We may have said before that all have heard what was told."""
+    """The mark of completed runs may have been written before."""
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     watched = Watched(storage)
 
-    def another_heard_less(name: str, _: tuple[Any, ...]) -> None:
+    def another_has_less_context(name: str, _: tuple[Any, ...]) -> None:
         if name == "upsert_all":
             watched.step_in = lambda *_: None
             settle(storage, end)
             storage.replace("runs", replace(state_of(storage, "a"), context_digest="less").row(storage))
 
-    watched.step_in = another_heard_less
+    watched.step_in = another_has_less_context
     settle(watched, end)
     assert (state_of(storage, "a").settled, state_of(storage, "a").context_digest == "less") == (True, False)
 
@@ -220,8 +220,8 @@ def test_an_end_that_comes_after_the_timeout_is_taken() -> None:
 
 
 def many_events() -> list[bytes]:
-    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
-    running = [event("a", "RUNNING", f"10:00:00.{number:06}", **said) for number in range(5000)]
+    options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
+    running = [event("a", "RUNNING", f"10:00:00.{number:06}", **options) for number in range(5000)]
     return [*running, write("a", "app", "10:01", "/a")[1]]
 
 

@@ -181,7 +181,7 @@ def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
     first, second = Watched(storage), Watched(storage)
 
     def dies(name: str, _: tuple[Any, ...]) -> None:
-        if name == "upsert_all":  # what the run says has been written by then
+        if name == "upsert_all":  # the run's contributions have been written by then
             raise Dying
 
     def the_next_ones_come(name: str, _: tuple[Any, ...]) -> None:
@@ -197,7 +197,7 @@ def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
     first.step_in = the_next_ones_come
     assert replace(clock.sweep(first), oldest=0.0) == SweepResult()
     assert (state_of(storage, "a").generation, state_of(storage, "a").settled) == (2, False)
-    assert first.calls["replace"] == 2, "its first word, and its last that was refused"
+    assert first.calls["replace"] == 2, "its first write, and its last, which was refused"
     assert {row.key for row in storage.partition("control", "retry")} == {run_id("a"), "current"}, (
         "of the sweep that crashed"
     )

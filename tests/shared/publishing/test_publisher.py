@@ -237,7 +237,7 @@ def test_an_application_that_is_busy_elsewhere_is_not_quiet() -> None:
     assert [key for _, key in wanted.inputs] == ["file:///a"]
 
 
-def test_what_a_thousand_old_runs_said_is_not_asked_for() -> None:
+def test_contributions_of_a_thousand_old_runs_are_not_read() -> None:
     storage, catalog, clock = Watched(MemoryStorage()), Moody(), Clock()
     for number in range(60):
         day = f"2026-{1 + number // 28:02}-{1 + number % 28:02}T10:00"
@@ -316,7 +316,7 @@ def test_marks_that_never_cease_do_not_keep_others_waiting_for_ever() -> None:
     assert looking.calls["partition"] < 40
 
 
-def test_what_an_application_wrote_is_published_at_once_when_its_fates_are_spread() -> None:
+def test_processes_of_a_queued_application_are_published_in_the_same_round() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     enqueue(storage, [f"{QUEUED_APPLICATION}{run_id('app1')}"])
@@ -371,7 +371,7 @@ def test_one_process_that_cannot_be_read_holds_up_no_other_side_by_side() -> Non
 
 def test_a_try_that_may_still_land_is_waited_for_before_anything_newer_is_sent() -> None:
     class Late(Moody):
-        """Takes what it did not answer minutes later, whatever it has taken since."""
+        """Applies an unanswered write minutes later, after other writes."""
 
         lost: Sequence[ProcessEntity] = ()
 

@@ -1,4 +1,4 @@
-"""A placeholder ends with the columns that are told of it now, whoever was cut off, overtaken or taken back."""
+"""A placeholder ends with the columns that runs report now, after any crash, late write or retraction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -49,9 +49,9 @@ def how(clock: Clock, **more: Any) -> PublishOptions:
     return PublishOptions(now=clock, seconds=clock.seconds, call_bound=timedelta(seconds=60), **more)
 
 
-def job(run: str, told: Columns = (), *, kind: str = "COMPLETE", minute: float = 0, app: str = "load") -> bytes:
-    """A run that reads the source, and tells these columns of it."""
-    read = dataset("/source", schema=schema(*told)) if told else "/source"
+def job(run: str, reported: Columns = (), *, kind: str = "COMPLETE", minute: float = 0, app: str = "load") -> bytes:
+    """A run that reads the source and reports these columns of it."""
+    read = dataset("/source", schema=schema(*reported)) if reported else "/source"
     sink = "/sink" if app == "load" else f"/{app}"
     return packed(body(kind, run=run, application=run, app_name=app, minute=minute, inputs=[read], outputs=[sink]))
 
@@ -85,10 +85,10 @@ def test_columns_that_no_run_reports_any_more_are_removed() -> None:
     assert columns(catalog) == (X, Z)
 
 
-def test_columns_go_from_an_atlas_too_and_come_again(fresh_catalog: CatalogServer) -> None:
+def test_columns_are_removed_from_an_atlas_and_added_again(fresh_catalog: CatalogServer) -> None:
     (storage, clock), catalog = world(), over(fresh_catalog)
-    for minute, told, wanted in ((0, (X, Y), ["x", "y"]), (5, (), []), (9, (Y,), ["y"])):
-        settle(storage, [copy(f"run {minute}", told, told, minute=minute)])
+    for minute, reported, wanted in ((0, (X, Y), ["x", "y"]), (5, (), []), (9, (Y,), ["y"])):
+        settle(storage, [copy(f"run {minute}", reported, reported, minute=minute)])
         publish(storage, catalog, how(clock))
         assert active(by_name(fresh_catalog, TABLE), "columns") == wanted
 
@@ -104,7 +104,7 @@ def test_the_columns_of_a_failed_run_are_removed() -> None:
 
 
 def test_columns_that_no_run_reported_are_kept() -> None:
-    """A placeholder of which nobody told columns may have got some from a person."""
+    """A placeholder without reported columns may have got some from a person."""
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one")])
     publish(storage, catalog, how(clock))
@@ -185,7 +185,7 @@ class Late(MemoryCatalog):
         raise CatalogUnavailable("timed out", after=0)
 
 
-def test_nobody_describes_while_an_older_description_may_still_land() -> None:
+def test_no_description_is_written_while_an_older_one_may_still_land() -> None:
     (storage, clock), catalog = world(), Late("describe")
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, how(clock))
@@ -201,7 +201,7 @@ def test_nobody_describes_while_an_older_description_may_still_land() -> None:
     assert columns(catalog) == (X, Z)
 
 
-def test_a_description_that_lands_late_is_taken_back_though_nothing_was_told_before_it() -> None:
+def test_a_late_description_is_retracted_without_an_earlier_report() -> None:
     (storage, clock), catalog = world(), Late("describe")
     settle(storage, [job("one")])
     publish(storage, catalog, how(clock))
@@ -215,7 +215,7 @@ def test_a_description_that_lands_late_is_taken_back_though_nothing_was_told_bef
     assert columns(catalog) == ()
 
 
-def test_one_who_places_a_data_set_too_late_does_not_have_the_last_word() -> None:
+def test_a_late_placeholder_does_not_overwrite_newer_columns() -> None:
     """Its lease was lost; another has found the write cut off and the process gone, and knew of nothing placed."""
     storage, clock = world()
 
@@ -269,14 +269,14 @@ def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None
     assert columns(catalog) == (X,)
 
 
-@pytest.mark.parametrize("told", [(), (Y,)])
+@pytest.mark.parametrize("reported", [(), (Y,)])
 @pytest.mark.parametrize("when", ["before it is known", "when it is known"])
-def test_what_lands_late_of_a_write_that_came_to_nothing(told: Columns, when: str) -> None:
+def test_a_failed_write_that_lands_late(reported: Columns, when: str) -> None:
     (storage, clock), catalog = world(), Late("create")
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, how(clock))
     settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
-    others = [job("other", told, app="other")]
+    others = [job("other", reported, app="other")]
     if when == "before it is known":
         settle(storage, others)
     clock.at += timedelta(seconds=20)
@@ -287,16 +287,16 @@ def test_what_lands_late_of_a_write_that_came_to_nothing(told: Columns, when: st
     settle(storage, others)
     publish(storage, catalog, how(clock))
     assert {name.rpartition("/")[2] for name in catalog.processes} == {"other"}
-    assert columns(catalog) == told
+    assert columns(catalog) == reported
 
 
-def test_one_whose_word_can_t_be_read_holds_up_no_other() -> None:
+def test_unreadable_content_blocks_no_other_process() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
     many = tuple((process_key(str(number)), "t") for number in range(5000))
     settle(storage, [job("one", many)])
     publish(storage, catalog, how(clock))
-    (said,) = storage.scan(CONTRIBUTIONS)
-    storage.delete_blob(CONTENTS, str(said.values["content_blob"]))
+    (row,) = storage.scan(CONTRIBUTIONS)
+    storage.delete_blob(CONTENTS, str(row.values["content_blob"]))
     enqueue(storage, [MARK])
     settle(storage, [job("other", app="other")])
     done = publish(storage, catalog, how(clock))
@@ -306,8 +306,8 @@ def test_one_whose_word_can_t_be_read_holds_up_no_other() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 4000, 10_000])
 def test_the_ledger_keeps_which_columns_were_reported(count: int) -> None:
-    told = frozenset(match_key(("fs_path", str(number))) for number in range(count))
-    assert _kept(LedgerEntry(process="p", described=told)) == told
+    keys = frozenset(match_key(("fs_path", str(number))) for number in range(count))
+    assert _kept(LedgerEntry(process="p", described=keys)) == keys
 
 
 def test_the_ledger_keeps_as_many_described_assets_as_fit_into_a_row() -> None:

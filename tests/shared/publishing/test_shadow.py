@@ -1,4 +1,4 @@
-"""Shadow mode: all is done but the writing, nothing spins, the ledger tells no lie, and its end publishes all."""
+"""Shadow mode: everything except writes, no endless loop, a correct ledger, and its end publishes all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

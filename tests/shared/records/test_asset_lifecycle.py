@@ -1,4 +1,4 @@
-"""The state of data sets as wholes: on record whatever the order, and told of those that we placed ourselves."""
+"""The lifecycle state of data sets: the same for any order of events, and written for our own placeholders."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
@@ -49,21 +49,21 @@ CASES = {
 
 
 @pytest.mark.parametrize(("changes", "expected"), CASES.values(), ids=CASES)
-def test_what_the_catalog_says_of_a_placeholder(changes: list[bytes], expected: str) -> None:
+def test_the_lifecycle_state_of_a_placeholder_in_the_catalog(changes: list[bytes], expected: str) -> None:
     for order in permutations((*changes, write("a", "app1", "10:00", "/a")[1])):
         _, catalog = lived(*order)
         assert described(catalog, "/out") == expected, order
 
 
 def test_every_change_is_on_record() -> None:
-    said = [change(state, f"1{hour}:00:00") for hour, state in enumerate(("ALTER", "TRUNCATE", "DROP"), start=1)]
-    storage, _ = lived(*said)
+    events = [change(state, f"1{hour}:00:00") for hour, state in enumerate(("ALTER", "TRUNCATE", "DROP"), start=1)]
+    storage, _ = lived(*events)
     (state,) = states(storage)
     assert state.asset.qualified_name == "file:///out"
     assert {each: at.hour for each, at in state.times.items()} == {"ALTER": 11, "TRUNCATE": 12, "DROP": 13}
 
 
-def test_a_data_set_that_is_not_in_the_catalog_is_not_put_there_to_say_that_it_is_gone() -> None:
+def test_a_dropped_data_set_is_not_created_in_the_catalog() -> None:
     _, catalog = lived(change("DROP", "11:00:00"))
     assert (catalog.assets, catalog.writes) == ({}, 0)
 
@@ -86,7 +86,7 @@ def test_a_drop_that_failed_after_all_is_taken_back() -> None:
         assert states(storage) == ()
 
 
-def test_the_oldest_of_many_words_are_kept_together() -> None:
+def test_the_oldest_of_many_lifecycle_events_are_kept_together() -> None:
     drops = [change("DROP", f"11:{minute:02}:00") for minute in range(20)]
     failed = event("DROP11:19:00", "FAIL", "11:30:00", outputs=["/out"], application="app2")
     storage, catalog = lived(*write("a", "app1", "10:00", "/a"), *drops, failed)

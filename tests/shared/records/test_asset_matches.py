@@ -29,7 +29,7 @@ def test_a_superseded_write_forgets_no_source_of_columns() -> None:
 X = ("x", "int")
 
 
-def test_columns_are_known_where_all_who_know_of_the_placeholder_agree() -> None:
+def test_columns_are_known_where_all_reports_of_the_placeholder_agree() -> None:
     storage = MemoryStorage()
     (placed,) = save_matches(storage, [AssetMatch(own=KEY, guid="g", columns=(X,))])
     save_matches(storage, [structs.replace(placed, column_sources=("q",))])

@@ -62,7 +62,7 @@ def test_a_value_of_any_length_comes_back(size: int) -> None:
     assert TEXTS.unpack(storage, row) == value
 
 
-def test_a_lost_blob_says_what_restores_it() -> None:
+def test_a_lost_blob_names_the_command_that_restores_it() -> None:
     storage = MemoryStorage()
     row = Row(partition="p", key="k", values=TEXTS.pack(storage, frozenset({Random(7).randbytes(100_000).hex()})))
     storage.delete_blob(CONTENTS, TEXTS.blob(row))

@@ -1,4 +1,4 @@
-"""The functions' settings on record: one row, whole or as it was, whoever dies or writes at the same time."""
+"""The functions' settings on record: one row, complete or unchanged after a crash or a concurrent write."""
 
 import gc
 from collections.abc import Iterator

@@ -107,7 +107,7 @@ def forbidden(seen: Counter[tuple[str, str, str]]) -> list[tuple[str, str, str]]
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)
-def test_a_machine_says_each_change_once_and_every_state_is_reached(machine: Machine) -> None:
+def test_a_state_machine_defines_each_change_once_and_reaches_every_state(machine: Machine) -> None:
     assert len(machine.changes) == len(set(machine.changes))
     assert all(before != after for before, after in machine.changes)
     reached = {machine.begins}
@@ -157,7 +157,7 @@ def test_random_histories_keep_to_the_tables(life: dict[str, Any], seeds: range)
 
 
 class Moody(MemoryCatalog):
-    """A catalog that refuses, or is away, as often as it is told to."""
+    """A catalog that refuses, or is unavailable, a given number of times."""
 
     moods: list[Exception]
 

@@ -35,7 +35,7 @@ CASES: dict[str, tuple[list[Write], tuple[str, ...]]] = {
     "the same generation again": ([("a", entry(1, "x")), ("a", entry(1, "y"))], ("x",)),
     "a retraction": ([("a", entry(1, "x")), ("a", entry(2, None))], ()),
     "an older one after its retraction": ([("a", entry(2, None)), ("a", entry(1, "x"))], ()),
-    "said again after a retraction": ([("a", entry(2, None)), ("a", entry(3, "z"))], ("z",)),
+    "added again after a retraction": ([("a", entry(2, None)), ("a", entry(3, "z"))], ("z",)),
     "of two runs": ([("a", entry(5, "x")), ("b", entry(1, "y"))], ("x", "y")),
     "an empty content is a content": ([("a", entry(1, ""))], ("",)),
 }

@@ -91,7 +91,7 @@ def test_a_dead_letter_stands_with_its_error() -> None:
     assert "BadGzipFile" in dead[0].error
 
 
-def test_a_run_without_an_end_says_what_it_waits_for() -> None:
+def test_a_run_without_an_end_names_what_it_waits_for() -> None:
     storage = MemoryStorage()
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
     found = report(storage, "open")
@@ -174,7 +174,7 @@ def test_each_group_has_the_reasons_of_its_events() -> None:
     assert all(sum(group.reasons.values()) == group.skipped + group.waiting for group in groups.values())
 
 
-def test_the_queue_says_that_the_catalog_refused_a_process() -> None:
+def test_the_queue_shows_that_the_catalog_refused_a_process() -> None:
     """The sentence blamed another publisher before."""
     storage, catalog = MemoryStorage(), Picky(refusal)
     settled(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b", sink="/bad"))

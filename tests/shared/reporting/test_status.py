@@ -23,14 +23,14 @@ WHOLE = "app.adaptive_spark_plan.out"
 
 
 def on(day: int, job: str, run: str, *, sink: str) -> Iterator[bytes]:
-    said: dict[str, Any] = {"inputs": ["/a"], "outputs": [sink], "application": "app", "job": job}
-    yield event(run, "START", f"2026-11-{day}T10:00:00", **said)
-    yield event(run, "COMPLETE", f"2026-11-{day}T10:01:00", **said)
+    options: dict[str, Any] = {"inputs": ["/a"], "outputs": [sink], "application": "app", "job": job}
+    yield event(run, "START", f"2026-11-{day}T10:00:00", **options)
+    yield event(run, "COMPLETE", f"2026-11-{day}T10:01:00", **options)
 
 
 @pytest.fixture
 def storage() -> MemoryStorage:
-    """Two jobs on two days, one event of each fate: published, waiting for its end, for the parser, ignored, dead."""
+    """Two jobs on two days, one event of each state: published, waiting for its end, for the parser, ignored, dead."""
     found = MemoryStorage()
     for place in post(found, *on(20, "app.one", "a", sink="/o"), *on(21, "app.one", "b", sink="/o")):
         settle(found, place)
@@ -91,9 +91,9 @@ def test_a_group_that_does_not_add_up_is_reported() -> None:
 
 def test_events_of_one_run_may_name_several_jobs() -> None:
     storage = MemoryStorage()
-    said: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
-    start = event("a", "START", "10:00:00", job="app.first", **said)
-    end = event("a", "COMPLETE", "10:01:00", job="app.second", **said)
+    options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
+    start = event("a", "START", "10:00:00", job="app.first", **options)
+    end = event("a", "COMPLETE", "10:01:00", job="app.second", **options)
     for place in post(storage, start, end):
         settle(storage, place)
     assert {group.job: group.received for group in status(storage, by=(By.JOB,)).groups} == {
@@ -133,7 +133,7 @@ def test_a_lost_blob_is_not_received_any_more() -> None:
 
 
 def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_tables() -> None:
-    """A listing is one call of the port whatever its pages: nothing else may be asked for each run."""
+    """A listing is one call of the port for any number of pages: no call may be made for each run."""
     costs = []
     for applications in (2, 40):
         storage = MemoryStorage()
@@ -153,11 +153,11 @@ def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_table
 
 
 def test_progress_is_reported(storage: MemoryStorage) -> None:
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def seen(what: str, more: int) -> None:
-        told[what] += more
+        counts[what] += more
 
     found = status(storage, seen=seen)
-    assert told["events"] + told["ignored"] == found.received
-    assert told["runs"] == sum(1 for _ in storage.scan("runs"))
+    assert counts["events"] + counts["ignored"] == found.received
+    assert counts["runs"] == sum(1 for _ in storage.scan("runs"))

@@ -1,4 +1,4 @@
-"""Files of rules: the line of every mistake, the nearest word, and one error for all of them."""
+"""Files of rules: the line of every mistake, the nearest valid name, and one error for all of them."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -14,7 +14,7 @@ from shared.rules_file.source import read_source
 
 
 class Colour(StrEnum):
-    """Words to choose from."""
+    """Valid values."""
 
     RED = "red"
     GREEN = "green"
@@ -65,7 +65,7 @@ def test_values_are_those_of_the_kinds() -> None:
     assert reader.named(KEYS, "by") == {}
 
 
-def test_one_error_names_every_mistake_with_its_line_and_the_nearest_word() -> None:
+def test_one_error_names_every_mistake_with_its_line_and_the_nearest_name() -> None:
     text = """thin = 1
 [[thing]]
 name = "a"
@@ -109,7 +109,7 @@ def test_json_has_the_keys_instead_of_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("a = ", "f.toml:1: this is not valid TOML"),
         ("\n\n[[thing]", "f.toml:3: this is not valid TOML"),
@@ -125,8 +125,8 @@ def test_json_has_the_keys_instead_of_lines() -> None:
         ("one.name = 1", "f.toml:1: name must be a text"),
     ],
 )
-def test_other_shapes_are_mistakes(text: str, words: str) -> None:
-    assert any(words in line for line in mistakes(text))
+def test_other_shapes_are_mistakes(text: str, message: str) -> None:
+    assert any(message in line for line in mistakes(text))
 
 
 def test_a_file_that_is_no_object_is_refused() -> None:

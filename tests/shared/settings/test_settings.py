@@ -51,7 +51,7 @@ def test_what_is_given_counts_over_the_environment() -> None:
     assert settings.batch == 2
 
 
-def test_a_place_is_told_apart_from_other_settings() -> None:
+def test_a_location_is_distinguished_from_other_settings() -> None:
     assert named({"THROUGHLINE_NAMES": "x"})
     assert not named({"THROUGHLINE_NAMES": "x"}, place=True)
     assert all(named({name: "x"}, place=True) for name in LOCAL)
@@ -174,7 +174,7 @@ def test_no_print_shows_a_secret() -> None:
     assert "geheim" not in repr(settings)
 
 
-def test_the_example_of_local_settings_is_complete_and_says_nothing_unknown() -> None:
+def test_the_example_of_local_settings_is_complete_and_has_nothing_unknown() -> None:
     values = json.loads((ROOT / "local.settings.json.example").read_text())["Values"]
     load(catalog=True, environment=values)
     known = {setting.name for setting in SETTINGS} | {"FUNCTIONS_WORKER_RUNTIME"}
@@ -190,7 +190,7 @@ def test_the_page_of_settings_is_made_of_the_table() -> None:
         rendered("# Settings")
 
 
-def test_each_number_says_its_unit_and_bounds_and_they_hold() -> None:
+def test_each_number_has_its_unit_and_bounds_and_they_hold() -> None:
     for setting in SETTINGS:
         if not re.fullmatch(r"[0-9]+", setting.default or ""):
             continue
@@ -241,8 +241,8 @@ def test_each_recorded_setting_is_obeyed_and_its_difference_named(name: str) -> 
     record = on_record(**{name: text})
     here = load(catalog=True, environment={**LOCAL, name: text})
     assert load(catalog=True, environment=LOCAL, record=record) == replace(here, to_record={})
-    said = differing(record, {name: setting.default or "other"})
-    assert [each.name for each in said] == ([] if name == SHADOW else [name])
+    differences = differing(record, {name: setting.default or "other"})
+    assert [each.name for each in differences] == ([] if name == SHADOW else [name])
 
 
 def _is_new(setting: Setting, text: str) -> bool:

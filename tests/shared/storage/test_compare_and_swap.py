@@ -58,7 +58,7 @@ def set_to(storage: MemoryStorage, value: int | None) -> None:
     ids=["insert", "replace", "delete", "keep", "no row, none wanted", "a falsy value is a value"],
 )
 @pytest.mark.parametrize("read", ["itself", "by the caller", "assumed absent"])
-def test_the_row_becomes_what_the_change_says(before: int | None, after: int | None, read: str) -> None:
+def test_the_change_is_applied_to_the_row(before: int | None, after: int | None, read: str) -> None:
     storage = MemoryStorage()
     set_to(storage, before)
     found = storage.read(*PLACE)

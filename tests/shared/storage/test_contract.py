@@ -69,7 +69,7 @@ def test_a_blob_that_was_removed_is_gone_and_can_be_written_again(storage: Stora
     assert storage.get(unique, "a") == b"second"
 
 
-def test_a_listing_is_by_name_and_prefix_and_tells_size_and_arrival(storage: Storage, unique: str) -> None:
+def test_a_listing_is_by_name_and_prefix_and_has_size_and_arrival(storage: Storage, unique: str) -> None:
     assert list(storage.blobs(unique)) == []
     for name in ("b/2", "a/1", "b/1"):
         storage.put_new(unique, name, b"xyz")
@@ -233,7 +233,7 @@ def test_counting_with_etags_loses_nothing(storage: Storage, unique: str) -> Non
     assert found.values["n"] == 40
 
 
-def test_storage_that_is_away_says_so() -> None:
+def test_unavailable_storage_raises_its_error() -> None:
     nowhere = "http://127.0.0.1:9/devstoreaccount1"
     key = "a2V5"
     connection = (
@@ -310,7 +310,7 @@ class Refusing(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -353,7 +353,7 @@ def test_requests_go_by_the_proxy_but_to_those_that_need_none(refusing: tuple[ty
     handler, connection = refusing
     proxy = connection.partition("BlobEndpoint=")[2].partition("/devstore")[0]
     far = connection.replace(proxy, "http://storage.invalid")
-    for variables, heard in (
+    for variables, calls in (
         ({"HTTP_PROXY": proxy}, 1),
         ({"http_proxy": proxy, "NO_PROXY": "other.invalid"}, 1),
         ({"HTTP_PROXY": proxy, "no_proxy": ".invalid"}, 0),
@@ -362,4 +362,4 @@ def test_requests_go_by_the_proxy_but_to_those_that_need_none(refusing: tuple[ty
         storage = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": far, **variables}))
         with pytest.raises(StorageUnavailable) as caught:
             storage.put_new("c", "b", b"")
-        assert handler.calls == heard, (variables, str(caught.value))
+        assert handler.calls == calls, (variables, str(caught.value))

@@ -1,4 +1,4 @@
-"""What storage and catalog may answer, which class each becomes, how often it is tried, and what the sender hears."""
+"""Answers of storage and catalog: the failure class of each, the number of tries, and the response to the sender."""
 
 import json
 import time
@@ -158,8 +158,8 @@ def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
         client = SteadyAtlasClient(
             server.url, CredentialToken(NoToken(), scope="https://catalog.example.com/.default"), retry_policy=QUICK
         )
-        told = r"No token for the catalog \(ClientAuthenticationError\): sign in"
-        with pytest.raises(CatalogUnavailable, match=told) as caught:
+        message = r"No token for the catalog \(ClientAuthenticationError\): sign in"
+        with pytest.raises(CatalogUnavailable, match=message) as caught:
             AtlasCatalog(client).find([("t", "q")])
         assert (caught.value.after, server.calls) == (60, 0)
 
@@ -202,19 +202,21 @@ CALLS: dict[str, Callable[[Storage], object]] = {
 
 @pytest.mark.parametrize("name", STORAGE)
 def test_what_storage_may_answer(name: str) -> None:
-    said, kind, after, answered = STORAGE[name]
-    with scripted(said) as server:
+    scripted_answer, kind, after, answered = STORAGE[name]
+    with scripted(scripted_answer) as server:
         storage = receiver_storage(_settings(server.url))
-        for what, call in CALLS.items() if not said.late else [("put", CALLS["put"]), ("insert", CALLS["insert"])]:
+        for what, call in (
+            CALLS.items() if not scripted_answer.late else [("put", CALLS["put"]), ("insert", CALLS["insert"])]
+        ):
             before = server.calls
             with pytest.raises(Retry) as caught:
                 call(storage)
             assert type(caught.value) is kind, what
             assert caught.value.after == after
             assert server.calls == before + 1, "the sender waits, and comes again by itself"
-        with pytest.raises(StorageUnavailable) as told:
+        with pytest.raises(StorageUnavailable) as unavailable:
             receive(storage, event("a", "START", "10:00:00", inputs=["/a"]), most_bytes=10**6)
-    answer = retry_later(told.value)
+    answer = retry_later(unavailable.value)
     assert answer.status == answered
     assert answer.kind == "application/problem+json"
     assert 1 <= int(answer.headers["Retry-After"]) <= 2, "a listener waits no longer than five seconds"
@@ -246,8 +248,8 @@ def test_an_account_that_nobody_knows_is_storage_that_is_away() -> None:
 
 
 def test_a_blob_that_is_cut_off_on_the_way_is_read_again_later() -> None:
-    said = Said(body="abc", cut=True, headers={"Content-Range": "bytes 0-102/103", "ETag": "e"})
-    with scripted(said) as server, pytest.raises(StorageUnavailable):
+    partial = Said(body="abc", cut=True, headers={"Content-Range": "bytes 0-102/103", "ETag": "e"})
+    with scripted(partial) as server, pytest.raises(StorageUnavailable):
         receiver_storage(_settings(server.url)).get("c", "b")
 
 
@@ -259,11 +261,11 @@ REFUSALS: dict[str, tuple[Refused, int]] = {
 
 
 @pytest.mark.parametrize(("refusal", "expected"), REFUSALS.values(), ids=REFUSALS)
-def test_what_a_sender_must_mend_is_a_4xx_without_retry_after(refusal: Refused, expected: int) -> None:
+def test_an_error_of_the_sender_is_a_4xx_without_retry_after(refusal: Refused, expected: int) -> None:
     answer = refused(refusal)
-    said = json.loads(answer.body)
-    assert (answer.status, said["status"], said["detail"]) == (expected, expected, "no")
-    assert said.get("field") == refusal.field
+    problem = json.loads(answer.body)
+    assert (answer.status, problem["status"], problem["detail"]) == (expected, expected, "no")
+    assert problem.get("field") == refusal.field
     assert "Retry-After" not in answer.headers
 
 

@@ -33,7 +33,7 @@ def server(seen: list[tuple[str, int, dict[str, str]]]) -> Iterator[str]:
             self.wfile.write(b"ok")
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
         httpd.daemon_threads = True

@@ -106,8 +106,8 @@ def test_application_insights_is_sent_requests_and_metrics(collector: Collected,
         stderr=pipe,
     ) as process:
         was_sent = any(wait_for(lambda: sent) for _ in range(4))  # Microsoft's exporter takes its time to be imported
-        _, said = process.communicate(b"\n")
-    assert (was_sent, process.returncode, said) == (True, 0, b"")
+        _, errors = process.communicate(b"\n")
+    assert (was_sent, process.returncode, errors) == (True, 0, b"")
     ((path, body),) = sent.items()
     assert path.endswith("/track")
     items = [item for part in body.replace(b"][", b"]\n[").splitlines() for item in json.loads(part)]
@@ -116,4 +116,4 @@ def test_application_insights_is_sent_requests_and_metrics(collector: Collected,
     assert request["tags"]["ai.operation.id"] == f"{trace_of('r'):032x}"
     assert request["data"]["baseData"]["properties"]["throughline.state"] == "kept"
     names = {item["data"]["baseData"]["metrics"][0]["name"] for item in items if item is not request}
-    assert names >= {"throughline.events", "throughline.receive.duration"}  # beside what the exporter tells of itself
+    assert names >= {"throughline.events", "throughline.receive.duration"}  # beside the exporter's own telemetry

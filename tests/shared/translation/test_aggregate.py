@@ -22,7 +22,7 @@ def _ended(application: str, state: str = "COMPLETE", day: float = 0) -> Facts:
 def _sum(
     contributions: Iterable[Contribution], facts: Facts | None = None, now: datetime | None = None
 ) -> AggregatedProcess:
-    """The sum, in whatever order the contributions come."""
+    """The aggregate, which is the same for every order of the contributions."""
     sums = [aggregate(order, facts or {}, now=now) for order in itertools.permutations(contributions)]
     assert all(each == sums[0] for each in sums)
     return sums[0]
@@ -53,7 +53,7 @@ def test_what_a_run_adds_shows_at_once() -> None:
 
 
 class TestAJobThatAppendsFromAThenFromB:
-    """It is the same every time it runs, so nothing may flicker, whatever time lies between its runs."""
+    """Every run is the same, so nothing may change, for any time between runs."""
 
     @pytest.mark.parametrize("gap", [0.5, 1, 7, 30, 365])
     @pytest.mark.parametrize("state", ["COMPLETE", None])
@@ -122,8 +122,8 @@ def test_newer_is_by_the_applications_own_first_event() -> None:
         run_id("early"): ApplicationTimes(first=_at(0, 0), last=_at(0, 90), ended="COMPLETE"),
         run_id("late"): ApplicationTimes(first=_at(0, 30), last=_at(0, 60), ended="COMPLETE"),
     }
-    said = [contribution("early", "/early", minute=80), contribution("late", "/late", minute=40)]
-    assert _sources(said, facts, _at(1)) == ["/late"]
+    contributions = [contribution("early", "/early", minute=80), contribution("late", "/late", minute=40)]
+    assert _sources(contributions, facts, _at(1)) == ["/late"]
 
 
 def test_ties_are_broken_by_id() -> None:
@@ -155,9 +155,9 @@ class TestApplicationsThatNeverEnd:
         assert _sources([contribution("old stream", "/a"), contribution("stream", "/b", day=8)]) == ["/b"]
 
     def test_what_an_ended_one_left_behind_leaves_after_seven_days_of_writing(self) -> None:
-        said = [A, contribution("stream", "/b", day=30), contribution("stream", "/b", day=36)]
-        assert _sources(said, _ended("one")) == ["/a", "/b"]
-        assert _sources([*said, contribution("stream", "/b", day=37.1)], _ended("one")) == ["/b"]
+        contributions = [A, contribution("stream", "/b", day=30), contribution("stream", "/b", day=36)]
+        assert _sources(contributions, _ended("one")) == ["/a", "/b"]
+        assert _sources([*contributions, contribution("stream", "/b", day=37.1)], _ended("one")) == ["/b"]
 
     def test_one_that_has_ended_is_not_judged_by_age(self) -> None:
         slow = [contribution("slow", "/a"), contribution("slow", "/b", day=20)]
@@ -173,7 +173,7 @@ def test_when_the_passing_of_time_may_change_it() -> None:
     assert _sum([A, NEW_B], facts | _ended("two", "FAIL", day=1), _at(1, 25)).revisit is None
 
 
-def test_the_first_of_several_that_will_be_quiet_says_when_to_look_again() -> None:
+def test_the_earliest_end_of_several_quiet_times_is_the_next_check() -> None:
     long = [contribution("long", "/long", minute=minute) for minute in (0, 50)]
     short = contribution("short", "/short", minute=10)
     oldest = contribution("oldest", "/oldest", day=-1)

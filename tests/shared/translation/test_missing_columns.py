@@ -52,5 +52,5 @@ def test_the_reason(run: dict[str, Any], reason: str) -> None:
     whole = Contribution(application_run="application", content=content, seen=SEEN)
     process = aggregate([whole], {}, now=None).process
     assert process is not None
-    said = why_no_columns(process, [content], [one.statement])
-    assert reason in said if reason else said == ""
+    explanation = why_no_columns(process, [content], [one.statement])
+    assert reason in explanation if reason else explanation == ""

@@ -117,7 +117,7 @@ def test_a_merge_into_what_the_same_job_seeded_is_one_process() -> None:
 
 
 def test_a_schema_that_is_inferred_from_the_target_is_no_operation_on_it() -> None:
-    """Listeners before 1.25 tell it as a job that reads and writes the same folder."""
+    """Listeners before 1.25 report it as a job that reads and writes the same folder."""
     inference = decoded(run="schema", job="map_partitions_parallel_collection", inputs=["/out"], outputs=["/out"])
     (process,) = translate_history([*decoded_run("application", ["/a"]), inference]).processes
     assert process.operations == ("insert",)

@@ -11,15 +11,15 @@ from shared.translation.reference import NO_PROCESS, translate_history
 from tests.support.events import event, run_id
 
 PATH = "spark.databricks.notebook.path"
-Said = list[bytes]
+Events = list[bytes]
 
 
-def processes(said: Said) -> tuple[Process, ...]:
-    return translate_history(map(decode, said)).processes
+def processes(events: Events) -> tuple[Process, ...]:
+    return translate_history(map(decode, events)).processes
 
 
-def shown(said: Said) -> dict[str, list[str]]:
-    return {each.outputs[0].name: [asset.name for asset in each.inputs] for each in processes(said)}
+def shown(events: Events) -> dict[str, list[str]]:
+    return {each.outputs[0].name: [asset.name for asset in each.inputs] for each in processes(events)}
 
 
 def wrote(run: str, at: str, sources: str, sink: str, **more: Any) -> bytes:
@@ -32,27 +32,27 @@ def column(run: str, at: str, start: tuple[str, str], end: tuple[str, str]) -> b
     return wrote(run, at, start[0], end[0], columns={end[1]: [start]})
 
 
-def fate(state: str, at: str, path: str, before: str = "", app: str = "app") -> bytes:
+def lifecycle(state: str, at: str, path: str, before: str = "", app: str = "app") -> bytes:
     return event(
         f"{state}{path}{at}", "COMPLETE", f"10:{at}", outputs=[path], application=app, states={path: (state, before)}
     )
 
 
-def batch(run: str, began: str, ended: str, source: str) -> Said:
+def batch(run: str, began: str, ended: str, source: str) -> Events:
     return [
         event(run, kind, f"10:{at}", inputs=[source], application="app", streaming=True)
         for kind, at in (("START", began), ("COMPLETE", ended))
     ]
 
 
-def alone(run: str, began: str, ended: str, sink: str) -> Said:
+def alone(run: str, began: str, ended: str, sink: str) -> Events:
     return [
         event(run, kind, f"10:{at}", inputs=[sink], outputs=[sink], application="app")
         for kind, at in (("START", began), ("COMPLETE", ended))
     ]
 
 
-CASES: dict[str, tuple[Said, dict[str, list[str]]]] = {
+CASES: dict[str, tuple[Events, dict[str, list[str]]]] = {
     "a write inside of a batch reads what the batch reads": (
         [*batch("b", "00:00", "00:09", "/in"), *alone("m", "00:01", "00:08", "/out")],
         {"/out": ["/in"]},
@@ -100,7 +100,11 @@ CASES: dict[str, tuple[Said, dict[str, list[str]]]] = {
         {"/out": ["/in/part-00000-a.snappy.parquet".rpartition("/")[0]]},
     ),
     "a staging table never shows": (
-        [wrote("a", "01:00", "/a", "/stage"), wrote("b", "02:00", "/stage", "/out"), fate("DROP", "03:00", "/stage")],
+        [
+            wrote("a", "01:00", "/a", "/stage"),
+            wrote("b", "02:00", "/stage", "/out"),
+            lifecycle("DROP", "03:00", "/stage"),
+        ],
         {"/out": ["/a"]},
     ),
     "a chain of them neither": (
@@ -108,8 +112,8 @@ CASES: dict[str, tuple[Said, dict[str, list[str]]]] = {
             wrote("a", "01:00", "/a", "/s1"),
             wrote("b", "02:00", "/s1", "/s2"),
             wrote("c", "03:00", "/s2 /b", "/out"),
-            fate("DROP", "04:00", "/s1"),
-            fate("DROP", "05:00", "/s2"),
+            lifecycle("DROP", "04:00", "/s1"),
+            lifecycle("DROP", "05:00", "/s2"),
         ],
         {"/out": ["/a", "/b"]},
     ),
@@ -118,35 +122,35 @@ CASES: dict[str, tuple[Said, dict[str, list[str]]]] = {
             wrote("a", "01:00", "/s2 /a", "/s1"),
             wrote("b", "02:00", "/s1", "/s2"),
             wrote("c", "03:00", "/s2", "/out"),
-            fate("DROP", "04:00", "/s1"),
-            fate("DROP", "05:00", "/s2"),
+            lifecycle("DROP", "04:00", "/s1"),
+            lifecycle("DROP", "05:00", "/s2"),
         ],
         {"/out": ["/a"]},
     ),
     "a table that is dropped before it is made stays": (
-        [fate("DROP", "01:00", "/t"), wrote("a", "02:00", "/a", "/t"), wrote("b", "03:00", "/t", "/out")],
+        [lifecycle("DROP", "01:00", "/t"), wrote("a", "02:00", "/a", "/t"), wrote("b", "03:00", "/t", "/out")],
         {"/out": ["/t"], "/t": ["/a"]},
     ),
     "what another application dropped is not temporary": (
         [
             wrote("a", "01:00", "/a", "/t"),
             wrote("b", "02:00", "/t", "/out"),
-            fate("DROP", "03:00", "/t", app="other"),
+            lifecycle("DROP", "03:00", "/t", app="other"),
         ],
         {"/out": ["/t"], "/t": ["/a"]},
     ),
-    "a table made anew has its last sources only": (
-        [wrote("a", "01:00", "/a", "/t"), fate("DROP", "02:00", "/t"), wrote("b", "03:00", "/b", "/t")],
+    "a table created again has its last sources only": (
+        [wrote("a", "01:00", "/a", "/t"), lifecycle("DROP", "02:00", "/t"), wrote("b", "03:00", "/b", "/t")],
         {"/t": ["/b"]},
     ),
     "a table that is emptied in between hands on what was in it": (
         [
             wrote("a", "01:00", "/a", "/s"),
             wrote("b", "02:00", "/s", "/one"),
-            fate("TRUNCATE", "03:00", "/s"),
+            lifecycle("TRUNCATE", "03:00", "/s"),
             wrote("c", "04:00", "/b", "/s"),
             wrote("d", "05:00", "/s", "/two"),
-            fate("DROP", "06:00", "/s"),
+            lifecycle("DROP", "06:00", "/s"),
         ],
         {"/one": ["/a"], "/two": ["/b"]},
     ),
@@ -154,14 +158,14 @@ CASES: dict[str, tuple[Said, dict[str, list[str]]]] = {
         [
             wrote("a", "01:00", "/a", "/new"),
             wrote("b", "02:00", "/new", "/report"),
-            fate("RENAME", "03:00", "/now", before="/new"),
+            lifecycle("RENAME", "03:00", "/now", before="/new"),
         ],
         {"/now": ["/a"], "/report": ["/now"]},
     ),
     "what is written under the old name later is another table": (
         [
             wrote("a", "01:00", "/a", "/new"),
-            fate("RENAME", "02:00", "/now", before="/new"),
+            lifecycle("RENAME", "02:00", "/now", before="/new"),
             wrote("b", "03:00", "/b", "/new"),
         ],
         {"/new": ["/b"], "/now": ["/a"]},
@@ -169,10 +173,10 @@ CASES: dict[str, tuple[Said, dict[str, list[str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("said", "expected"), CASES.values(), ids=CASES)
-def test_what_becomes_of_it(said: Said, expected: dict[str, list[str]]) -> None:
-    assert shown(said) == expected
-    assert shown([*reversed(said), *said]) == expected
+@pytest.mark.parametrize(("events", "expected"), CASES.values(), ids=CASES)
+def test_staging_is_eliminated(events: Events, expected: dict[str, list[str]]) -> None:
+    assert shown(events) == expected
+    assert shown([*reversed(events), *events]) == expected
 
 
 def test_columns_go_straight_through_a_staging_table() -> None:
@@ -180,7 +184,7 @@ def test_columns_go_straight_through_a_staging_table() -> None:
         [
             column("a", "01:00", ("/a", "price"), ("/stage", "amount")),
             column("b", "02:00", ("/stage", "amount"), ("/out", "total")),
-            fate("DROP", "03:00", "/stage"),
+            lifecycle("DROP", "03:00", "/stage"),
         ]
     )
     (edge,) = process.columns
@@ -193,7 +197,7 @@ def test_a_column_of_a_staging_table_that_came_from_nowhere_is_sourceless() -> N
         [
             wrote("a", "01:00", "/a", "/stage"),
             column("b", "02:00", ("/stage", "rate"), ("/out", "risk")),
-            fate("DROP", "03:00", "/stage"),
+            lifecycle("DROP", "03:00", "/stage"),
         ]
     )
     assert process.columns == ()
@@ -201,13 +205,13 @@ def test_a_column_of_a_staging_table_that_came_from_nowhere_is_sourceless() -> N
 
 
 def test_a_run_whose_work_was_dropped_is_skipped_and_one_that_was_renamed_is_published() -> None:
-    said = [
+    events = [
         wrote("gone", "01:00", "/a", "/stage"),
-        fate("DROP", "02:00", "/stage"),
+        lifecycle("DROP", "02:00", "/stage"),
         wrote("moved", "03:00", "/a", "/new"),
-        fate("RENAME", "04:00", "/now", before="/new"),
+        lifecycle("RENAME", "04:00", "/now", before="/new"),
     ]
-    verdicts = {each.run_id: (each.state, each.reason) for each in translate_history(map(decode, said)).runs}
+    verdicts = {each.run_id: (each.state, each.reason) for each in translate_history(map(decode, events)).runs}
     assert verdicts[run_id("gone")] == ("skipped", NO_PROCESS)
     assert verdicts[run_id("moved")] == ("published", None)
 
@@ -217,9 +221,9 @@ def notebook(run: str, at: str, path: str) -> bytes:
 
 
 def test_a_run_inherits_the_one_notebook_of_its_application() -> None:
-    told = [notebook("b", "02:00", "/Users/ada/load"), wrote("b", "02:30", "/b", "/two")]
-    said = [wrote("a", "01:00", "/a", "/one"), *told]
-    for order in permutations(said):
+    others = [notebook("b", "02:00", "/Users/ada/load"), wrote("b", "02:30", "/b", "/two")]
+    events = [wrote("a", "01:00", "/a", "/one"), *others]
+    for order in permutations(events):
         assert {each.name for each in processes(list(order))} == {
             "notebook /Users/ada/load → one",
             "notebook /Users/ada/load → two",
@@ -227,23 +231,23 @@ def test_a_run_inherits_the_one_notebook_of_its_application() -> None:
 
 
 def test_of_several_notebooks_none_is_inherited() -> None:
-    said = [
+    events = [
         wrote("a", "01:00", "/a", "/one"),
         *(notebook(run, "02:00", f"/Users/ada/{run}") for run in "bc"),
         wrote("b", "02:30", "/b", "/two"),
         event("c", "COMPLETE", "10:02:40", application="app"),
     ]
-    assert {each.name for each in processes(said)} == {"app → one", "notebook /Users/ada/b → two"}
+    assert {each.name for each in processes(events)} == {"app → one", "notebook /Users/ada/b → two"}
 
 
-def test_a_mount_that_another_run_tells_is_followed() -> None:
+def test_a_mount_known_from_another_run_is_followed() -> None:
     mounts: Any = [{"mountPoint": "/mnt/raw", "source": "abfss://raw@contoso.dfs.core.windows.net/"}]
-    said = [
+    events = [
         wrote("a", "01:00", "/mnt/raw/orders", "/out"),
         event("b", "RUNNING", "10:02:00", application="app", properties={"mountPoints": mounts}),
         wrote("b", "02:30", "/b", "/two"),
     ]
-    inputs = {asset.qualified_name for each in processes(said) for asset in each.inputs}
+    inputs = {asset.qualified_name for each in processes(events) for asset in each.inputs}
     assert inputs == {"https://contoso.dfs.core.windows.net/raw/orders", "file:///b"}
 
 
@@ -252,33 +256,33 @@ SUBQUERY = "INSERT INTO out SELECT b.x, (SELECT max(r.y) FROM rates r) AS top FR
 
 
 def test_a_table_that_only_a_statement_names_is_found_where_another_run_names_it() -> None:
-    said = [
+    events = [
         wrote("a", "01:00", "/a", "/rates", tables=TABLES),
         wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY),
     ]
-    for order in permutations(said):
+    for order in permutations(events):
         found = {each.outputs[0].name: each for each in processes(list(order))}
         assert [asset.name for asset in found["/out"].inputs] == ["/b", "/rates"]
         assert found["/out"].parsed == ("file:///rates",)
 
 
-def test_a_table_that_nobody_knows_is_left_out() -> None:
+def test_an_unknown_table_is_left_out() -> None:
     assert shown([wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY)]) == {"/out": ["/b"]}
 
 
 def test_a_statement_that_writes_something_else_is_not_believed() -> None:
-    said = [
+    events = [
         wrote("a", "01:00", "/a", "/rates", tables=TABLES),
         wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY.replace("INTO out", "INTO elsewhere")),
     ]
-    assert shown(said)["/out"] == ["/b"]
+    assert shown(events)["/out"] == ["/b"]
 
 
 SHELL = "adb-123.12.azuredatabricks.net.execute_insert_into_hadoop_fs_relation_command.out"
 
 
 def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_known() -> None:
-    """Yesterday no event told the notebook; today one does, and today's application run is over."""
+    """Yesterday no event named the notebook; today one does, and today's application run has ended."""
     nameless = [
         event("old", "COMPLETE", "09:00:00", inputs=["/a"], outputs=["/out"], application="monday", job=SHELL),
         event("monday", "COMPLETE", "09:30:00"),
@@ -295,7 +299,7 @@ def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_kno
 
 
 def test_a_notebook_that_only_looks_at_a_schema_takes_no_place() -> None:
-    """An older listener says that it reads and writes the same; it wrote nothing, so what was written stays."""
+    """An older listener reports a read and a write of the same data set; it wrote nothing, so earlier writes stay."""
     looks = event(
         "new",
         "COMPLETE",
@@ -306,23 +310,23 @@ def test_a_notebook_that_only_looks_at_a_schema_takes_no_place() -> None:
         job="databricks_shell.map_partitions_parallel_collection",
         properties={PATH: "/Users/ada/look"},
     )
-    said = [
+    events = [
         event("old", "COMPLETE", "09:00:00", inputs=["/a"], outputs=["/out"], application="monday", job=SHELL),
         looks,
         event("tuesday", "COMPLETE", "10:30:00"),
     ]
-    said = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in said]
-    assert {each.name for each in processes(said)} == {"databricks_shell → out"}
+    events = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in events]
+    assert {each.name for each in processes(events)} == {"databricks_shell → out"}
 
 
 @pytest.mark.parametrize("reads", [1, 2], ids=["one after the other", "each made of two before it"])
 def test_a_long_chain_of_staging_tables_costs_no_more_than_its_length(reads: int) -> None:
     length = 400
     names = ["/first", *(f"/s{number}" for number in range(length)), "/last"]
-    said = [
+    events = [
         wrote(name, f"{number // 60:02}:{number % 60:02}", " ".join(names[max(0, number - reads) : number]), name)
         for number, name in enumerate(names)
         if number
     ]
-    said += [fate("DROP", f"59:{number % 60:02}", name) for number, name in enumerate(names[1:-1])]
-    assert shown(said) == {"/last": ["/first"]}
+    events += [lifecycle("DROP", f"59:{number % 60:02}", name) for number, name in enumerate(names[1:-1])]
+    assert shown(events) == {"/last": ["/first"]}

@@ -37,7 +37,7 @@ SCHEMAS = {
 BEFORE = state(JOBS, SCHEMAS)
 
 
-def told(before: Snapshot, after: Snapshot) -> list[tuple[str, str, str, str]]:
+def changes_between(before: Snapshot, after: Snapshot) -> list[tuple[str, str, str, str]]:
     """Changes as (kind, table, column, severity)."""
     return [
         (str(each.kind), each.dataset[1].removeprefix(name_of("")), each.column, str(each.severity))
@@ -70,26 +70,26 @@ def test_a_state_that_is_not_readable_is_refused() -> None:
     ],
 )
 def test_a_change_of_a_schema_is_as_severe_as_it_may_harm(table: str, columns: str, expected: object) -> None:
-    assert told(BEFORE, state(JOBS, {**SCHEMAS, table: columns})) == expected
+    assert changes_between(BEFORE, state(JOBS, {**SCHEMAS, table: columns})) == expected
 
 
 def test_a_dropped_column_is_breaking_where_it_is_read_and_is_one_change() -> None:
     """Its reader lost a source by it: that is no change of its own."""
     jobs = {**JOBS, "load": [each for each in JOBS["load"] if "raw.mail" not in each]}
     after = state(jobs, {**SCHEMAS, "raw": "id:int sum:decimal(10,2) day:date"})
-    assert told(BEFORE, after) == [("column_dropped", "raw", "mail", "breaking")]
+    assert changes_between(BEFORE, after) == [("column_dropped", "raw", "mail", "breaking")]
 
 
 def test_a_column_that_only_filters_is_read_too() -> None:
     jobs = {**JOBS, "load": JOBS["load"][:3]}
     after = state(jobs, {**SCHEMAS, "raw": "id:int mail:string sum:decimal(10,2)"})
-    assert told(BEFORE, after) == [("column_dropped", "raw", "day", "breaking")]
+    assert changes_between(BEFORE, after) == [("column_dropped", "raw", "day", "breaking")]
 
 
 def test_a_dropped_column_that_nothing_reads_is_risky() -> None:
     jobs = {**JOBS, "report": JOBS["report"][:2]}
     after = state(jobs, {**SCHEMAS, "report": "id:int total:decimal(10,2)"})
-    assert told(BEFORE, after) == [("column_dropped", "report", "mail", "risky")]
+    assert changes_between(BEFORE, after) == [("column_dropped", "report", "mail", "risky")]
 
 
 def test_a_rename_is_one_change_through_all_that_is_made_of_it() -> None:
@@ -98,18 +98,18 @@ def test_a_rename_is_one_change_through_all_that_is_made_of_it() -> None:
         "report": JOBS["report"],
     }
     after = state(jobs, {**SCHEMAS, "raw": "id:int email:string sum:decimal(10,2) day:date"})
-    assert told(BEFORE, after) == [("column_renamed", "raw", "mail", "breaking")]
+    assert changes_between(BEFORE, after) == [("column_renamed", "raw", "mail", "breaking")]
     (change,) = changes(BEFORE, after)
     assert (change.before, change.after) == ("mail", "email")
 
 
-def test_renames_of_one_type_are_told_apart_by_their_readers() -> None:
+def test_renames_of_one_type_are_distinguished_by_their_readers() -> None:
     before = state({"a": ["s.x > t.x", "s.y > t.y"]}, {"s": "x:int y:int", "t": "x:int y:int"})
     after = state({"a": ["s.one > t.x", "s.two > t.y"]}, {"s": "one:int two:int", "t": "x:int y:int"})
     assert [(each.before, each.after) for each in changes(before, after)] == [("x", "one"), ("y", "two")]
 
 
-def test_what_cannot_be_told_apart_is_dropped_and_added() -> None:
+def test_ambiguous_renames_are_a_drop_and_an_addition() -> None:
     jobs = {"a": ["s.k > t.k"]}
     before = state(jobs, {"s": "k:int x:int y:int", "t": "k:int"})
     after = state(jobs, {"s": "k:int one:int two:int", "t": "k:int"})
@@ -119,8 +119,8 @@ def test_what_cannot_be_told_apart_is_dropped_and_added() -> None:
 def test_a_source_that_came_or_went_is_a_change_of_what_is_made_of_it() -> None:
     more = {**JOBS, "load2": ["other.sum > orders.sum"]}
     after = state(more, {**SCHEMAS, "other": "sum:int"})
-    assert told(BEFORE, after) == [("source_came", "orders", "", "risky")]
-    assert told(after, BEFORE) == [("source_went", "orders", "", "risky")]
+    assert changes_between(BEFORE, after) == [("source_came", "orders", "", "risky")]
+    assert changes_between(after, BEFORE) == [("source_went", "orders", "", "risky")]
     (change,) = changes(BEFORE, after)
     assert change.others == (("azure_datalake_gen2_path", name_of("other"), ""),)
     assert change.processes == ("throughline:v1://load2",)
@@ -128,7 +128,7 @@ def test_a_source_that_came_or_went_is_a_change_of_what_is_made_of_it() -> None:
 
 def test_a_column_that_is_made_of_another_column_is_a_change() -> None:
     jobs = {**JOBS, "report": ["orders.id > report.id", "orders.sum > report.total", "orders.sum > report.mail"]}
-    assert told(BEFORE, state(jobs, SCHEMAS)) == [
+    assert changes_between(BEFORE, state(jobs, SCHEMAS)) == [
         ("column_source_came", "report", "mail", "risky"),
         ("column_source_went", "report", "mail", "risky"),
     ]
@@ -333,10 +333,10 @@ def _failing(*tests: tuple[str, str, str], jobs: Mapping[str, Sequence[str]] = J
 
 def test_a_test_that_begins_to_fail_is_a_change_once() -> None:
     one, both = [("raw", "id", "unique")], [("raw", "id", "unique"), ("orders", "", "row_count")]
-    assert told(BEFORE, _failing(*one)) == [("test_failed", "raw", "id", "risky")]
-    assert told(_failing(*one), _failing(*both)) == [("test_failed", "orders", "", "risky")]
+    assert changes_between(BEFORE, _failing(*one)) == [("test_failed", "raw", "id", "risky")]
+    assert changes_between(_failing(*one), _failing(*both)) == [("test_failed", "orders", "", "risky")]
     assert packed(_failing(*one)) == packed(_failing(*one, hour=5)), "it failed again"
-    assert told(_failing(*both), _failing()) == []
+    assert changes_between(_failing(*both), _failing()) == []
 
 
 def test_a_failed_test_names_what_is_downstream_of_its_column() -> None:

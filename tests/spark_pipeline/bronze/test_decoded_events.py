@@ -34,12 +34,12 @@ def test_every_captured_event_comes_back(folder: Any) -> None:
 
 
 def test_events_of_one_instant_merge_as_their_texts_do() -> None:
-    """What they tell differently is decided by their content, to the order in which it was told."""
+    """Differences between them are decided by their content, including the order of its keys."""
     events = []
-    for told in ({"b": 1, "a": 2}, {"a": 3, "b": 1}):
-        said = json.loads(event("a", "RUNNING", "10:00:00", inputs=["/a"], outputs=["/b"]))
-        said["run"]["facets"] = {"environment-properties": {"environment-properties": told}}
-        events.append(decode(json.dumps(said).encode()))
+    for properties in ({"b": 1, "a": 2}, {"a": 3, "b": 1}):
+        content = json.loads(event("a", "RUNNING", "10:00:00", inputs=["/a"], outputs=["/b"]))
+        content["run"]["facets"] = {"environment-properties": {"environment-properties": properties}}
+        events.append(decode(json.dumps(content).encode()))
     assert merge([decoded._unpack(kept(each) or b"") for each in events]) == merge(events)
 
 
@@ -59,13 +59,13 @@ def test_what_other_code_has_read_is_read_again(spark: SparkSession) -> None:
 
 
 def test_a_number_that_cannot_be_kept_leaves_the_text() -> None:
-    said = json.loads(TEXT)
+    content = json.loads(TEXT)
     properties = {"spark.databricks.job.id": 2**70}
-    said["run"]["facets"] = {"environment-properties": {"environment-properties": properties}}
-    assert kept(decode(json.dumps(said).encode())) is None
+    content["run"]["facets"] = {"environment-properties": {"environment-properties": properties}}
+    assert kept(decode(json.dumps(content).encode())) is None
 
 
-def test_the_state_of_the_core_is_told_by_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_digest_of_the_decoder_follows_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decoded._code() == DECODER
     monkeypatch.setattr("msgspec.__version__", "another")
     assert decoded._code() != DECODER

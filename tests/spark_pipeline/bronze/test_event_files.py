@@ -60,11 +60,11 @@ BROKEN: dict[str, tuple[str, bytes, int, str]] = {
 }
 
 
-@pytest.mark.parametrize(("path", "content", "line", "words"), BROKEN.values(), ids=BROKEN)
-def test_what_is_broken_says_where_and_why(path: str, content: bytes, line: int, words: str) -> None:
+@pytest.mark.parametrize(("path", "content", "line", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_is_reported_with_line_and_reason(path: str, content: bytes, line: int, message: str) -> None:
     found = [each for each in _read(path, content) if isinstance(each, Broken)]
     assert [each.line for each in found] == [line]
-    assert words in found[0].reason
+    assert message in found[0].reason
 
 
 def test_what_stands_before_the_break_of_a_file_is_read() -> None:
@@ -83,7 +83,7 @@ def test_many_members_are_read_to_the_end(size: int) -> None:
     assert [type(each) for each in found] == [Read, Read]
 
 
-def test_an_event_that_is_too_large_is_told_and_the_next_is_read() -> None:
+def test_an_event_that_is_too_large_is_reported_and_the_next_is_read() -> None:
     large = EVENT.replace(b"START", b"START" + b" " * 100_000)
     found = _read("a.jsonl.gz", gzip.compress(large + b"\n" + EVENT + b"\n"), largest=50_000)
     assert isinstance(found[0], Broken)

@@ -1,4 +1,4 @@
-"""Rows are what Arrow says stands in its batches; days and times come as numbers and go back as they came."""
+"""Rows equal the content of Arrow's batches; days and times are read as numbers and written back unchanged."""
 
 from datetime import UTC, date, datetime
 from typing import Any
@@ -32,7 +32,7 @@ PAIRS = pa.struct([("name", pa.string()), ("type", pa.string())])
     ],
     ids=str,
 )
-def test_cells_are_what_arrow_says(kind: pa.DataType, some: st.SearchStrategy[Any]) -> None:
+def test_cells_equal_those_of_arrow(kind: pa.DataType, some: st.SearchStrategy[Any]) -> None:
     """Parts of columns too, as Spark cuts them, and columns in which some cells, or all, are empty."""
 
     @given(values=st.lists(some | st.none()), start=st.integers(0, 3))

@@ -1,4 +1,4 @@
-"""Parts of a step side by side: all of them are done, whatever becomes of one."""
+"""Concurrent parts of a step: all of them are done, even if one fails."""
 
 import os
 import signal

@@ -8,7 +8,7 @@ from spark_pipeline.engine.opening import _stdout_to_stderr
 
 
 def test_what_is_begun_meanwhile_prints_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
-    """As Ivy and Delta do in the JVM, before and between what a command tells as JSON."""
+    """As Ivy and Delta do in the JVM, before and inside a command's JSON output."""
     with _stdout_to_stderr():
         subprocess.run(["echo", "resolving"], check=True)
     print("{}")  # noqa: T201 - as a command does

@@ -16,8 +16,8 @@ from tests.support.started import started
 HERE = Path(__file__).parents[1]
 
 
-def _run(module: str, *words: str | Path) -> str:
-    command = [sys.executable, "-m", module, *map(str, words)]
+def _run(module: str, *arguments: str | Path) -> str:
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
     return done.stdout
@@ -32,8 +32,8 @@ def test_a_lake_is_made_and_asked_without_java(tmp_path: Path) -> None:
     archive, lake = tmp_path / "archive", ("--lake", tmp_path / "lake")
     with ProcessOfCommands() as commands:
 
-        def ask(*words: str | Path) -> Any:
-            done = commands.run("lake", *words, *lake, "--engine", "sail", "--json")
+        def ask(*arguments: str | Path) -> Any:
+            done = commands.run("lake", *arguments, *lake, "--engine", "sail", "--json")
             assert done.returncode == 0, done.stdout + done.stderr
             return json.loads(done.stdout)
 
@@ -61,8 +61,18 @@ runpy.run_module("cli", run_name="__main__")
 def test_ctrl_c_ends_a_run_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
     """In the midst of bronze."""
     _run("cli", "synth", "--events", "3000", "--out", tmp_path / "archive")
-    words = ("lake", "run", tmp_path / "archive", "--lake", tmp_path / "lake", "--as-of", "never", "--engine", "sail")
-    command = [sys.executable, "-c", _FROM_A_TERMINAL, *map(str, words)]
+    arguments = (
+        "lake",
+        "run",
+        tmp_path / "archive",
+        "--lake",
+        tmp_path / "lake",
+        "--as-of",
+        "never",
+        "--engine",
+        "sail",
+    )
+    command = [sys.executable, "-c", _FROM_A_TERMINAL, *map(str, arguments)]
     with started(command, stderr=subprocess.STDOUT) as begun:
         deadline = time.monotonic() + 60
         while not (tmp_path / "lake" / "_aside" / "lines_read").exists():
@@ -70,8 +80,8 @@ def test_ctrl_c_ends_a_run_at_once_and_the_next_one_goes_on(tmp_path: Path) -> N
             assert time.monotonic() < deadline
             time.sleep(0.01)
         begun.send_signal(signal.SIGINT)
-        said, _ = begun.communicate(timeout=60)
-    assert begun.returncode == 130, said
-    assert "Traceback" not in said
-    done = {each["name"]: each["counts"] for each in json.loads(_run("cli", *words, "--json"))}
+        output, _ = begun.communicate(timeout=60)
+    assert begun.returncode == 130, output
+    assert "Traceback" not in output
+    done = {each["name"]: each["counts"] for each in json.loads(_run("cli", *arguments, "--json"))}
     assert done["silver"]["runs"] > 500

@@ -88,6 +88,6 @@ def test_each_data_set_and_all_have_a_score_and_the_trend_grows(lake: Lake) -> N
     assert [each["qualified_name"] for each in most_gain(lake)] == ["file:///in", "file:///b"]
 
 
-def test_without_a_lake_the_message_says_how_to_make_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_without_a_lake_the_message_names_the_command_that_makes_one(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="throughline lake run"):
         linked_datasets(Lake(session=prepare(spark), root=str(tmp_path)))

@@ -29,7 +29,7 @@ def _search(pairs: list[tuple[int, int]], start: int, deepest: int) -> dict[int,
                 waiting.append(other)
             if found[other][0] == depth + 1:
                 found[other] = (depth + 1, found[other][1] + ways)
-    return {node: told for node, told in found.items() if node != start}
+    return {node: counts for node, counts in found.items() if node != start}
 
 
 @given(pairs=edges, deepest=st.integers(1, NODES))
@@ -39,11 +39,11 @@ def test_a_closure_is_what_a_search_finds(pairs: list[tuple[int, int]], deepest:
     graph = Graph.of(starts, ends, NODES)
     found = graph.closure(np.arange(NODES), depth=deepest)
     rows = zip(found.source, found.target, found.depth, found.paths, found.edge, strict=True)
-    told: dict[int, dict[int, tuple[int, int]]] = {node: {} for node in range(NODES)}
+    stored: dict[int, dict[int, tuple[int, int]]] = {node: {} for node in range(NODES)}
     for source, target, depth, paths, edge in rows:
-        told[source][target] = (depth, paths)
+        stored[source][target] = (depth, paths)
         assert graph.ends[edge] == target
-    assert told == {node: _search(pairs, node, deepest) for node in range(NODES)}
+    assert stored == {node: _search(pairs, node, deepest) for node in range(NODES)}
 
 
 def _columns(*rows: tuple[str, str, str, str, bool, bool]) -> Columns:

@@ -1,4 +1,4 @@
-"""Runs as rows in Arrow's batches -> what they say, without Spark; and what is known of an application meanwhile."""
+"""Translation of runs as rows in Arrow's batches, without Spark, with the facts of their application."""
 
 from datetime import timedelta
 from functools import partial
@@ -47,15 +47,15 @@ def _span(micros: list[int]) -> Span:
     return Span(first=first, last=last)
 
 
-@given(told=st.lists(st.tuples(spans, st.booleans()), max_size=12), ran=st.lists(spans, min_size=1, max_size=3))
+@given(intervals=st.lists(st.tuples(spans, st.booleans()), max_size=12), ran=st.lists(spans, min_size=1, max_size=3))
 def test_the_batches_around_a_run_are_those_that_enclose_it(
-    told: list[tuple[list[int], bool]], ran: list[list[int]]
+    intervals: list[tuple[list[int], bool]], ran: list[list[int]]
 ) -> None:
     """Of batches side by side, one after the other, and of which no beginning is known; one of them the run itself."""
     known = Batches()
     batches = [
         StreamBatch(seen=_span(micros), run_id=str(number), inputs=(), began=began)
-        for number, (micros, began) in enumerate(sorted(told, key=lambda each: each[0][1]))
+        for number, (micros, began) in enumerate(sorted(intervals, key=lambda each: each[0][1]))
     ]
     for batch in batches:
         known.add(batch)
@@ -82,16 +82,16 @@ RUNS = pa.schema(
 )
 
 
-def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
-    """One application in two pieces, each with what all its runs tell before it."""
+def test_translations_equal_the_cores_for_every_batch_size() -> None:
+    """One application in two pieces, each after the application facts of all runs."""
     events: dict[str, list[Event]] = {}
     for event in map(decode, LINES):
         if event.body:
             events.setdefault(event.run_id, []).append(event)
     runs = [merge(own) for own in events.values()]
-    told = NO_APPLICATION_FACTS
+    application_facts = NO_APPLICATION_FACTS
     for run in runs:
-        told |= application_facts_of(run)
+        application_facts |= application_facts_of(run)
     rows: list[dict[str, Any]] = []
     for piece in (0, 1):
         rows.append(
@@ -109,10 +109,10 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
         assert found.keys() == events.keys()
         assert {row["outcome"] for row in found.values()} >= {"translated", "skipped"}
         for run in runs:
-            around = RunContext(facts=told)
-            word = translate(run, around)
+            around = RunContext(facts=application_facts)
+            result = translate(run, around)
             row = found[run.run_id]
-            processes = word.processes if isinstance(word, RunLineage) else ()
+            processes = result.processes if isinstance(result, RunLineage) else ()
             assert [unpack_process(each["content"]) for each in row["contributions"]] == list(processes)
             assert [each["digest"] for each in row["contributions"]] == [digest(pack(each)) for each in processes]
             seen = schemas_in(Datasets.of(run, around)) if run.ended == "COMPLETE" else ()
@@ -124,14 +124,14 @@ def test_runs_say_what_the_core_says_whatever_batches_they_lie_in() -> None:
                 )
                 for each in row["schemas"]
             ] == list(seen)
-            assert row["reason"] == (None if isinstance(word, RunLineage) else word.reason)
+            assert row["reason"] == (None if isinstance(result, RunLineage) else result.reason)
 
 
-def test_a_batch_that_cannot_be_read_is_told_of_once() -> None:
-    """By its own row, where it is translated; the row that stands before others for what it read says nothing."""
+def test_an_unreadable_batch_is_reported_once() -> None:
+    """Its own row reports it, where it is translated; the row that precedes others for its inputs does not."""
     broken = {"run_id": "b", "merged": b"no run", "timed_out": False}
-    told = {"run_id": RUN.run_id, "merged": pack(RUN), "timed_out": False}
-    rows = [broken | {"rank": 1}, broken | {"rank": _OF_RUN}, told | {"rank": _OF_RUN}]
+    readable = {"run_id": RUN.run_id, "merged": pack(RUN), "timed_out": False}
+    rows = [broken | {"rank": 1}, broken | {"rank": _OF_RUN}, readable | {"rank": _OF_RUN}]
     given = pa.RecordBatch.from_pylist([row | {"application_run": "a", "piece": 0} for row in rows], RUNS)
     made = pa.Table.from_batches(
         through([given], partial(translations, None, MAX_CACHED_BYTES), schema_of(TRANSLATED))

@@ -1,4 +1,4 @@
-"""What runs say, remembered or not, is what the core says of each."""
+"""Translations, cached or not, equal those of the core."""
 
 import tracemalloc
 from datetime import timedelta
@@ -34,8 +34,8 @@ IDS = ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-00000000
 
 @cache
 def _runs() -> tuple[MergedRun, ...]:
-    """The runs of all captured scenarios of one version, those of Databricks among them, which tell one another
-    something.
+    """The runs of all captured scenarios of one version, those of Databricks among them, which take facts from one
+    another.
     """
     events: dict[tuple[str, str], list[Event]] = {}
     for path in sorted((GOLDEN / "spark35-ol1.53").glob("*/events.jsonl")):
@@ -46,7 +46,7 @@ def _runs() -> tuple[MergedRun, ...]:
 
 
 def _copies(bases: list[MergedRun]) -> st.SearchStrategy[list[tuple[MergedRun, bool, MergedRun]]]:
-    """Runs that differ from one of these in who and when alone, whether they have timed out, and others that tell."""
+    """Runs that differ from one of these in ids and times only, their timeouts, and other runs of the context."""
     copy = st.builds(
         lambda run, run_id, parent, later: replace(
             run, run_id=run_id, application_run=parent or run_id, first=run.first + later, last=run.last + later
@@ -64,9 +64,7 @@ asked_for = st.lists(st.sampled_from(_runs()), min_size=1, max_size=2).flatmap(_
 
 
 @given(asked_for, st.sampled_from([0, 5_000, MAX_CACHED_BYTES]))
-def test_what_is_remembered_is_what_would_be_said(
-    asked: list[tuple[MergedRun, bool, MergedRun]], remembered: int
-) -> None:
+def test_cached_translations_equal_fresh_ones(asked: list[tuple[MergedRun, bool, MergedRun]], remembered: int) -> None:
     sayings = TranslationCache(remembered)
     for run, timed_out, other in asked:
         around = RunContext(facts=application_facts_of(other) | application_facts_of(run))
@@ -90,12 +88,14 @@ def test_what_was_done_to_data_sets_as_wholes_has_its_own_time() -> None:
     run = next(run for run in _runs() if translated_run(run, NO_CONTEXT, timed_out=False)["lifecycle_events"])
     sayings = TranslationCache()
     for each in (run, _again(run)):
-        (fate, *_) = unpack_lifecycle_events(sayings.of(each, NO_CONTEXT, timed_out=False)["lifecycle_events"])
-        assert fate.at == each.last
+        (lifecycle_event, *_) = unpack_lifecycle_events(
+            sayings.of(each, NO_CONTEXT, timed_out=False)["lifecycle_events"]
+        )
+        assert lifecycle_event.at == each.last
 
 
 def test_a_run_in_a_batch_is_translated_by_itself() -> None:
-    """What it says comes of the sources of the batch."""
+    """Its lineage has the sources of the batch."""
     run = next(run for run in _runs() if names_no_source(run) and run.ended == "COMPLETE")
     source = next(asset for each in _runs() for asset in Datasets.of(each, NO_CONTEXT).inputs.values())
     batch = StreamBatch(seen=Span(first=run.first, last=run.last), run_id=IDS[1], inputs=(source,))
@@ -117,7 +117,7 @@ def test_an_application_is_not_taken_for_one_of_its_runs() -> None:
 
 
 def test_no_more_is_held_than_is_allowed() -> None:
-    """By wide runs that all differ, of which the words are little of what Python holds."""
+    """With wide runs that all differ, whose texts are a small part of their memory."""
     run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and not run.outputs)
     source = replace(run.inputs[0], schema=tuple((f"column_{each}", "string") for each in range(200)))
     most = 1_000_000

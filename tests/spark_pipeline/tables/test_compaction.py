@@ -30,9 +30,9 @@ def _rows(lake: Lake) -> list[str]:
 @pytest.mark.engine("spark")
 def test_many_files_become_one(spark: SparkSession, tmp_path: Path) -> None:
     lake = _grown(spark, tmp_path)
-    told: list[Compacted] = []
+    reports: list[Compacted] = []
     before = _rows(lake)
-    assert compact(lake, note=told.append) == tuple(told) == (Compacted(table="files", files=4, now=1),)
+    assert compact(lake, note=reports.append) == tuple(reports) == (Compacted(table="files", files=4, now=1),)
     assert _rows(lake) == before
     assert len(lake.read(FILES).inputFiles()) == 1
     version = version_of(lake, FILES)
@@ -41,7 +41,7 @@ def test_many_files_become_one(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.engine("sail")
-def test_an_engine_that_cannot_says_who_can(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_engine_without_compaction_names_one_that_has_it(spark: SparkSession, tmp_path: Path) -> None:
     lake = _grown(spark, tmp_path)
     before = _rows(lake)
     with pytest.raises(LakeError, match="use Spark"):

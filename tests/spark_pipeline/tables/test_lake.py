@@ -116,7 +116,7 @@ def test_a_table_gains_columns(lake: Lake) -> None:
 
 
 @pytest.mark.engine("sail")
-def test_an_engine_that_cannot_add_columns_says_which_can(lake: Lake) -> None:
+def test_an_engine_that_cannot_add_columns_names_one_that_can(lake: Lake) -> None:
     with pytest.raises(LakeError, match=r"lacks more, .*--engine spark"):
         _put_wider(lake)
 
@@ -179,7 +179,7 @@ def test_a_session_without_delta_is_refused(spark: SparkSession, tmp_path: Path)
         spark.conf.set("spark.sql.extensions", str(extensions))
 
 
-def test_every_column_of_every_table_says_what_it_means() -> None:
+def test_every_column_of_every_table_has_its_meaning() -> None:
     for table in LAKE:
         fields = {field.name: field for field in table.struct().fields}
         assert tuple(fields) == table.names

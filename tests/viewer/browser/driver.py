@@ -167,7 +167,7 @@ class Browser:
 
     @property
     def problems(self) -> list[str]:
-        """The console's output since the page was opened: errors, warnings, violations of the policy, dialogs."""
+        """The console messages since the page was opened: errors, warnings, violations of the policy, dialogs."""
         found: list[str] = self.ask("seen")["problems"]
         return found
 

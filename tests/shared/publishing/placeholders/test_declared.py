@@ -22,13 +22,13 @@ Attributes = Callable[[AssetKey], Json]
 def _copy(number: int, *, owner: str = "", text: str = "", job_owner: str = "", job_text: str = "") -> bytes:
     """A run of one job that declares these of its output and of itself."""
 
-    def facets(name: str, said: str) -> Json:
+    def facets(name: str, description: str) -> Json:
         declared: Json = {"ownership": {"owners": [{"name": name}]}} if name else {}
-        return {**declared, **({"documentation": {"description": said}} if said else {})}
+        return {**declared, **({"documentation": {"description": description}} if description else {})}
 
-    told: dict[str, Any] = {"application": None, "run": str(number), "minute": number, "app_name": "load"}
+    options: dict[str, Any] = {"application": None, "run": str(number), "minute": number, "app_name": "load"}
     sink = dataset("/totals", **facets(owner, text))
-    return packed(body(inputs=["/orders"], outputs=[sink], job_facets=facets(job_owner, job_text), **told))
+    return packed(body(inputs=["/orders"], outputs=[sink], job_facets=facets(job_owner, job_text), **options))
 
 
 @pytest.fixture(params=["memory", "atlas"])
@@ -108,8 +108,8 @@ def test_a_process_has_those_of_its_job(fresh_catalog: CatalogServer) -> None:
     run(storage, catalog, _copy(1, job_owner="team:jobs", job_text="Adds up orders."))
     attributes = by_name(fresh_catalog, _process(catalog))["attributes"]
     assert attributes["owner"] == "team:jobs"
-    said, _, _ = attributes["description"].partition(LAST_RUN)
-    assert said == f"Operations: write. Adds up orders. {owned_by('team:jobs')}"
+    declared, _, _ = attributes["description"].partition(LAST_RUN)
+    assert declared == f"Operations: write. Adds up orders. {owned_by('team:jobs')}"
 
 
 OWNERS: dict[str, tuple[tuple[str, str, str], str | None]] = {

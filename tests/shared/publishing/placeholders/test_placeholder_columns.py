@@ -1,4 +1,4 @@
-"""The columns of our own placeholders: told when they are placed, told anew when a run saw others, never a scan's."""
+"""The columns of placeholders are written at creation and when a run reports others, never for a scanned asset."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -129,7 +129,7 @@ def test_columns_that_are_refused_keep_no_lineage_away() -> None:
     assert len(catalog.processes) == 1
     run(storage, catalog, copy("two", (X, Y, Z), (X,), minute=5))
     done = publish(storage, catalog, PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=9)))
-    assert (done.error, done.refused) == ("", 2), "they are tried again later, and told of meanwhile"
+    assert (done.error, done.refused) == ("", 2), "they are tried again later, and reported meanwhile"
     assert {each.columns for each in catalog.assets.values()} == {()}
 
 
@@ -156,7 +156,7 @@ def test_a_hive_columns_name_stands_before_the_host() -> None:
     assert dict(column.attributes) == {"name": "a", "type": "unknown"}, "the attribute is mandatory"
 
 
-def test_a_column_that_is_told_twice_is_one() -> None:
+def test_a_column_reported_twice_is_one() -> None:
     found = column_entities("DataSet", "x", (("a", "int"), ("a", "long"), ("", "int")))
     assert [dict(each.attributes) for each in found] == [{"name": "a", "type": "int"}]
 
@@ -172,7 +172,7 @@ def test_a_schema_alone_changes_no_fingerprint() -> None:
 
 
 def test_every_type_that_is_named_has_its_columns(fresh_catalog: CatalogServer) -> None:
-    """What the table of columns says fits the catalog's own types."""
+    """The table of columns fits the catalog's own types."""
     from shared.atlas.columns import COLUMN_RULES  # noqa: PLC0415 - the inner table, for this test alone
 
     catalog = over(fresh_catalog)

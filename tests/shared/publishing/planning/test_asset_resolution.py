@@ -1,4 +1,4 @@
-"""Finding assets: the cache and its times, catalogs that change meanwhile, what is not sure, and several at it."""
+"""Finding assets: the cache and its times, catalogs that change meanwhile, ambiguous matches, concurrency."""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -201,7 +201,7 @@ def test_what_finds_too_much_at_a_time_is_searched_for_in_smaller_groups(most: i
     assert catalog.searches < 2 * 40
 
 
-def test_equal_words_are_searched_for_once() -> None:
+def test_equal_search_terms_are_searched_once() -> None:
     catalog = Grouping()
     twin = (PATH, f"{ROOT}/y/DATA")
     scan(catalog, twin)
@@ -218,7 +218,7 @@ def test_our_own_placeholder_is_never_found() -> None:
     assert [(each.scanned, bool(each.guid)) for each in again.values()] == [(None, True), (None, False)]
 
 
-def test_names_that_only_the_run_told_are_looked_for_after_its_own() -> None:
+def test_names_known_only_from_the_run_are_looked_up_after_its_own() -> None:
     catalog = Counting()
     table = ("databricks_table", "databricks://id/catalogs/c/schemas/s/tables/t")
     scan(catalog, table)

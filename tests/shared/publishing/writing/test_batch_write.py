@@ -116,7 +116,7 @@ def test_a_catalog_that_asks_to_come_back_later_blames_nobody() -> None:
 
 @pytest.mark.parametrize("taken", [0, 1, 30, PROCESSES - 1])
 def test_what_the_answer_leaves_out_is_sent_again(taken: int) -> None:
-    """A catalog that takes a part of a call and says so with a 200, twice."""
+    """A catalog that applies a part of a call and answers 200, twice."""
 
     class Partial(Picky):
         def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
@@ -145,7 +145,7 @@ def test_assets_that_the_answer_leaves_out_keep_their_processes_back_alone() -> 
 
 
 def test_a_half_applied_call_is_not_taken_for_nothing() -> None:
-    """It is applied, refused, and meanwhile what was said is taken back: nothing may be left in the catalog."""
+    """A write is applied and refused, and its contribution is retracted meanwhile: the catalog must be empty."""
 
     class Lying(Picky):
         def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
@@ -166,7 +166,7 @@ def test_calls_are_filled_across_what_is_unchanged() -> None:
     jobs(storage, 30)
     publish(storage, catalog, how(clock))
     catalog.sizes.clear()
-    for number in range(30):  # every third says something new
+    for number in range(30):  # every third has another content
         source = "/new" if number % 3 == 0 else "/in"
         settled(storage, *write(f"s{number}", f"app2{number}", "11:00", source, sink=f"/out{number}"))
     done = publish(storage, catalog, PublishOptions(batch=10, now=clock))

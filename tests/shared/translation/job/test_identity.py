@@ -38,7 +38,7 @@ DOCUMENT = Path(__file__).parents[4] / "docs/concepts/job-identity.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What one run tells, and the identity that comes of it; a row of the table in docs/concepts/job-identity.md."""
+    """One run's properties and the job identity made from them: a row of the table in docs/concepts/job-identity.md."""
 
     platform: str
     job: str
@@ -57,8 +57,8 @@ def _weak(platform: str, parent: str, name: str) -> Case:
     return _app(platform, parent, name, Strength.GENERIC)
 
 
-def _bricks(name: str, strength: Strength, **said: str) -> Case:
-    """A run on Databricks; `said` are properties without their common beginning."""
+def _bricks(name: str, strength: Strength, **fields: str) -> Case:
+    """A run on Databricks; `fields` are properties without their common prefix."""
     long = {
         "path": "notebook.path",
         "id": "job.id",
@@ -68,8 +68,8 @@ def _bricks(name: str, strength: Strength, **said: str) -> Case:
     return Case(
         platform="Databricks",
         job=f"{HOST}.execute_merge_into_command.t",
-        parent=said.pop("parent", "databricks_shell"),
-        properties={f"spark.databricks.{long[key]}": value for key, value in said.items()},
+        parent=fields.pop("parent", "databricks_shell"),
+        properties={f"spark.databricks.{long[key]}": value for key, value in fields.items()},
         name=name,
         strength=strength,
     )
@@ -229,11 +229,11 @@ def _document() -> Iterator[str]:
     for platform, cases in groupby(CASES, key=lambda case: case.platform):
         yield f"### {platform}\n\n| from the run | identity | strength |\n|---|---|---|\n"
         for case in cases:
-            yield f"| {_told(case)} | `{case.name}` | {case.strength.name.lower()} |\n"
+            yield f"| {_properties_of(case)} | `{case.name}` | {case.strength.name.lower()} |\n"
         yield "\n"
 
 
-def _told(case: Case) -> str:
+def _properties_of(case: Case) -> str:
     parts = [f"`{case.job}`" if case.parent is None or case.integration != "SPARK" else f"parent `{case.parent}`"]
     if case.parent and case.integration != "SPARK":
         parts.append(f"parent `{case.parent}`")
@@ -288,7 +288,7 @@ WORDS = st.text(alphabet="abcdefgh", min_size=1, max_size=8)
 
 @given(WORDS, WORDS, st.uuids(version=4), st.datetimes(datetime(2000, 1, 1), datetime(2099, 1, 1)))  # noqa: DTZ001 - plain
 def test_whatever_the_run_the_name_is_the_same(before: str, after: str, run: UUID, day: datetime) -> None:
-    """Wherever such parts stand, and whichever they are, the words around them remain."""
+    """The text around such parts remains, for every part and position."""
     for part in (
         str(run),
         run.hex,
@@ -384,8 +384,8 @@ def _names(run: MergedRun, sink: Identity) -> tuple[str, str]:
     return name_process(namespace, identity_of(run), sink)
 
 
-def _name(sink: str = "/out", namespace: str = "file", **said: Any) -> str:
-    run = merged(inputs=["/in"], outputs=[sink], **said)
+def _name(sink: str = "/out", namespace: str = "file", **fields: Any) -> str:
+    run = merged(inputs=["/in"], outputs=[sink], **fields)
     return _names(run, canonical(namespace, sink))[0]
 
 
@@ -410,11 +410,11 @@ SAME_PROCESS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("said", SAME_PROCESS.values(), ids=SAME_PROCESS)
-def test_the_same_job_and_sink_are_one_process(said: dict[str, Any]) -> None:
-    told = dict(said)
-    sink = told.pop("sink", "/out")
-    run = merged(**{"inputs": ["/in"], "outputs": [sink], **told})
+@pytest.mark.parametrize("changes", SAME_PROCESS.values(), ids=SAME_PROCESS)
+def test_the_same_job_and_sink_are_one_process(changes: dict[str, Any]) -> None:
+    fields = dict(changes)
+    sink = fields.pop("sink", "/out")
+    run = merged(**{"inputs": ["/in"], "outputs": [sink], **fields})
     assert _names(run, canonical("file", sink))[0] == _name()
 
 
@@ -427,12 +427,12 @@ OTHER_PROCESS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("said", OTHER_PROCESS.values(), ids=OTHER_PROCESS)
-def test_another_job_or_sink_is_another_process(said: dict[str, Any]) -> None:
-    assert _name(**said) != _name()
+@pytest.mark.parametrize("changes", OTHER_PROCESS.values(), ids=OTHER_PROCESS)
+def test_another_job_or_sink_is_another_process(changes: dict[str, Any]) -> None:
+    assert _name(**changes) != _name()
 
 
-def test_the_namespace_of_a_job_tells_jobs_apart() -> None:
+def test_the_namespace_of_a_job_distinguishes_jobs() -> None:
     other = body(inputs=["/in"], outputs=["/out"])
     other["job"]["namespace"] = other["run"]["facets"]["parent"]["job"]["namespace"] = "production"
     run = merge([decode(packed(other))])
@@ -447,7 +447,7 @@ def test_an_application_without_a_parent_is_the_part_before_sparks_node() -> Non
     assert _name(application=None, app_name="app.adaptive_spark_plan.out") == _name()
 
 
-def test_a_merged_run_of_databricks_tells_its_notebook() -> None:
+def test_a_merged_run_of_databricks_has_its_notebook() -> None:
     properties = {"spark.databricks.notebook.path": "/Users/ann@example.com/load", "spark.databricks.job.id": "42"}
     run = merged(run_facets={"environment-properties": {"environment-properties": properties}})
     assert identity_of(run) == JobIdentity(strength=Strength.NOTEBOOK, name="notebook /Users/ann@example.com/load")

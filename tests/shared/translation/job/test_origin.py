@@ -1,4 +1,4 @@
-"""Where a process's job is at home: by what each platform tells, the same in any order, and kept by the catalog."""
+"""The origin of a process's job: from each platform's properties, the same in any order, and kept by the catalog."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -193,26 +193,26 @@ CASES: dict[str, tuple[list[bytes], Origin]] = {
 
 
 @pytest.mark.parametrize(("lines", "origin"), CASES.values(), ids=CASES)
-def test_each_platform_tells_where_a_job_is_at_home(lines: list[bytes], origin: Origin) -> None:
+def test_each_platform_names_the_origin_of_a_job(lines: list[bytes], origin: Origin) -> None:
     assert process_of(lines).origin == origin
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_names_stay_what_they_were_whatever_is_captured(case: str) -> None:
+def test_names_do_not_depend_on_captured_properties(case: str) -> None:
     """Qualified name and description do not know of it: what the listener is asked for changes neither."""
     lines = CASES[case][0]
     bare = [json.loads(line) for line in lines]
     for each in bare:
         each["run"]["facets"].pop("spark_properties", None)
     plain = process_entity(process_of(json.dumps(each).encode() for each in bare))
-    told = process_entity(process_of(lines))
-    assert told.qualified_name == plain.qualified_name
-    assert told.attributes == plain.attributes
-    assert (told.fingerprint == plain.fingerprint) == (told.origin == plain.origin)
+    entity = process_entity(process_of(lines))
+    assert entity.qualified_name == plain.qualified_name
+    assert entity.attributes == plain.attributes
+    assert (entity.fingerprint == plain.fingerprint) == (entity.origin == plain.origin)
 
 
 def test_an_origin_does_not_change_from_run_to_run_nor_with_the_order() -> None:
-    """Runs of one job, of which some tell less: Databricks tells its properties only where a Spark job starts."""
+    """Runs of one job, some with fewer properties: Databricks sends its properties only where a Spark job starts."""
     captured = {"spark.databricks.workspaceUrl": HOST}
     runs = [
         events(captured, {**NOTEBOOK, "spark.databricks.job.runId": str(number)}, application=HOST, number=number)

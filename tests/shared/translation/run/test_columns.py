@@ -12,7 +12,7 @@ from shared.translation.process.union import ALL_ROWS, union_edges
 from shared.translation.run.translate import Skip, Wait, translate
 from tests.support.building import IDENTITY, Json, dataset, decoded, edge, lineage, merged, source, step
 
-Said = tuple[str, str, str, bool]
+Edge = tuple[str, str, str, bool]
 """`source.column`, output column, kind, masked."""
 
 DIRECT, INDIRECT = "DIRECT", "INDIRECT"
@@ -22,9 +22,9 @@ SUM = step(DIRECT, "AGGREGATION")
 HASH = step(DIRECT, "TRANSFORMATION", masking=True)
 
 
-def _edges(facet: Json, inputs: Iterable[str] = ("/a", "/b")) -> set[Said]:
-    word = translate(merged(inputs=inputs, outputs=[dataset("/out", columnLineage=facet)]))
-    assert not isinstance(word, Skip | Wait)
+def _edges(facet: Json, inputs: Iterable[str] = ("/a", "/b")) -> set[Edge]:
+    result = translate(merged(inputs=inputs, outputs=[dataset("/out", columnLineage=facet)]))
+    assert not isinstance(result, Skip | Wait)
     return {
         (
             f"{each.input.qualified_name.removeprefix('file:///')}.{each.input.column}",
@@ -32,7 +32,7 @@ def _edges(facet: Json, inputs: Iterable[str] = ("/a", "/b")) -> set[Said]:
             each.kind,
             each.masked,
         )
-        for each in word.processes[0].columns
+        for each in result.processes[0].columns
     }
 
 
@@ -58,9 +58,9 @@ def _masked(*sources: Json, kind: str = "MASKED") -> Json:
     ],
 )
 def test_descriptions_are_expressions_without_literals(facet: Json, expressions: tuple[str, ...]) -> None:
-    word = translate(merged(inputs=["/a"], outputs=[dataset("/out", columnLineage=facet)]))
-    assert not isinstance(word, Skip | Wait)
-    (found,) = word.processes[0].columns
+    result = translate(merged(inputs=["/a"], outputs=[dataset("/out", columnLineage=facet)]))
+    assert not isinstance(result, Skip | Wait)
+    (found,) = result.processes[0].columns
     assert found.expressions == expressions
 
 
@@ -71,7 +71,7 @@ def test_of_two_ways_to_make_a_column_both_expressions_stay() -> None:
     assert union_edges([*union_edges(ways[:2]), ways[2]]) == (one,)
 
 
-FACETS: dict[str, tuple[Json, set[Said]]] = {
+FACETS: dict[str, tuple[Json, set[Edge]]] = {
     "1-0-0: input fields alone": (
         lineage({"x": [source("/a", "x"), source("/b", "y")]}),
         {("a.x", "x", DIRECT, False), ("b.y", "x", DIRECT, False)},
@@ -178,11 +178,11 @@ FACETS: dict[str, tuple[Json, set[Said]]] = {
 
 
 @pytest.mark.parametrize(("facet", "edges"), FACETS.values(), ids=FACETS)
-def test_edges_of_every_version(facet: Json, edges: set[Said]) -> None:
+def test_edges_of_every_version(facet: Json, edges: set[Edge]) -> None:
     assert _edges(facet) == edges
 
 
-def test_an_old_and_a_new_listener_tell_the_same() -> None:
+def test_an_old_and_a_new_listener_give_the_same_columns() -> None:
     old = lineage({name: [source("/a", name, IDENTITY), source("/b", "id", JOIN)] for name in ("x", "y", "z")})
     new = lineage({name: [source("/a", name, IDENTITY)] for name in ("x", "y", "z")}, [source("/b", "id", JOIN)])
     assert _edges(old) == _edges(new)
@@ -207,6 +207,6 @@ def test_a_mask_of_one_event_does_not_hide_the_plain_path_of_another() -> None:
         decoded(kind, minute=minute, outputs=[dataset("/out", columnLineage=facet)])
         for minute, (kind, facet) in enumerate(zip(("START", "COMPLETE"), facets, strict=True))
     ]
-    word = translate(merge(events))
-    assert not isinstance(word, Skip | Wait)
-    assert [each.masked for each in word.processes[0].columns] == [False]
+    result = translate(merge(events))
+    assert not isinstance(result, Skip | Wait)
+    assert [each.masked for each in result.processes[0].columns] == [False]

@@ -1,4 +1,4 @@
-"""The facet `lineage`: which data set feeds which, said by the event itself."""
+"""The facet `lineage`: the event itself names which data set feeds which."""
 
 from typing import Any
 
@@ -98,15 +98,15 @@ CASES: dict[str, tuple[Json, set[tuple[str, str]], set[tuple[str, str, str, str]
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["as sent", "redacted"])
-@pytest.mark.parametrize(("said", "tables", "columns"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("content", "tables", "columns"), CASES.values(), ids=CASES)
 def test_explicit_lineage(
-    said: dict[str, Any], tables: set[tuple[str, str]], columns: set[tuple[str, str, str, str]], *, stored: bool
+    content: dict[str, Any], tables: set[tuple[str, str]], columns: set[tuple[str, str, str, str]], *, stored: bool
 ) -> None:
-    entries = said.get("lineage")
+    entries = content.get("lineage")
     event = body(
         job="task",
-        inputs=said.get("inputs", ()),
-        outputs=said.get("outputs", ()),
+        inputs=content.get("inputs", ()),
+        outputs=content.get("outputs", ()),
         job_facets={"lineage": {"entries": entries}} if entries else {},
     )
     decoded = decode(packed(event))

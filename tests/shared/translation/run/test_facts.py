@@ -1,4 +1,4 @@
-"""What people want to see of a process's last run: told with its lineage, never by itself, and without secrets."""
+"""Facts of a process's last run: written with its lineage, never alone, and without secrets."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -54,10 +54,10 @@ def event(kind: str, *, minute: float = 0, run: str = "one", rows: int | None = 
 
 
 def on_databricks(properties: Json, job: str = f"{HOST}.execute_insert_into_hadoop_fs_relation_command.out") -> str:
-    said = event("COMPLETE")
-    said["job"]["name"] = job
-    said["run"]["facets"]["environment-properties"] = {"environment-properties": properties}
-    decoded = decode(packed(said))
+    content = event("COMPLETE")
+    content["job"]["name"] = job
+    content["run"]["facets"]["environment-properties"] = {"environment-properties": properties}
+    decoded = decode(packed(content))
     return describe_run(facts_of(merge([decoded]), [decoded]), process("/in"))
 
 
@@ -137,10 +137,10 @@ def test_the_statement_is_shown_by_setting_and_without_literals() -> None:
 
 
 def test_on_databricks_there_is_a_link_to_the_jobs_run() -> None:
-    told = on_databricks(PROPERTIES)
-    assert f"https://{HOST}/#job/42/run/77" in told
-    assert f"Workspace: {HOST}." in told
-    assert "on Databricks by ann@example.com." in told
+    description = on_databricks(PROPERTIES)
+    assert f"https://{HOST}/#job/42/run/77" in description
+    assert f"Workspace: {HOST}." in description
+    assert "on Databricks by ann@example.com." in description
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_on_databricks_there_is_a_link_to_the_jobs_run() -> None:
     ],
 )
 def test_else_to_the_job_or_the_notebook(without: tuple[str, ...], link: str) -> None:
-    told = on_databricks({key: value for key, value in PROPERTIES.items() if key not in without})
-    assert link in told.splitlines()
+    description = on_databricks({key: value for key, value in PROPERTIES.items() if key not in without})
+    assert link in description.splitlines()
 
 
 def test_without_a_host_the_workspace_is_its_number_and_there_is_no_link() -> None:
-    told = on_databricks(PROPERTIES, "nightly.append_data.out")
-    assert "Workspace: 123." in told
-    assert "https://" not in told
+    description = on_databricks(PROPERTIES, "nightly.append_data.out")
+    assert "Workspace: 123." in description
+    assert "https://" not in description
 
 
 @pytest.mark.parametrize("user", ["pa55word", "ann@host?sig=x", "Bearer x.y.z", "", 7])
@@ -171,13 +171,13 @@ def test_what_is_no_accounts_name_is_not_shown(user: object) -> None:
 
 def test_a_run_whose_end_was_not_seen_has_no_duration() -> None:
     decoded = decode(packed(event("START", rows=None)))
-    told = describe_run(facts_of(merge([decoded]), [decoded]), process("/in"))
-    assert told.startswith("2026-11-21 10:00 UTC.")
+    description = describe_run(facts_of(merge([decoded]), [decoded]), process("/in"))
+    assert description.startswith("2026-11-21 10:00 UTC.")
 
 
 @pytest.mark.parametrize(
-    ("minutes", "told"), [(0.01, "1 s"), (59 / 60, "59 s"), (61.5, "1 h 1 min"), (600, "10 h 0 min")]
+    ("minutes", "duration"), [(0.01, "1 s"), (59 / 60, "59 s"), (61.5, "1 h 1 min"), (600, "10 h 0 min")]
 )
-def test_durations_are_readable(minutes: float, told: str) -> None:
+def test_durations_are_readable(minutes: float, duration: str) -> None:
     events = [decode(packed(event("START"))), decode(packed(event("COMPLETE", minute=minutes)))]
-    assert f"succeeded in {told};" in describe_run(facts_of(merge(events), events), process("/in"))
+    assert f"succeeded in {duration};" in describe_run(facts_of(merge(events), events), process("/in"))

@@ -15,8 +15,8 @@ from tests.support.building import Json, body, dataset, packed
 PLACE = Place(names=BUILT_IN, environment=NO_ENVIRONMENT)
 
 
-def _results(**said: Any) -> tuple[QualityResult, ...]:
-    event = decode(packed(body(**said)))
+def _results(**content: Any) -> tuple[QualityResult, ...]:
+    event = decode(packed(body(**content)))
     assert event.omitted == ()
     assert event.body
     return quality_results(event.body, PLACE)
@@ -78,7 +78,7 @@ def test_a_data_set_has_the_name_that_lineage_gives_it() -> None:
     assert (found.namespace, found.dataset) == (lake, "/orders")
 
 
-def test_a_password_in_a_test_is_not_told() -> None:
+def test_a_password_in_a_test_is_not_shown() -> None:
     (found,) = _results(inputs=[dataset("/a", **_tested({**NOT_NULL, "actual": "password=hunter2"}))])
     assert "hunter2" not in found.actual
 

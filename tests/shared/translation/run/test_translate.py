@@ -1,4 +1,4 @@
-"""One run to what it says: its states, its sources, and what is noise."""
+"""Translation of one run: its states, its sources, and what is noise."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from tests.support.building import IDENTITY, asset, dataset, decoded, lineage, m
 from tests.support.events import run_id
 
 
-def _processes(**said: Any) -> tuple[Process, ...]:
-    word = translate(merged(**said))
-    assert not isinstance(word, Skip | Wait), word
-    return word.processes
+def _processes(**fields: Any) -> tuple[Process, ...]:
+    result = translate(merged(**fields))
+    assert not isinstance(result, Skip | Wait), result
+    return result.processes
 
 
 def _inputs(process: Process) -> list[str]:
@@ -39,17 +39,17 @@ STATES: dict[str, tuple[list[str], bool, str]] = {
 @pytest.mark.parametrize(("kinds", "timed_out", "state"), STATES.values(), ids=STATES)
 def test_when_a_run_counts(kinds: list[str], *, timed_out: bool, state: str) -> None:
     run = merge([decoded(kind, minute=n, inputs=["/in"], outputs=["/out"]) for n, kind in enumerate(kinds)])
-    word = translate(run, timed_out=timed_out)
-    match word:
+    result = translate(run, timed_out=timed_out)
+    match result:
         case Wait():
             assert state == "waiting"
-            assert word.reason == "no end event yet"
+            assert result.reason == "no end event yet"
         case Skip():
             assert state == "skipped"
-            assert word.reason == "the run failed"
+            assert result.reason == "the run failed"
         case _:
-            assert word.application_run == run_id("application")
-            assert [process.end_not_seen for process in word.processes] == [state == "end not seen"]
+            assert result.application_run == run_id("application")
+            assert [process.end_not_seen for process in result.processes] == [state == "end not seen"]
             assert state in {"counts", "end not seen"}
 
 
@@ -74,18 +74,18 @@ NOTHING: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("said", "reason"), NOTHING.values(), ids=NOTHING)
-def test_why_a_run_says_nothing(said: dict[str, Any], reason: str) -> None:
-    assert translate(merged(**said)) == Skip(reason=reason)
+@pytest.mark.parametrize(("fields", "reason"), NOTHING.values(), ids=NOTHING)
+def test_why_a_run_is_skipped(fields: dict[str, Any], reason: str) -> None:
+    assert translate(merged(**fields)) == Skip(reason=reason)
 
 
-@pytest.mark.parametrize("said", [{"inputs": ["/in"]}, {"outputs": ["/out"]}, {}])
-def test_without_an_end_only_what_read_and_wrote_counts(said: dict[str, Any]) -> None:
-    word = translate(merged("START", **said), timed_out=True)
-    assert word == Skip(reason="no end event and no lineage")
+@pytest.mark.parametrize("fields", [{"inputs": ["/in"]}, {"outputs": ["/out"]}, {}])
+def test_without_an_end_only_what_read_and_wrote_counts(fields: dict[str, Any]) -> None:
+    result = translate(merged("START", **fields), timed_out=True)
+    assert result == Skip(reason="no end event and no lineage")
 
 
-def test_a_write_without_inputs_is_said_all_the_same() -> None:
+def test_a_write_without_inputs_is_a_process() -> None:
     """Whether it is noise is judged on the process after adding up."""
     (process,) = _processes(outputs=["/out"])
     assert process.inputs == ()
@@ -100,9 +100,9 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize(("operation", "said"), OPERATIONS.items(), ids=OPERATIONS)
-def test_the_operation_is_an_attribute(operation: str, said: dict[str, Any]) -> None:
-    (process,) = _processes(inputs=["/in"], outputs=["/out"], **said)
+@pytest.mark.parametrize(("operation", "fields"), OPERATIONS.items(), ids=OPERATIONS)
+def test_the_operation_is_an_attribute(operation: str, fields: dict[str, Any]) -> None:
+    (process,) = _processes(inputs=["/in"], outputs=["/out"], **fields)
     assert process.operations == (operation,)
 
 
@@ -117,9 +117,9 @@ def test_an_application_called_like_a_node_does_not_name_the_operation() -> None
     assert process.operations == ("insert",)
 
 
-def _with_columns(*names: str, sink: str = "/out", **said: Any) -> Process:
+def _with_columns(*names: str, sink: str = "/out", **fields: Any) -> Process:
     facet = lineage({"x": [source(name, "x", IDENTITY) for name in names]})
-    (process,) = _processes(outputs=[dataset(sink, columnLineage=facet)], **said)
+    (process,) = _processes(outputs=[dataset(sink, columnLineage=facet)], **fields)
     return process
 
 
@@ -217,9 +217,9 @@ TABLE = {"identifiers": [{"namespace": "hive://metastore:9083", "name": "crm.cus
 def test_columns_that_name_a_table_by_its_symlink_come_from_the_input_that_has_it() -> None:
     facet = lineage({"x": [source("crm.customer", "x", IDENTITY, namespace="hive://METASTORE:9083")]})
     run = merged(inputs=[dataset("/lake/customer", symlinks=TABLE)], outputs=[dataset("/out", columnLineage=facet)])
-    word = translate(run)
-    assert not isinstance(word, Skip | Wait)
-    (process,) = word.processes
+    result = translate(run)
+    assert not isinstance(result, Skip | Wait)
+    (process,) = result.processes
     assert [asset.name for asset in process.inputs] == ["/lake/customer"]
     assert [edge.input.qualified_name for edge in process.columns] == ["file:///lake/customer"]
 
@@ -227,7 +227,7 @@ def test_columns_that_name_a_table_by_its_symlink_come_from_the_input_that_has_i
 def test_a_target_that_is_read_by_its_tables_name_is_not_its_own_source() -> None:
     target = dataset("/lake/customer", symlinks=TABLE)
     by_name = dataset("crm.customer", namespace="hive://metastore:9083")
-    word = translate(merged(inputs=["/in", by_name], outputs=[target]))
-    assert not isinstance(word, Skip | Wait)
-    (process,) = word.processes
+    result = translate(merged(inputs=["/in", by_name], outputs=[target]))
+    assert not isinstance(result, Skip | Wait)
+    (process,) = result.processes
     assert sorted({asset.qualified_name for asset in process.inputs}) == ["file:///in", "file:///lake/customer"]

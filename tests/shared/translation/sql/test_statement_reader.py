@@ -1,4 +1,4 @@
-"""What statements say: sources, targets and columns, and nothing that is not certain."""
+"""Reading statements: sources, targets and columns, and nothing uncertain."""
 
 import logging
 import subprocess
@@ -23,26 +23,26 @@ def _ref(table: TableRef) -> str:
     return f"{table.format}:{table.path}" if table.path else ".".join(table.parts)
 
 
-def _says(said: Statement | None) -> str:
-    if said is None:
+def _shown(statement: Statement | None) -> str:
+    if statement is None:
         return ""
-    sources = f" <- {', '.join(map(_ref, said.sources))}" if said.sources else ""
-    return f"{said.kind} {_ref(said.target) if said.target else '-'}{sources}"
+    sources = f" <- {', '.join(map(_ref, statement.sources))}" if statement.sources else ""
+    return f"{statement.kind} {_ref(statement.target) if statement.target else '-'}{sources}"
 
 
-def _columns(said: Statement | None) -> set[str]:
+def _columns(statement: Statement | None) -> set[str]:
     return {
         f"{_ref(each.source)}.{each.column} {'>' if each.kind is EdgeKind.DIRECT else '~'} {each.output or '*'}"
-        for each in (said.columns if said else ())
+        for each in (statement.columns if statement else ())
     }
 
 
 @pytest.mark.parametrize("case", STATEMENTS.values(), ids=STATEMENTS)
-def test_what_a_statement_says(case: Case) -> None:
-    said = read_statement(case.sql)
-    assert _says(said) == case.says
-    assert _columns(said) == {each.strip() for each in case.columns.split(";") if each}
-    assert " ".join(said.constants if said else ()) == case.constants
+def test_sources_target_and_columns_of_a_statement(case: Case) -> None:
+    statement = read_statement(case.sql)
+    assert _shown(statement) == case.says
+    assert _columns(statement) == {each.strip() for each in case.columns.split(";") if each}
+    assert " ".join(statement.constants if statement else ()) == case.constants
 
 
 def test_the_table_shows_every_kind() -> None:
@@ -53,15 +53,15 @@ def test_the_table_shows_every_kind() -> None:
 # any text
 
 
-def _is_sound(said: Statement | None) -> None:
+def _is_sound(statement: Statement | None) -> None:
     """What holds of any answer."""
-    if said is None:
+    if statement is None:
         return
-    assert said.kind in KINDS
-    assert {each.source for each in said.columns} <= set(said.sources)
-    assert list(said.columns) == sorted(set(said.columns))
-    assert len({table.key for table in said.sources}) == len(said.sources)
-    for table in (*said.sources, *([said.target] if said.target else [])):
+    assert statement.kind in KINDS
+    assert {each.source for each in statement.columns} <= set(statement.sources)
+    assert list(statement.columns) == sorted(set(statement.columns))
+    assert len({table.key for table in statement.sources}) == len(statement.sources)
+    for table in (*statement.sources, *([statement.target] if statement.target else [])):
         assert bool(table.path) != bool(table.parts)
 
 
@@ -82,7 +82,7 @@ WORDS = sorted({word for case in STATEMENTS.values() for word in case.sql.split(
 
 @st.composite
 def _broken(draw: st.DrawFn) -> str:
-    """A statement in which words were dropped, doubled, exchanged, or taken from others."""
+    """A statement with words removed, doubled, exchanged, or taken from other statements."""
     words = draw(st.sampled_from(sorted(case.sql for case in STATEMENTS.values()))).split()
     for place, change in draw(st.lists(st.tuples(st.integers(0, 60), st.sampled_from("dxit")), min_size=1, max_size=5)):
         here = place % (len(words) + 1)
@@ -149,21 +149,21 @@ WITHIN: dict[str, str] = {
 def test_what_is_within_the_bounds_is_read_in_time(sql: str) -> None:
     """About a second of CPU at the most; ten times that is no measurement but a different curve."""
     began = time.process_time()
-    said = read_statement(sql)
+    statement = read_statement(sql)
     assert time.process_time() - began < 10
-    assert said
-    assert said.sources
-    _is_sound(said)
+    assert statement
+    assert statement.sources
+    _is_sound(statement)
 
 
 def test_too_many_pairs_of_columns_leave_the_tables() -> None:
-    """Two hundred columns in each of a hundred output columns are still told."""
+    """Two hundred columns in each of a hundred output columns are within the bound."""
     inner = f"SELECT concat({', '.join(f'a{i}' for i in range(200))}) AS c FROM t"  # noqa: S608 - nobody runs it
-    for outputs, told in ((100, 20_000), (101, 0)):
-        said = read_statement(f"SELECT {', '.join(f'q.c AS d{i}' for i in range(outputs))} FROM ({inner}) q")  # noqa: S608 - the same
-        assert said
-        assert _says(said) == "select - <- t"
-        assert len(said.columns) == told
+    for outputs, expected in ((100, 20_000), (101, 0)):
+        statement = read_statement(f"SELECT {', '.join(f'q.c AS d{i}' for i in range(outputs))} FROM ({inner}) q")  # noqa: S608 - the same
+        assert statement
+        assert _shown(statement) == "select - <- t"
+        assert len(statement.columns) == expected
 
 
 def test_the_parser_is_imported_by_the_first_statement() -> None:
@@ -223,6 +223,6 @@ SECRET = frozenset("αβγδεζηθ")
     st.data(),
 )
 def test_no_text_gets_through(before: list[str], after: list[str], secret: str, data: st.DataObject) -> None:
-    """Wherever in whatever statement it stands as a literal."""
+    """For any statement and any position of the literal."""
     literal = data.draw(st.sampled_from(list(_quoted(secret))))
     assert not SECRET & set(redact(" ".join([*before, literal, *after])))
