@@ -62,7 +62,7 @@ ROOMS: dict[str, Room] = {
     "shared.versions": _room(),
     "shared.gc_tuning": _room(),
     "shared.suggestion": _room(),
-    "shared.rules_file": _room("errors"),
+    "shared.rules_file": _room("errors suggestion"),
     "shared.concurrency": _room(),
     "shared.secrets": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
