@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from xdist.remote import Producer  # type: ignore[import-untyped]  # ships no types
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # ships no types
@@ -53,26 +52,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if item not in other]
-
-
-def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
-    """Reconnect to Spark after a failure: pytest-timeout may have interrupted a call."""
-    if call.excinfo is not None and call.excinfo.errisinstance(pytest.fail.Exception):
-        reconnect()
-
-
-def reconnect() -> None:
-    """Give the session, if there is one, another connection to its JVM, and stop its jobs.
-
-    The answer to an interrupted call is still to come, and the next call on the same connection would read it as its
-    own. Py4J opens another connection when this thread's is closed.
-    """
-    context = SparkContext._active_spark_context  # None before the first session
-    if context is not None:
-        connection = context._gateway._gateway_client.get_thread_connection()  # type: ignore[union-attr]
-        if connection is not None:
-            connection.close()
-        context.cancelAllJobs()
 
 
 @pytest.fixture(scope="session")
