@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import asdict, replace
 
 from shared.naming.query_strings import without_query
 from shared.openlineage.decoding import Event
@@ -52,8 +52,11 @@ def _redacted(value: Any) -> Any:
     if rule:
         value = rule(value)
     if isinstance(value, msgspec.Struct):
-        named = zip(value.__struct_fields__, astuple(value), strict=True)
-        parts = {name: _redacted(part) for name, part in named if isinstance(part, _NESTED)}
+        parts = {}
+        for name in value.__struct_fields__:
+            part = getattr(value, name)
+            if isinstance(part, _NESTED) and (new := _redacted(part)) is not part:
+                parts[name] = new
         return replace(value, **parts) if parts else value
     if isinstance(value, tuple):
         return tuple([_redacted(each) for each in value])
