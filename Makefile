@@ -115,7 +115,7 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-lock: $(READY) ## Resolve requirements/*.in anew into the pinned, hashed files
+lock: $(READY) ## Resolve requirements/*.in into the pinned, hashed files again
 	for pair in functions:requirements.txt dev:requirements/dev.txt uv:requirements/uv.txt package:requirements/package.txt \
 	  java17:requirements/java17.txt java21:requirements/java21.txt \
 	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt \

@@ -19,6 +19,7 @@ from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
 from shared.publishing.planning.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.publishing.publisher_lease import turn
+from shared.publishing.writing.bisection import Bisection
 from shared.publishing.writing.catalog_write import Begun, Published, begin
 from shared.records.asset_matches import AssetMatch
 from shared.records.ledger import ledger_entry, put_entry
@@ -45,14 +46,18 @@ def import_processes(
         return done
     for batch in batches(processes, options.batch):
         with turn(context.storage, wait=wait) as shift:
-            _import_batch(replace(context, publishing=replace(options, heartbeat=shift.may_continue)), batch, done)
+            in_turn = replace(context, publishing=replace(options, heartbeat=shift.may_continue))
+            bisection = Bisection(batch)
+            while call := bisection.next_call():
+                bisection.answered(_import_call(in_turn, call, done))
         note_done(done)
     return done
 
 
-def _import_batch(context: PublishContext, batch: Sequence[Process], done: Published) -> None:
+def _import_call(context: PublishContext, processes: Sequence[Process], done: Published) -> Sequence[Process]:
+    """Write in one call those of these processes that the catalog lacks. Returns what to send again in other calls."""
     wanted: list[Plan] = []
-    for process in (filter_paths(each, context.publishing.paths) for each in batch):
+    for process in (filter_paths(each, context.publishing.paths) for each in processes):
         if process is None:
             continue
         plan = _plan(context, process)
@@ -62,8 +67,7 @@ def _import_batch(context: PublishContext, batch: Sequence[Process], done: Publi
             done.unchanged += 1
         else:
             wanted.append(plan)
-    if wanted:
-        _write(context, wanted, done)
+    return _write(context, wanted, done) if wanted else ()
 
 
 def _plan(context: PublishContext, process: Process) -> Plan:
@@ -79,8 +83,8 @@ def _plan(context: PublishContext, process: Process) -> Plan:
     )
 
 
-def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> None:
-    """Write in one call; where that is refused, in halves, down to the refused process."""
+def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> Sequence[Process]:
+    """Write in one call. Returns the processes that were refused together with others; one refused alone is counted."""
     error = CatalogRefused(status=200, code="", detail="given no guid")
     begun: list[Begun] | None = None
     written: dict[str, str] = {}
@@ -116,10 +120,8 @@ def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> 
     if len(wanted) == 1 and left:
         done.refused += 1
         done.error = str(error)
-        return
-    middle = (len(left) + 1) // 2
-    for half in filter(None, (left[:middle], left[middle:])):
-        _import_batch(context, half, done)
+        return ()
+    return left
 
 
 def _written(

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ScriptedAnswer:
     """One answer, after `late` seconds; `cut`: the connection ends in the middle of the body."""
 
     status: int = 200
@@ -24,16 +24,16 @@ class Scripted:
     """The answers, the last of which is repeated, and the number of calls so far."""
 
     url: str
-    answers: list[Said]
+    answers: list[ScriptedAnswer]
     calls: int = 0
 
-    def next(self) -> Said:
+    def next(self) -> ScriptedAnswer:
         self.calls += 1
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 @contextmanager
-def scripted(*answers: Said) -> Iterator[Scripted]:
+def scripted(*answers: ScriptedAnswer) -> Iterator[Scripted]:
     """Serve these answers, in turn, on a free port."""
 
     class Handler(BaseHTTPRequestHandler):

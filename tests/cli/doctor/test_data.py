@@ -38,7 +38,7 @@ from shared.translation.reference import translate_history
 from tests.support.events import event
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
-from tests.support.scripted import Said, scripted
+from tests.support.scripted import ScriptedAnswer, scripted
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -217,7 +217,7 @@ def connected(error: Exception) -> list[CheckResult]:
 PLACES = {"group": "rg", "receiver": "func-r"}
 
 
-def posted(*answers: Said, slow: float = 5) -> list[CheckResult]:
+def posted(*answers: ScriptedAnswer, slow: float = 5) -> list[CheckResult]:
     with scripted(*answers) as server:
         return list(follow(parts(), url=server.url, key="k", patience=0, places=PLACES, slow=slow))
 
@@ -246,7 +246,7 @@ def no_node() -> NodeTools:
     raise NodeError("no Node.js")
 
 
-OK = Said(status=201, body="{}")
+OK = ScriptedAnswer(status=201, body="{}")
 CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
     "python-old": (lambda: machine(python=(3, 10, 9)), "make setup PYTHON=python3.11"),
     "java-missing": (lambda: machine(java_of=no_java_for_the_lake), "make setup"),
@@ -301,13 +301,22 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
     ),
     "settings-unreadable": (lambda: settings_of({}, {"THROUGHLINE_NEWER": "x"}), "throughline status"),
     "receiver-unreachable": (nobody_there, "curl --verbose http://127.0.0.1:9"),
-    "receiver-key": (lambda: posted(Said(status=401)), "az functionapp keys set --resource-group rg --name func-r"),
-    "receiver-closed": (lambda: posted(Said(status=403)), "access-restriction show --resource-group rg --name func-r"),
-    "receiver-missing": (lambda: posted(Said(status=404)), "throughline doctor --group rg"),
-    "receiver-storage": (lambda: posted(Said(status=503)), "throughline doctor --group rg"),
-    "receiver-error": (lambda: posted(OK, Said(status=500, body="boom")), "az webapp log tail --resource-group rg"),
+    "receiver-key": (
+        lambda: posted(ScriptedAnswer(status=401)),
+        "az functionapp keys set --resource-group rg --name func-r",
+    ),
+    "receiver-closed": (
+        lambda: posted(ScriptedAnswer(status=403)),
+        "access-restriction show --resource-group rg --name func-r",
+    ),
+    "receiver-missing": (lambda: posted(ScriptedAnswer(status=404)), "throughline doctor --group rg"),
+    "receiver-storage": (lambda: posted(ScriptedAnswer(status=503)), "throughline doctor --group rg"),
+    "receiver-error": (
+        lambda: posted(OK, ScriptedAnswer(status=500, body="boom")),
+        "az webapp log tail --resource-group rg",
+    ),
     "receiver-slow": (
-        lambda: posted(Said(status=201, body="{}", late=0.2), slow=0.1),
+        lambda: posted(ScriptedAnswer(status=201, body="{}", late=0.2), slow=0.1),
         "--name func-r --always-on true",
     ),
     "event-late": (lambda: posted(OK, OK), "throughline status"),

@@ -12,7 +12,7 @@ from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.rate_limiter import RateLimiter
 from shared.catalog.connection.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
-from tests.support.scripted import Said, scripted
+from tests.support.scripted import ScriptedAnswer, scripted
 
 ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": "q"}}]})
 QUICK = RetryPolicy(connect=1, read=0.5, tries=3, max_pause=1.2)
@@ -102,7 +102,7 @@ def test_threads_share_the_turns() -> None:
 
 def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
     simulated = Time()
-    answers = (Said(status=503), Said(body=ENTITY), Said(body=ENTITY))
+    answers = (ScriptedAnswer(status=503), ScriptedAnswer(body=ENTITY), ScriptedAnswer(body=ENTITY))
     with scripted(*answers) as server:
         rate_limiter = RateLimiter(1, clock=simulated.clock, sleep=simulated.sleep)
         catalog = AtlasCatalog(
@@ -117,7 +117,7 @@ def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
 @pytest.mark.parametrize(("status", "over"), [(429, True), (503, False)])
 def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either(status: int, over: bool) -> None:
     simulated = Time()
-    with scripted(Said(status=status, headers={"Retry-After": "60"})) as server:
+    with scripted(ScriptedAnswer(status=status, headers={"Retry-After": "60"})) as server:
         rate_limiter = RateLimiter(10, clock=simulated.clock, sleep=simulated.sleep)
         for ended in (over, True):  # the second call is never made
             catalog = AtlasCatalog(
@@ -129,22 +129,26 @@ def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either(status: int,
         assert server.calls == 1
 
 
-WHAT_IT_MEANS: dict[str, tuple[tuple[Said, ...], bool, bool]] = {
+WHAT_IT_MEANS: dict[str, tuple[tuple[ScriptedAnswer, ...], bool, bool]] = {
     # answers; whether the call is over, and whether what was sent may be the reason
-    "too many requests": ((Said(status=429),), True, False),
-    "an error inside": ((Said(status=500),), True, True),
-    "a gateway that waited": ((Said(status=504),), False, True),
-    "a request that took too long": ((Said(status=408),), False, True),
-    "overloaded": ((Said(status=503),), False, False),
-    "no answer in time": ((Said(late=0.8),), False, True),
-    "cut off": ((Said(cut=True),), False, True),
-    "no answer in time, then too many requests": ((Said(late=0.8), Said(status=429), Said(status=429)), False, True),
-    "a page of a proxy": ((Said(body="<html>"),), False, False),
+    "too many requests": ((ScriptedAnswer(status=429),), True, False),
+    "an error inside": ((ScriptedAnswer(status=500),), True, True),
+    "a gateway that waited": ((ScriptedAnswer(status=504),), False, True),
+    "a request that took too long": ((ScriptedAnswer(status=408),), False, True),
+    "overloaded": ((ScriptedAnswer(status=503),), False, False),
+    "no answer in time": ((ScriptedAnswer(late=0.8),), False, True),
+    "cut off": ((ScriptedAnswer(cut=True),), False, True),
+    "no answer in time, then too many requests": (
+        (ScriptedAnswer(late=0.8), ScriptedAnswer(status=429), ScriptedAnswer(status=429)),
+        False,
+        True,
+    ),
+    "a page of a proxy": ((ScriptedAnswer(body="<html>"),), False, False),
 }
 
 
 @pytest.mark.parametrize(("answers", "over", "blames"), WHAT_IT_MEANS.values(), ids=WHAT_IT_MEANS)
-def test_whether_a_failed_call_may_still_land(answers: tuple[Said, ...], over: bool, blames: bool) -> None:
+def test_whether_a_failed_call_may_still_land(answers: tuple[ScriptedAnswer, ...], over: bool, blames: bool) -> None:
     with scripted(*answers) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         with pytest.raises(CatalogUnavailable) as caught:
@@ -176,7 +180,7 @@ class Expiring:
 
 
 def test_a_token_that_has_expired_is_renewed_once() -> None:
-    with scripted(Said(status=401), Said(body=ENTITY)) as server:
+    with scripted(ScriptedAnswer(status=401), ScriptedAnswer(body=ENTITY)) as server:
         client = SteadyAtlasClient(
             server.url,
             CredentialToken(Expiring(good_for=1), scope="https://catalog.example.com/.default"),
@@ -187,7 +191,7 @@ def test_a_token_that_has_expired_is_renewed_once() -> None:
 
 
 def test_a_token_that_does_not_change_is_refused_at_once() -> None:
-    with scripted(Said(status=401)) as server:
+    with scripted(ScriptedAnswer(status=401)) as server:
         client = SteadyAtlasClient(
             server.url,
             CredentialToken(Expiring(good_for=100), scope="https://catalog.example.com/.default"),
@@ -199,7 +203,12 @@ def test_a_token_that_does_not_change_is_refused_at_once() -> None:
 
 
 def test_a_successful_call_reports_whether_an_earlier_try_may_still_land() -> None:
-    answers = (Said(late=0.8), Said(body="{}"), Said(status=429), Said(body="{}"))
+    answers = (
+        ScriptedAnswer(late=0.8),
+        ScriptedAnswer(body="{}"),
+        ScriptedAnswer(status=429),
+        ScriptedAnswer(body="{}"),
+    )
     with scripted(*answers) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         assert catalog.may_still_land() is False

@@ -43,7 +43,7 @@ from shared.storage.port import Row, Storage
 from tests.support.events import event, write
 from tests.support.publishing import Clock, Moody, publish, settled
 from tests.support.receiving import receive
-from tests.support.scripted import Said, scripted
+from tests.support.scripted import ScriptedAnswer, scripted
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 QUICK = RetryPolicy(connect=1, read=0.5, tries=3, max_pause=1.2)
@@ -76,31 +76,42 @@ ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": 
 ATLAS = json.dumps({"errorCode": "ATLAS-400-00-01", "errorMessage": "no"})
 SOON = {"Retry-After": "60"}
 
-CATALOG: dict[str, tuple[tuple[Said, ...], type[Exception] | None, float | None, int]] = {
+CATALOG: dict[str, tuple[tuple[ScriptedAnswer, ...], type[Exception] | None, float | None, int]] = {
     # answers; the class, the seconds that it asks for, and how many calls were made
-    "an answer": ((Said(body=ENTITY),), None, None, 1),
-    "away once": ((Said(status=503), Said(body=ENTITY)), None, None, 2),
-    "cut off once": ((Said(cut=True), Said(body=ENTITY)), None, None, 2),
-    "too slow once": ((Said(late=0.8), Said(body=ENTITY)), None, None, 2),
-    "asks for a second": ((Said(status=429, headers={"Retry-After": "1"}), Said(body=ENTITY)), None, None, 2),
-    "asks for a minute": ((Said(status=429, headers=SOON),), CatalogUnavailable, 60, 1),
-    "away for a minute": ((Said(status=503, headers=SOON),), CatalogUnavailable, 60, 1),
+    "an answer": ((ScriptedAnswer(body=ENTITY),), None, None, 1),
+    "away once": ((ScriptedAnswer(status=503), ScriptedAnswer(body=ENTITY)), None, None, 2),
+    "cut off once": ((ScriptedAnswer(cut=True), ScriptedAnswer(body=ENTITY)), None, None, 2),
+    "too slow once": ((ScriptedAnswer(late=0.8), ScriptedAnswer(body=ENTITY)), None, None, 2),
+    "asks for a second": (
+        (ScriptedAnswer(status=429, headers={"Retry-After": "1"}), ScriptedAnswer(body=ENTITY)),
+        None,
+        None,
+        2,
+    ),
+    "asks for a minute": ((ScriptedAnswer(status=429, headers=SOON),), CatalogUnavailable, 60, 1),
+    "away for a minute": ((ScriptedAnswer(status=503, headers=SOON),), CatalogUnavailable, 60, 1),
     **{
-        f"{status} for ever": ((Said(status=status),), CatalogUnavailable, 0, 3)
+        f"{status} for ever": ((ScriptedAnswer(status=status),), CatalogUnavailable, 0, 3)
         for status in (408, 429, 500, 502, 503, 504)
     },
-    "too slow for ever": ((Said(late=0.8),), CatalogUnavailable, 0, 3),
-    "cut off for ever": ((Said(cut=True),), CatalogUnavailable, 0, 3),
-    "a page of a proxy": ((Said(body="<html>"),), CatalogUnavailable, 60, 1),
-    **{f"{status}": ((Said(status=status, body=ATLAS),), CatalogRefused, None, 1) for status in (400, 401, 403, 409)},
-    **{f"{status} without words": ((Said(status=status, body=""),), CatalogRefused, None, 1) for status in (413, 422)},
-    "leads elsewhere": ((Said(status=302, headers={"Location": "/x"}),), CatalogRefused, None, 1),
+    "too slow for ever": ((ScriptedAnswer(late=0.8),), CatalogUnavailable, 0, 3),
+    "cut off for ever": ((ScriptedAnswer(cut=True),), CatalogUnavailable, 0, 3),
+    "a page of a proxy": ((ScriptedAnswer(body="<html>"),), CatalogUnavailable, 60, 1),
+    **{
+        f"{status}": ((ScriptedAnswer(status=status, body=ATLAS),), CatalogRefused, None, 1)
+        for status in (400, 401, 403, 409)
+    },
+    **{
+        f"{status} without words": ((ScriptedAnswer(status=status, body=""),), CatalogRefused, None, 1)
+        for status in (413, 422)
+    },
+    "leads elsewhere": ((ScriptedAnswer(status=302, headers={"Location": "/x"}),), CatalogRefused, None, 1),
 }
 
 
 @pytest.mark.parametrize(("answers", "kind", "after", "calls"), CATALOG.values(), ids=CATALOG)
 def test_what_a_catalog_may_answer(
-    answers: tuple[Said, ...], kind: type[Exception] | None, after: float | None, calls: int
+    answers: tuple[ScriptedAnswer, ...], kind: type[Exception] | None, after: float | None, calls: int
 ) -> None:
     with scripted(*answers) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
@@ -114,14 +125,14 @@ def test_what_a_catalog_may_answer(
 
 
 def test_a_server_that_knows_only_all_or_nothing_is_asked_for_fewer() -> None:
-    with scripted(Said(status=404), Said(status=404), Said(body=ENTITY)) as server:
+    with scripted(ScriptedAnswer(status=404), ScriptedAnswer(status=404), ScriptedAnswer(body=ENTITY)) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         assert catalog.find([("t", "p"), ("t", "q")]) == {("t", "q"): "g"}
         assert server.calls == 3
 
 
 def test_a_pause_is_as_long_as_asked_for_and_otherwise_by_lot() -> None:
-    with scripted(Said(status=429, headers={"Retry-After": "1"}), Said(body=ENTITY)) as server:
+    with scripted(ScriptedAnswer(status=429, headers={"Retry-After": "1"}), ScriptedAnswer(body=ENTITY)) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         began = time.monotonic()
         catalog.find([("t", "q")])
@@ -154,7 +165,7 @@ def test_without_a_token_storage_is_not_even_asked() -> None:
 
 
 def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
-    with scripted(Said(body=ENTITY)) as server:
+    with scripted(ScriptedAnswer(body=ENTITY)) as server:
         client = SteadyAtlasClient(
             server.url, CredentialToken(NoToken(), scope="https://catalog.example.com/.default"), retry_policy=QUICK
         )
@@ -164,16 +175,16 @@ def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
         assert (caught.value.after, server.calls) == (60, 0)
 
 
-def _error(status: int, code: str = "x", **headers: str) -> Said:
+def _error(status: int, code: str = "x", **headers: str) -> ScriptedAnswer:
     body = json.dumps({"odata.error": {"code": code, "message": {"value": "no"}}})
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Said(
+    return ScriptedAnswer(
         status=status, body=body, headers={"x-ms-error-code": code, "Content-Type": "application/json", **named}
     )
 
 
 AWAY, BUSY, FORBIDDEN = StorageUnavailable, StorageBusy, StorageForbidden
-STORAGE: dict[str, tuple[Said, type[StorageUnavailable], float, int]] = {
+STORAGE: dict[str, tuple[ScriptedAnswer, type[StorageUnavailable], float, int]] = {
     # the answer; the class, the seconds, and what the sender of an event is answered
     "above its rates": (_error(503, "ServerBusy"), BUSY, 5, 429),
     "above its rates, with a wait": (_error(503, "ServerBusy", Retry_After="7"), BUSY, 7, 429),
@@ -187,7 +198,7 @@ STORAGE: dict[str, tuple[Said, type[StorageUnavailable], float, int]] = {
     "a role that is missing": (_error(403, "AuthorizationPermissionMismatch"), FORBIDDEN, 60, 503),
     "a network that is kept out": (_error(403, "AuthorizationFailure"), FORBIDDEN, 60, 503),
     "no identity": (_error(401, "NoAuthenticationInformation"), FORBIDDEN, 60, 503),
-    "too slow": (Said(late=2.5), AWAY, 5, 503),
+    "too slow": (ScriptedAnswer(late=2.5), AWAY, 5, 503),
 }
 
 CALLS: dict[str, Callable[[Storage], object]] = {
@@ -248,7 +259,7 @@ def test_an_account_that_nobody_knows_is_storage_that_is_away() -> None:
 
 
 def test_a_blob_that_is_cut_off_on_the_way_is_read_again_later() -> None:
-    partial = Said(body="abc", cut=True, headers={"Content-Range": "bytes 0-102/103", "ETag": "e"})
+    partial = ScriptedAnswer(body="abc", cut=True, headers={"Content-Range": "bytes 0-102/103", "ETag": "e"})
     with scripted(partial) as server, pytest.raises(StorageUnavailable):
         receiver_storage(_settings(server.url)).get("c", "b")
 
