@@ -68,9 +68,9 @@ def target(home: Path = HOME, *, writes: bool = False) -> Worker:
     except Misconfigured as problem:
         fail(str(problem), code=2)
     return fail(
-        f"the environment names no Throughline, and no local world runs in {home}: set the functions' settings"
-        " (docs/reference/settings.md), start a world with `throughline up`, or name the folder of a running one by"
-        " --home",
+        f"the environment names no Throughline, and no local world runs in {home}: set AzureWebJobsStorage*"
+        " and THROUGHLINE_CATALOG_* as the functions have them, start a world with `throughline up`, or name the folder"
+        " of a running one by --home",
         code=2,
     )
 

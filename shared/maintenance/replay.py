@@ -113,6 +113,12 @@ def letters_within(wanted: RunFilter) -> Callable[[DeadLetter], bool]:
     return within
 
 
+def new_letters(storage: Storage, wanted: RunFilter, since: datetime) -> int:
+    """How many events of wanted runs became dead letters `since` then: a replay reads each event again."""
+    within = letters_within(wanted)
+    return sum(within(letter) for letter in dead_letters(storage) if letter.first >= since)
+
+
 def plan(storage: Storage, begin: ReplayPosition) -> Iterator[ReplayedRun]:
     """What `replay` would do with each run, as far as is known without processing it. Writes nothing."""
     for run in stored_runs(storage, begin.wanted, after=begin.after):

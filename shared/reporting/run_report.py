@@ -20,7 +20,7 @@ from shared.records.application.process_index import (
 from shared.records.digest_set import short
 from shared.records.ledger import ledger_entry
 from shared.records.publish_queue import queue_entry
-from shared.records.run_state import RunState, readable_run_state
+from shared.records.run_state import ContentKey, RunState, readable_run_state
 from shared.records.states import EventState, LedgerState, State
 from shared.reporting.run_outcomes import ProcessStates, RunOutcomes, Waiting
 from shared.reporting.stored_events import EventRecord, find_events
@@ -47,7 +47,8 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessReport:
-    """A process that the run contributes to, or that stands for such a one after staging elimination.
+    """A process that the run contributes to (a dead run: contributed to before), or that stands for such a one after
+    staging elimination.
 
     `state`: published, pending, publishing, retrying, refused, held or `not in the catalog`; `reason`: the catalog's
     error, or why the catalog holds none.
@@ -96,7 +97,9 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
         return None
     state = readable_run_state(row, storage)
     outcomes = RunOutcomes()
-    applications = tuple(sorted({by for _, by, _ in state.current})) if state else ()
+    kept = _kept(storage, state) if state else frozenset()
+    contributed = state.current | kept if state else kept
+    applications = tuple(sorted({by for _, by, _ in contributed}))
     for run in dict.fromkeys((run_id, *applications)):
         outcomes.add(storage, run, storage.partition(RUNS, run))
     for application in applications:
@@ -108,10 +111,11 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
             row.key.removeprefix(PROCESS_REF): (by, process_ref_of(row, storage).name)
             for row in process_refs_of(storage, by)
         }
-    keys = {short(key): key for key in (*names, *(key for key, _, _ in (state.current if state else ())))}
+    keys = {short(key): key for key in (*names, *(key for key, _, _ in contributed))}
     outcome = outcomes.runs.get(run_id)
     own, now = outcomes.processes_of(outcome) if outcome else (frozenset[int](), frozenset[int]())
-    reports, states = _processes(storage, {keys[each]: names.get(keys[each], ("", "")) for each in own | now}, now)
+    wanted = own | now | {short(key) for key, _, _ in kept}
+    reports, states = _processes(storage, {keys[each]: names.get(keys[each], ("", "")) for each in wanted}, now)
     events = tuple(_event(storage, each, outcomes, states) for each in stored)
     retry = retry_state(storage, run_id)
     return RunReport(
@@ -130,6 +134,18 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
         columns_by=state.facts.columns_by if state and state.facts else "",
         plan_gaps=state.facts.plan_gaps if state and state.facts else (),
         run_text=next((each.run_text for each in stored if each.run_text), ""),
+    )
+
+
+def _kept(storage: Storage, state: RunState) -> frozenset[ContentKey]:
+    """What a run that is dead now contributed before: it stays, because nothing can be computed in its place."""
+    if state.verdict is not State.DEAD:
+        return frozenset()
+    return frozenset(
+        (process, by, digest)
+        for process, by, digest in state.attempted
+        for _, record in contributions_of(storage, process, by)
+        if record.digest == digest and (own := record.supporters.get(state.run_id)) and not own.retracted
     )
 
 

@@ -152,6 +152,20 @@ def test_replay_takes_what_was_repaired_and_keeps_the_rest(run: Run, parts: Work
     assert inputs == {"file:///a", "file:///repaired", "file:///b"}
 
 
+def test_a_replay_that_makes_events_dead_counts_them_and_ends_with_1(run: Run, parts: Worker) -> None:
+    storage = parts.storage
+    assert isinstance(storage, MemoryStorage)
+    places = post(storage, *write("good", "app", "10:00", "/a"))
+    settle(storage, places[-1])
+    assert run("replay").exit_code == 0
+    for place in places:
+        put(storage, place, b"damaged")
+    result = run("replay")
+    assert result.exit_code == 1
+    assert "dead letters: 2 events cannot be used; `throughline deadletter list` says why" in result.output
+    assert "They keep the lineage" in run("run", run_id("good")).output
+
+
 def test_replay_by_id_and_by_reason(run: Run, storage: MemoryStorage) -> None:
     repair(storage)
     result = run("deadletter", "replay", ids(storage, "damaged bytes")[0][:8])

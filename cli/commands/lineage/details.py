@@ -59,7 +59,10 @@ def details(
         return
     if not found and text:
         nearest = suggestion(text, (name for process in known for name in _names(process)))
-        fail(f"no process on record has {text!r} in its name or in those of its data sets.{nearest}")
+        fail(
+            f"no process on record has {text!r} in its name or in those of its data sets.{nearest} A run gives a"
+            " process once it has ended: `throughline events --job JOB` lists the runs of a job"
+        )
     for process in found:
         print_tree(process_tree(process, sources[process.qualified_name]))
     for state in states:

@@ -1,7 +1,8 @@
 """`throughline run`: the state of one run and why, its events, its processes, and the command that repairs it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from cli.ui.console import counted, out, plain, print_json
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson, Wide
 from cli.ui.tables import print_table
+from shared.records.states import State
 from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
 from shared.translation.reference import NO_PROCESS
@@ -36,23 +38,24 @@ def run(
     throughline run 0192a3b4-5c6d-7e8f-9012-3456789abcde --json | jq .processes
     """
     wanted = wanted_run(run_id)
-    storage = parts_of(context, home).storage
+    parts = parts_of(context, home)
     with reported():
-        found = run_report(storage, wanted)
+        found = run_report(parts.storage, wanted)
         if found is None:
-            known_run(storage, run_id)
+            known_run(parts.storage, run_id)
             raise typer.Exit(1)  # its events have been deleted meanwhile
+    steps = list(next_steps(found, parts.sweeping.end_timeout))
     if as_json:
         events = [
             {**event_document(each.event), "state": each.state, "reason": each.reason, "error": each.error}
             for each in found.events
         ]
-        print_json({**to_builtins(replace(found, events=())), "events": events, "next": list(next_steps(found))})
+        print_json({**to_builtins(replace(found, events=())), "events": events, "next": steps})
     else:
-        _show(found, wide=wide)
+        _show(found, steps, wide=wide)
 
 
-def _show(found: RunReport, *, wide: bool) -> None:
+def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
     print_fact("run", found.run_id)
     if found.run_text:
         print_fact("sent as", visible(found.run_text))
@@ -84,7 +87,9 @@ def _show(found: RunReport, *, wide: bool) -> None:
     out.print(f"\n{counted(len(processes), 'process')}")
     if processes:
         print_table(("process", "state", "reason"), processes, wide=wide)
-    for sentence in next_steps(found):
+    if processes and found.state == State.DEAD:
+        out.print("They keep the lineage of the time when the run's events could be used.")
+    for sentence in steps:
         out.print(f"\nNext: {plain(sentence)}")
 
 
@@ -99,8 +104,8 @@ _BY_PROCESS = {
 }
 
 
-def next_steps(found: RunReport) -> Iterator[str]:
-    """What to do about this run, one sentence for each cause."""
+def next_steps(found: RunReport, end_timeout: timedelta) -> Iterator[str]:
+    """What to do about this run, one sentence for each cause. `end_timeout`: how long a run's end is awaited."""
     for each in found.events:
         if each.state == "dead":
             letter = each.event.place.digest[:ID_LENGTH]
@@ -108,7 +113,8 @@ def next_steps(found: RunReport) -> Iterator[str]:
     if found.last_error:
         yield f"nothing to do: it is retried automatically; `throughline replay --run {found.run_id}` retries it now"
     elif any(each.reason == Waiting.END for each in found.events):
-        yield "nothing to do: it waits for an end event, at most THROUGHLINE_RUN_TIMEOUT_MINUTES after the last event"
+        minutes = counted(end_timeout // timedelta(minutes=1), "minute")
+        yield f"nothing to do: it waits {minutes} for an end event (THROUGHLINE_RUN_TIMEOUT_MINUTES)"
     elif found.state == NOT_PROCESSED:
         yield "nothing to do, unless its events are older than ten minutes: then `throughline doctor` names the cause"
     elif found.reason == RUN_FAILED:

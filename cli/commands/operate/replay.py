@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from itertools import takewhile
 
 import typer
@@ -15,7 +16,14 @@ from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import Plan, Resume
 from shared.bootstrap import Worker
 from shared.events.stored_runs import stored_runs
-from shared.maintenance.replay import LetterOutcome, ReplayedLetter, ReplayOutcome, ReplayPosition, last_position
+from shared.maintenance.replay import (
+    LetterOutcome,
+    ReplayedLetter,
+    ReplayOutcome,
+    ReplayPosition,
+    last_position,
+    new_letters,
+)
 from shared.maintenance.replay import plan as maintenance_plan
 from shared.maintenance.replay import replay as maintenance_replay
 
@@ -41,7 +49,7 @@ def replay(
 
     Dead letters of these runs are replayed too. Only what has changed is published, so a second replay changes nothing.
     Ctrl-C stops after the current run; --resume continues. Times are those of the events, in UTC unless they name a
-    zone.
+    zone. Exit code 1 if an event cannot be used, a run was busy, or the catalog does not answer.
 
         throughline replay --from 2026-11-01 --to 2026-12-01 --plan
         throughline replay --from 2026-11-01 --job 'nightly*'
@@ -92,6 +100,7 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     """Replay, publish and report. Whether all went well; ends the command when it was stopped."""
     changes: Counter[ReplayOutcome] = Counter()
     letters: Counter[LetterOutcome] = Counter()
+    began = datetime.now(UTC)
     with stopping() as stop, bar("looking") as update:
         listed = stored_runs(parts.storage, begin.wanted, after=begin.after)
         total = sum(1 for _ in takewhile(lambda _: not stop.is_set(), listed))  # listed twice: far cheaper than replay
@@ -107,12 +116,16 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     out.print(", ".join([f"{counted(changes[ReplayOutcome.PROCESSED], 'run')} processed again", *_others(changes)]))
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
+    dead = new_letters(parts.storage, begin.wanted, began)
+    if dead:
+        note("dead letters", f"{counted(dead, 'event')} cannot be used; `throughline deadletter list` says why")
     here = last_position(parts.storage) if stop.is_set() else None
     if here:
         end_stopped(f"{_place(here)}. Processed runs are published as usual; `throughline replay --resume` continues")
     if changes[ReplayOutcome.BUSY]:
         note("busy", "other workers were processing some runs: replay those again if their result is not enough")
-    return publish_and_report(parts) and not changes[ReplayOutcome.BUSY] and not set(letters) - {LetterOutcome.USED}
+    complete = not dead and not changes[ReplayOutcome.BUSY] and not set(letters) - {LetterOutcome.USED}
+    return publish_and_report(parts) and complete
 
 
 def _place(here: ReplayPosition) -> str:

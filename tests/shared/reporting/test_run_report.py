@@ -12,6 +12,8 @@ from shared.events.archive_index import ArchiveMissing
 from shared.events.archiver import archive
 from shared.events.stored_runs import RunFilter
 from shared.maintenance.replay import publish_all
+from shared.processing.processor import RunProcessor
+from shared.processing.triggers import Replayed
 from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import State
@@ -23,8 +25,9 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS
 from tests.support.archiving import archiving, settled
 from tests.support.damages import whole
+from tests.support.dead_letters import put
 from tests.support.events import event, run_id, write
-from tests.support.processing import post
+from tests.support.processing import post, settle
 from tests.support.publishing import context_of
 from tests.support.refusing_catalog import Picky, refusal
 from tests.support.sweeping import Later, cursed
@@ -89,6 +92,22 @@ def test_a_dead_letter_stands_with_its_error() -> None:
     dead = [each for each in found.events if each.state == "dead"]
     assert [each.reason for each in dead] == ["damaged bytes"]
     assert "BadGzipFile" in dead[0].error
+
+
+def test_a_run_that_became_dead_keeps_its_processes() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    places = post(storage, *write("kept", "app", "10:00", "/a"))
+    settle(storage, places[-1])
+    publish_all(context_of(storage, catalog))
+    before = report(storage, "kept").processes
+    for place in places:
+        put(storage, place, b"damaged")
+    RunProcessor(storage=storage).process(run_id("kept"), Replayed())
+    publish_all(context_of(storage, catalog))
+    found = report(storage, "kept")
+    assert found.state == State.DEAD
+    assert found.processes == before
+    assert [each.state for each in found.processes] == ["published"]
 
 
 def test_a_run_without_an_end_names_what_it_waits_for() -> None:
