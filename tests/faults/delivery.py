@@ -4,7 +4,7 @@ Event Grid posts a notification for each blob: at least once, in any order, some
 finds blobs in a listing and queues them one after another, once each. A real account is listed by one page every ten
 seconds (`ScanBlobScanLogHybridPollingStrategy`), the emulator as a whole every two seconds
 (`ScanContainersStrategy`); both are in azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs. Both
-compare times in whole seconds. The emulator's scan finds what is strictly later than the newest second that it has
+compare times in whole seconds. The emulator's scan finds blobs strictly later than the newest second that it has
 listed, so a blob that arrives later in that second is never found; the real account's scan includes that second.
 """
 

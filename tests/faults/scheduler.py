@@ -75,7 +75,7 @@ class Scheduler:
         heapq.heappush(self._due, (at, next(self._numbers), act))
 
     def sleep(self, seconds: float) -> None:
-        """Let others run for `seconds`. Raises Killed in a worker that died meanwhile."""
+        """Let others run for `seconds`. Raises Killed in a worker that died in that time."""
         me = self.current
         if me is None:
             until = self.now + seconds

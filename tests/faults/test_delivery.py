@@ -71,7 +71,7 @@ def test_event_grid_delivers_each_blob_at_least_once_in_any_order_some_late_and_
     assert max(at - arrivals[blob] for at, blob in flawed) < 3600
 
 
-def test_the_scan_of_a_real_account_finds_all_that_one_page_holds_and_queues_them_one_after_another() -> None:
+def test_the_scan_of_a_real_account_finds_all_blobs_of_a_page_and_queues_them_in_turn() -> None:
     arrivals = many(2000)
     calls = called("polling", arrivals)
     assert Counter(blob for _, blob in calls) == Counter(list(arrivals))

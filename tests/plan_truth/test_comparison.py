@@ -36,13 +36,13 @@ A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
         ("SELECT (SELECT MAX(d) FROM u WHERE u.a = t.b) AS m FROM t", "u.d", "t.b u.a", ""),
     ],
 )
-def test_the_expected_lineage_of_a_query(query: str, values: str, conditions: str, rows: str) -> None:
+def test_a_query_gives_the_expected_lineage(query: str, values: str, conditions: str, rows: str) -> None:
     found = expected(query, TABLES)
     (first,) = found.columns
     assert [_names(first.values), _names(first.conditions), _names(found.rows)] == [values, conditions, rows]
 
 
-def test_sqlglots_own_lineage_is_undivided() -> None:
+def test_sqlglots_own_lineage_does_not_separate_values_from_conditions() -> None:
     found = expected("SELECT CASE WHEN a > 1 THEN b END FROM (SELECT a, b + c AS b FROM t) AS x", TABLES)
     assert [_names(each) for each in found.leaves] == ["t.a t.b t.c"]
 

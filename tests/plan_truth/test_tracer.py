@@ -101,7 +101,7 @@ def test_a_plan_gives_values_and_conditions_of_a_column_and_of_the_rows() -> Non
     assert given == [Given(frozenset({"s0.a"}), frozenset({"s0.b", "s0.c"}))]
 
 
-def test_a_plan_that_is_not_known_whole_is_a_problem() -> None:
+def test_a_missing_or_partly_unknown_plan_is_a_problem() -> None:
     assert given_of(None, "SELECT") == "no plan that is known whole: no plan"
     assert given_of(_filtered("Unheard"), "SELECT") == "no plan that is known whole: (('Unheard', 1),)"
 

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report(ran: Ran, truths: Mapping[str, Expected]) -> int:
-    """Print what is equal and what differs; return 0 when every difference is explained."""
+    """Print the equal lineage and the differences; return 0 when every difference is explained."""
     missing = sorted(set(truths) - set(ran.lineages))
     found = [
         each for name in truths if name not in missing for each in differences(name, ran.lineages[name], truths[name])

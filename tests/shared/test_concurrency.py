@@ -1,4 +1,4 @@
-"""Threads of one process: what is asked for while it is done is done once more, and one run is settled once."""
+"""Threads of one process: calls during an execution share one more execution, and one run is settled once."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ from tests.support.processing import Watched, post
 _SECONDS = 60
 
 
-def test_who_asks_while_it_is_done_returns_at_once_and_it_is_done_once_more_for_all_of_them() -> None:
+def test_calls_during_an_execution_return_at_once_and_share_one_more_execution() -> None:
     one, began, go_on = SingleFlight(), threading.Event(), threading.Event()
     done: list[str] = []
 
@@ -36,7 +36,7 @@ def test_who_asks_while_it_is_done_returns_at_once_and_it_is_done_once_more_for_
     assert done == ["first", "first"]
 
 
-def test_what_fails_is_raised_and_keeps_nobody_from_the_next_time() -> None:
+def test_an_error_is_raised_and_does_not_prevent_the_next_execution() -> None:
     one, done = SingleFlight(), []
 
     def fails() -> None:
@@ -48,7 +48,7 @@ def test_what_fails_is_raised_and_keeps_nobody_from_the_next_time() -> None:
     assert done == ["again"]
 
 
-def test_one_key_is_held_by_one_thread_and_keeps_no_other_key_waiting() -> None:
+def test_a_key_is_held_by_one_thread_and_does_not_block_other_keys() -> None:
     turns, order = KeyedLock(), list[str]()
     waiting = threading.Event()
 
@@ -68,7 +68,7 @@ def test_one_key_is_held_by_one_thread_and_keeps_no_other_key_waiting() -> None:
     assert order == ["another", "first", "second"]
 
 
-def test_a_late_start_waits_for_the_end_that_is_being_settled_and_finds_nothing_left_to_do() -> None:
+def test_a_late_start_event_waits_for_the_settling_of_its_end_and_has_nothing_to_do() -> None:
     storage, turns = MemoryStorage(), KeyedLock()
     start, end = post(storage, *write("a", "app", "10:00", "/a"))
     packed = {place: storage.get(EVENTS, place.blob) or b"" for place in (start, end)}

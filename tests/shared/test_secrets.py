@@ -1,4 +1,4 @@
-"""No password, key or signature that stands in a spelling gets any further, and none makes another data set."""
+"""No password, key or signature in a spelling is passed on, and none changes the identity of the data set."""
 
 import pytest
 
@@ -142,7 +142,7 @@ def test_a_secret_changes_no_identity_and_is_shown_nowhere(dataset: tuple[str, s
 
 
 def test_every_family_of_stores_has_a_case() -> None:
-    """A new store needs one here too: its file decides what becomes of what stays of an address."""
+    """A new store needs a case here too: its own file decides how the remaining address is handled."""
     schemes = {canonical(*dataset).namespace.partition("://")[0] for dataset, _ in CASES}
     missing = {store.schemes[0] for store in STORES} - schemes
     assert missing <= {"http", *OTHER_FILES}
@@ -171,7 +171,7 @@ def test_the_source_of_a_mount_is_shown_without_its_secret(source: str) -> None:
         ("file", "/a?b=c"),
     ],
 )
-def test_what_is_no_secret_stays(namespace: str, name: str) -> None:
+def test_spellings_without_a_secret_are_unchanged(namespace: str, name: str) -> None:
     assert without_secrets(namespace, name) == (namespace, name)
 
 

@@ -161,7 +161,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def main() -> int:
-    """Run what was asked for."""
+    """Run the requested combinations."""
     parser = argparse.ArgumentParser(prog="python -m tests.spark_listener.compatibility", description=__doc__)
     parser.add_argument("--spark", action="append", choices=SPARKS)
     parser.add_argument("--listener", action="append", choices=LISTENER_VERSIONS)

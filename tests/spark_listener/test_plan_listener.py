@@ -231,7 +231,7 @@ def test_a_checkpoint_has_its_plan_unless_another_has_the_same_columns(ran: Ran,
     assert len(found["frames"]) == frames
 
 
-def test_facets_are_as_their_schema(ran: Ran) -> None:
+def test_facets_match_their_schema(ran: Ran) -> None:
     schema = json.loads(SCHEMA.read_text())
     Draft202012Validator.check_schema(schema)
     assert len(ran.facets) > 5
@@ -243,7 +243,7 @@ def test_facets_are_as_their_schema(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize("receiver", ["good", "refusing", "silent", "dead", "malformed"])
-def test_a_receiver_does_not_hold_up_the_end(ran: Ran, receiver: str) -> None:
+def test_a_receiver_of_any_kind_does_not_delay_the_end_of_the_application(ran: Ran, receiver: str) -> None:
     assert ran.stops[receiver] < MAX_STOP_SECONDS
 
 

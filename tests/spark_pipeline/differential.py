@@ -59,7 +59,7 @@ def history(events: Iterable[Event]) -> list[Process]:
 
 
 def usable(folder: Path) -> list[Event]:
-    """What counts of the files of a folder, read without Spark."""
+    """The usable events in the files of a folder, read without Spark."""
     reader = Reader()
     found = [
         each

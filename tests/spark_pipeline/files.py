@@ -1,4 +1,4 @@
-"""What tests of the lake need of pytest and of Delta's log."""
+"""Helpers of the lake's tests: marks of pytest, and versions in Delta's log."""
 
 from pathlib import Path
 

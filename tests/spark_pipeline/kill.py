@@ -37,8 +37,8 @@ class DiedError(Exception):
 
 @dataclass(slots=True)
 class Clock:
-    """Counts what is written, each write twice: before and after it; dies at one of them. What is written side by side
-    goes on until it is written: so a run is also cut off where one table has it and another has not.
+    """Counts the writes, each twice: before and after it; dies at one of them. Parallel writes
+    go on until they are written: so a run is also cut off where one table has it and another has not.
     """
 
     dies_at: int = -1
@@ -106,7 +106,7 @@ def rows(lake: Lake) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """What there is where nothing died: the tables, and how many moments there were after each step."""
+    """The result of a run that did not die: the tables, and how many moments there were after each step."""
 
     tables: dict[str, list[str]]
     moments: tuple[int, int]

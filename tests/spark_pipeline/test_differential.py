@@ -86,7 +86,7 @@ REACHED = ("source", "source_column", "target", "target_column", "depth")
 
 
 def downstream(document: LineageDocument) -> set[tuple[object, ...]]:
-    """What depends on each column, by the walk that tests/viewer/test_questions.py holds the page to."""
+    """The columns that depend on each column, by the walk that tests/viewer/test_questions.py holds the page to."""
     names = [each.qualified_name for each in document.datasets]
     ends = [(names[each.dataset], each.name) for each in document.columns]
     now = LineageGraph(document, conditions=True).edges

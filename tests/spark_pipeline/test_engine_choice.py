@@ -26,7 +26,7 @@ def _lake(folder: Path, *, done: float) -> str:
     return str(folder)
 
 
-def test_little_is_for_sail_and_much_for_spark(tmp_path: Path) -> None:
+def test_sail_runs_little_input_and_spark_runs_much(tmp_path: Path) -> None:
     little, much = _file(tmp_path / "little", size=MAX_SAIL_BYTES), _file(tmp_path / "much", size=MAX_SAIL_BYTES + 1)
     root = str(tmp_path / "lake")
     assert choose(EngineName.auto, root, [little]) is EngineName.sail
@@ -35,7 +35,7 @@ def test_little_is_for_sail_and_much_for_spark(tmp_path: Path) -> None:
     assert choose(EngineName.auto, root) is EngineName.sail
 
 
-def test_only_what_was_written_since_counts(tmp_path: Path) -> None:
+def test_only_input_written_since_the_last_run_counts(tmp_path: Path) -> None:
     old = _file(tmp_path / "old", size=10 * MAX_SAIL_BYTES, written=1_000_000_000)
     root = _lake(tmp_path / "lake", done=1_500_000_000)
     assert choose(EngineName.auto, root, [old]) is EngineName.sail
@@ -51,7 +51,7 @@ def test_only_what_was_written_since_counts(tmp_path: Path) -> None:
         ("lake", "events", "http://127.0.0.1:7071", "runs in Spark"),
     ],
 )
-def test_what_sail_cannot_do_is_for_spark(root: str, source: str, report: str, reason: str) -> None:
+def test_spark_runs_orders_that_sail_cannot_run(root: str, source: str, report: str, reason: str) -> None:
     assert choose(EngineName.auto, root, [source], report=report) is EngineName.spark
     assert choose(EngineName.spark, root, [source], report=report) is EngineName.spark
     with pytest.raises(EngineUnsuitableError, match=reason):

@@ -8,7 +8,7 @@ import pytest
 from spark_pipeline.submit import order_of
 
 
-def test_what_is_asked_for_is_done(tmp_path: Path) -> None:
+def test_arguments_give_the_sources_and_settings_of_the_order(tmp_path: Path) -> None:
     names = tmp_path / "names.toml"
     names.write_text("")
     root, order = order_of(
@@ -20,7 +20,7 @@ def test_what_is_asked_for_is_done(tmp_path: Path) -> None:
     assert order.meaning.names == ("", str(names))
 
 
-def test_silence_may_end_nothing() -> None:
+def test_as_of_never_gives_no_time() -> None:
     assert order_of(["a", "--lake", "l", "--as-of", "never"])[1].meaning.as_of is None
 
 

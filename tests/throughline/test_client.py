@@ -28,7 +28,7 @@ JOB = packed(
 
 
 @pytest.mark.azurite
-def test_lineage_and_processes_of_the_record(empty_azurite: Azurite) -> None:
+def test_the_client_reads_lineage_and_processes_from_the_record(empty_azurite: Azurite) -> None:
     storage = on_azurite(empty_azurite.connection_string)
     for place in post(storage, JOB):
         settle(storage, place)
@@ -83,7 +83,7 @@ traced = 100
 
 
 @pytest.mark.azurite
-def test_a_policy_that_holds_lets_go_on_and_one_that_is_broken_raises(empty_azurite: Azurite, tmp_path: Path) -> None:
+def test_require_passes_for_a_held_policy_and_raises_for_a_broken_one(empty_azurite: Azurite, tmp_path: Path) -> None:
     storage = on_azurite(empty_azurite.connection_string)
     for place in post(storage, JOB):
         settle(storage, place)

@@ -22,7 +22,7 @@ DEMO = [GOLDEN / job / "events.jsonl" for job in ("customer_master", "customer_m
 
 
 @pytest.mark.azurite
-def test_the_code_runs_as_it_stands(
+def test_the_code_of_the_page_runs_unchanged(
     empty_azurite: Azurite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(DEMO[0], tmp_path / "events.jsonl")

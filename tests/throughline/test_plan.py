@@ -19,7 +19,7 @@ JOB = Path(__file__).parent / "watch_job.py"
 
 
 class Ran:
-    """What the receiver got: bodies, keys; what the job printed."""
+    """The bodies and keys that the receiver got, and the output of the job."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -66,7 +66,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return found
 
 
-def test_the_writes_while_it_is_on_are_sent_and_exact(ran: Ran) -> None:
+def test_writes_during_the_watch_are_sent_and_exact(ran: Ran) -> None:
     assert set(ran.runs) == {"watched", "other_session", "never_stopped"}
     assert all(run.exact_by_plan for run in ran.runs.values())
     (fields,) = (dict(each.fields) for each in ran.runs["watched"].outputs)

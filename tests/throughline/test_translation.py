@@ -24,7 +24,7 @@ def test_files_bytes_text_and_objects_give_the_same() -> None:
     assert found == throughline.translate(json.loads(line) for line in reversed(lines))
 
 
-def test_it_is_the_core_s_lineage() -> None:
+def test_the_library_gives_the_lineage_of_the_core() -> None:
     lines = EVENTS.read_bytes().splitlines()
     core = translate_history(map(decode, lines))
     found = throughline.translate(lines)
@@ -43,12 +43,12 @@ def test_results_are_frozen() -> None:
         setattr(found.processes[0], "name", "other")  # noqa: B010 - mypy forbids the plain assignment, which is the point
 
 
-def test_what_is_no_event_is_an_error_that_names_the_field() -> None:
+def test_an_invalid_event_raises_an_error_that_names_the_field() -> None:
     with pytest.raises(throughline.InvalidEvent, match="eventTime"):
         throughline.translate([b'{"eventType": "COMPLETE", "run": {"runId": "x"}}'])
 
 
-def test_a_file_of_names_counts(tmp_path: Path) -> None:
+def test_a_file_of_names_is_applied(tmp_path: Path) -> None:
     names = tmp_path / "names.toml"
     names.write_text(
         '[[rules]]\nrule = "mine"\nnamespace = "file"\nname = "(?P<path>.*)"\n'
@@ -60,7 +60,7 @@ def test_a_file_of_names_counts(tmp_path: Path) -> None:
         throughline.explain("file", "/data/t", names=names)
 
 
-def test_the_examples_in_the_docstrings() -> None:
+def test_the_examples_in_the_docstrings_work() -> None:
     result = doctest.testmod(throughline.translation)
     assert result.attempted >= 4
     assert result.failed == 0

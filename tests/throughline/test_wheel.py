@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` of a new environment that has the wheel and what it depends on, in the versions that are pinned."""
+    """The `bin` of a new environment that has the wheel and its dependencies, in the pinned versions."""
     place = tmp_path_factory.mktemp("env")
     uv = str(Path(sys.executable).with_name("uv"))
     subprocess.run([uv, "venv", "-q", "--python", sys.executable, str(place)], check=True)
@@ -45,7 +45,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "bin"
 
 
-def test_nothing_else_stands_at_the_top_of_site_packages(wheel: Path) -> None:
+def test_the_wheel_adds_one_package_at_the_top_of_site_packages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.partition("/")[0] for name in names} == {"throughline", "throughline-0.1.0.dist-info"}
@@ -55,14 +55,14 @@ def test_nothing_else_stands_at_the_top_of_site_packages(wheel: Path) -> None:
     assert not [name for name in names if name.endswith((".pyc", ".java", "local/wheel.py"))]
 
 
-def test_the_jar_of_plans_is_in_it(installed: Path, tmp_path: Path) -> None:
+def test_the_wheel_contains_the_jar_of_the_plan_listener(installed: Path, tmp_path: Path) -> None:
     """Where there is neither a compiler nor Spark."""
     command = [str(installed / "throughline"), "config", "synapse", "--url", "https://x.example", "--output", "out"]
     subprocess.run(command, check=True, capture_output=True, cwd=tmp_path, env={"PATH": ""})
     assert (tmp_path / "out" / "throughline-plan.jar").read_bytes() == plan_jar().read_bytes()
 
 
-def test_it_is_the_same_bytes_every_time(wheel: Path, tmp_path: Path) -> None:
+def test_two_builds_of_the_wheel_are_equal(wheel: Path, tmp_path: Path) -> None:
     assert build(tmp_path).read_bytes() == wheel.read_bytes()
 
 
@@ -97,7 +97,7 @@ def test_a_command_with_missing_dependencies_names_the_extra(installed: Path, tm
     assert "Traceback" not in done.stderr
 
 
-def test_imports_are_rewritten_and_nothing_else() -> None:
+def test_only_imports_and_module_names_are_rewritten() -> None:
     source = (
         'from shared.model import Asset\nfrom sharedness import x\nname = "é", "shared.model", "shared/model.py"\n'
         "def f():\n    from cli import main\n"
@@ -111,7 +111,7 @@ def test_imports_are_rewritten_and_nothing_else() -> None:
         rewritten("import shared.model", set())
 
 
-def test_what_is_pinned_is_within_what_the_wheel_asks_for() -> None:
+def test_pinned_versions_are_within_the_ranges_of_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     ranges = {
         each.name: each.specifier
@@ -135,7 +135,7 @@ def test_what_is_pinned_is_within_what_the_wheel_asks_for() -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_the_notebooks_import_is_there(notebook: Path) -> None:
+def test_the_imports_of_a_notebook_work(notebook: Path) -> None:
     cells = json.loads(notebook.read_text())["cells"]
     lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
     imports = [line for line in lines if line.startswith("from throughline")]

@@ -1,4 +1,4 @@
-"""A job that adds the plan listener by py4j alone, to a receiver and in a folder (arguments); it prints what it saw."""
+"""A job that adds the plan listener by py4j alone, to a receiver and in a folder (arguments); it prints its results."""
 
 import json
 import sys

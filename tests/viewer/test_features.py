@@ -130,7 +130,7 @@ def test_conditions_are_hidden_until_asked_for(shown: Browser) -> None:
     assert shown.texts(".conditions text") == ["if 2", "if 1"], "the badge is there in any case"
 
 
-def test_the_panel_of_a_process(shown: Browser) -> None:
+def test_the_panel_shows_the_facts_of_a_process(shown: Browser) -> None:
     shown.go(at(asset=CUSTOMERS))
     shown.click("[data-process='throughline:load_customers']")
     text = shown.texts("#panel")[0]
@@ -151,7 +151,7 @@ def test_the_panel_of_a_process(shown: Browser) -> None:
     assert "process" in shown.state
 
 
-def test_time_and_the_difference_of_two_times(shown: Browser) -> None:
+def test_the_page_shows_a_past_time_and_the_changes_between_two_times(shown: Browser) -> None:
     shown.go(at(asset=CUSTOMERS, column="email"))
     kinds = "() => [...document.querySelectorAll('#layer [data-edge]')].map((each) => each.dataset.kind)"
     assert "mask" in shown.run(kinds)
@@ -171,7 +171,7 @@ def test_time_and_the_difference_of_two_times(shown: Browser) -> None:
     assert shown.texts("[data-change]") == ["gone lost/orders.amt → clean/orders.amount"]
 
 
-def test_impact_as_a_list_and_as_csv(shown: Browser) -> None:
+def test_impact_is_shown_as_a_list_and_saved_as_csv(shown: Browser) -> None:
     shown.go(at(asset=f"{STORE}raw/customers", column="email"))
     shown.press("i")
     assert [
@@ -205,7 +205,7 @@ def test_a_column_without_source_has_a_mark(browser: Browser, tmp_path: Path) ->
     assert browser.texts(".row.unknown text:first-of-type") == ["b"]
 
 
-def test_groups_of_the_whole_estate(shown: Browser) -> None:
+def test_the_whole_estate_is_shown_in_groups(shown: Browser) -> None:
     shown.press("e")
     assert len(shown.texts("[data-group]")) == 1
     shown.click("text=zone")
@@ -234,7 +234,7 @@ def test_the_address_is_the_whole_state(shown: Browser, file: Path) -> None:
     assert cards(shown) == seen
 
 
-def test_pan_zoom_fit_and_minimap(shown: Browser) -> None:
+def test_the_picture_can_be_moved_zoomed_and_fitted(shown: Browser) -> None:
     shown.go(at(asset=WIDE))
     transform = "() => document.querySelector('#layer').getAttribute('transform')"
     before = shown.run(transform)
@@ -250,7 +250,7 @@ def test_pan_zoom_fit_and_minimap(shown: Browser) -> None:
     assert shown.run("() => document.querySelectorAll('#minimap rect').length") == len(cards(shown)) + 1
 
 
-def test_the_path_as_a_tree_by_keys(shown: Browser) -> None:
+def test_keys_navigate_the_path_as_a_tree(shown: Browser) -> None:
     shown.go(at(asset=REPORT, column="revenue"))
     shown.press("t")
     focused = "() => document.activeElement.querySelector(':scope > span').textContent"
@@ -297,7 +297,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_no_serious_finding_of_axe_and_pictures_to_look_at(browser: Browser, file: Path, dark: bool) -> None:
+def test_axe_has_no_serious_finding_on_any_view(browser: Browser, file: Path, dark: bool) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     states = {
         "start": "",
@@ -378,7 +378,7 @@ def test_failed_quality_tests_are_marked_and_listed(browser: Browser, tmp_path: 
     assert [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}] == []
 
 
-def test_badges_do_not_lie_on_each_other(browser: Browser, tmp_path: Path) -> None:
+def test_badges_do_not_overlap(browser: Browser, tmp_path: Path) -> None:
     wide = document(
         *(
             process(
@@ -435,7 +435,7 @@ def test_dot_and_mermaid_pass_their_own_parsers(browser: Browser) -> None:
         assert parsed.startswith("flowchart")
 
 
-def test_the_modules_have_no_error_of_types() -> None:
+def test_the_modules_have_no_type_errors() -> None:
     tsc = installed() / "node_modules" / "typescript" / "bin" / "tsc"
     command = [str(find_node().node), str(tsc), "-p", str(FOLDER / "tsconfig.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

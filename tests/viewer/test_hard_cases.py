@@ -57,7 +57,7 @@ def middle(browser: Browser, selector: str) -> tuple[float, float]:
         "conditions=yes&%E0%A4%A=%&__proto__=1&constructor=1",
     ],
 )
-def test_an_odd_address_is_read_as_far_as_it_goes(browser: Browser, file: Path, odd: str) -> None:
+def test_the_valid_parts_of_an_odd_address_are_used(browser: Browser, file: Path, odd: str) -> None:
     state = f"{urlencode({'asset': WIDE})}&{odd}"
     browser.open(file, state=state)
     assert WIDE in browser.run(CARDS)
@@ -67,7 +67,7 @@ def test_an_odd_address_is_read_as_far_as_it_goes(browser: Browser, file: Path, 
 
 
 @pytest.mark.parametrize("name", ["at", "compare"])
-def test_a_time_that_is_none_is_named_and_now_is_shown(browser: Browser, file: Path, name: str) -> None:
+def test_an_invalid_time_is_reported_and_the_present_is_shown(browser: Browser, file: Path, name: str) -> None:
     browser.open(file, state=urlencode({"asset": WIDE, name: "yesterday"}))
     assert browser.texts("[role=alert]") == ["This is not a time, so now is shown: yesterday"]
     assert WIDE in browser.run(CARDS)
@@ -199,7 +199,7 @@ def test_a_planted_secret_is_not_in_the_page(browser: Browser, tmp_path: Path) -
     assert [each for each in shown if SECRET in each] == []
 
 
-def test_the_end_of_one_of_two_processes_changes_nothing_that_is_drawn(browser: Browser, tmp_path: Path) -> None:
+def test_the_end_of_one_of_two_processes_does_not_change_the_picture(browser: Browser, tmp_path: Path) -> None:
     known = [KnownProcess(process=process(name, "raw", "clean")) for name in ("p", "q")]
     history = [
         Interval(
@@ -224,7 +224,7 @@ def test_the_end_of_one_of_two_processes_changes_nothing_that_is_drawn(browser: 
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_with_conditions_the_page_shows_what_the_library_selects(browser: Browser, tmp_path: Path, seed: int) -> None:
+def test_the_page_with_conditions_shows_the_librarys_selection(browser: Browser, tmp_path: Path, seed: int) -> None:
     made = drawn(seed + 50, tables=14, processes=24)
     (tmp_path / "page.html").write_bytes(page(made))
     browser.open(tmp_path / "page.html")

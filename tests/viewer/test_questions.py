@@ -60,7 +60,7 @@ def expected(
     steps: tuple[int | None, int | None],
     at: datetime | None,
 ) -> dict[str, object]:
-    """Return what the page must show, by naive traversals of the document."""
+    """Return the content that the page must show, by naive traversals of the document."""
     values = [each for each in document.edges if each.kind is not Kind.CONDITION and valid(each, document, at)]
     flows = [each for each in document.flows if valid(each, document, at)]
     names = [each.qualified_name for each in document.datasets]

@@ -18,7 +18,7 @@ RESULTS = """(text) => {
 }"""
 
 
-def test_the_page_finds_the_same(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_finds_the_same_as_the_python_search(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_bytes(page(searched()))
     browser.open(tmp_path / "page.html")
     for case in CASES:

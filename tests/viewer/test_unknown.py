@@ -73,7 +73,7 @@ def random_document(draw: random.Random) -> LineageDocument:
     )
 
 
-def test_page_and_rule_agree() -> None:
+def test_the_page_and_the_python_rule_agree_on_unknown_columns() -> None:
     documents = [random_document(random.Random(seed)) for seed in range(DOCUMENTS)]
     command = [str(find_node().node), "--input-type=module", "--eval", UNKNOWN]
     lines = b"\n".join(map(encoded, documents))

@@ -1,4 +1,4 @@
-"""Channels: what they send is what Slack's and Teams' documentation shows; trouble of one holds up no other."""
+"""Channels: their messages have the form that Slack and Teams document; a failing channel does not delay the others."""
 
 import json
 import time
@@ -67,7 +67,7 @@ def test_each_form_is_within_the_receiver_s_limits(form: ChannelKind, name: str)
     assert any(each in raw.decode() for each in ("more", "…")), "the message counts the items that it leaves out"
 
 
-def test_the_judges_see_what_is_wrong() -> None:
+def test_the_judges_report_invalid_slack_and_teams_messages() -> None:
     raw = body(found()[0], ChannelKind.SLACK)
     document = json.loads(raw)
     document["blocks"][0]["text"]["text"] = "x" * 151
@@ -79,7 +79,7 @@ def test_the_judges_see_what_is_wrong() -> None:
     assert judge_teams(card, raw)
 
 
-def test_a_webhook_takes_the_message_and_knows_its_sender() -> None:
+def test_a_webhook_receives_the_message_and_can_verify_its_signature() -> None:
     (first, *_) = found()
     with webhook_server() as server:
         for form, path in ((ChannelKind.SLACK, "slack"), (ChannelKind.TEAMS, "teams"), (ChannelKind.WEBHOOK, "any")):
@@ -120,7 +120,7 @@ def test_a_response_decides_whether_to_send_again(status: int, expected: type) -
     assert server.came == [], "a redirect is not followed"
 
 
-def test_a_webhook_that_is_gone_or_slow_gives_no_address_away() -> None:
+def test_errors_of_an_unavailable_or_slow_webhook_hide_the_secret_in_its_url() -> None:
     message = found()[0]
     with webhook_server() as server:
         server.trouble["slow"] = Trouble(pause=5)
@@ -219,7 +219,7 @@ def test_a_message_is_given_up_after_two_weeks() -> None:
         assert list(listed(life.storage, "gone")) == []
 
 
-def test_a_flood_is_sent_in_portions() -> None:
+def test_a_round_sends_no_more_than_the_maximum_number_of_messages() -> None:
     with webhook_server() as server:
         life = Life({"any": _webhook(server, "any")})
         (first, *_) = found()
@@ -228,7 +228,7 @@ def test_a_flood_is_sent_in_portions() -> None:
         assert [life.round().sent for _ in range(3)] == [MAX_SENT, 5, 0]
 
 
-def test_quiet_hours_keep_what_is_not_breaking(tmp_path: Path) -> None:
+def test_quiet_hours_delay_messages_below_the_severity_breaking(tmp_path: Path) -> None:
     quiet = Quiet(
         begins=clock(22),
         ends=clock(7),
@@ -248,7 +248,7 @@ def test_quiet_hours_keep_what_is_not_breaking(tmp_path: Path) -> None:
     assert sorted(json.loads(line)["severity"] for line in lines) == sorted(severities)
 
 
-def test_a_file_has_a_message_once_and_survives_a_torn_line(tmp_path: Path) -> None:
+def test_a_file_channel_writes_each_message_once_after_a_truncated_line(tmp_path: Path) -> None:
     path = tmp_path / "messages.jsonl"
     path.write_bytes(b'{"id":"cut of')
     channel = FileChannel(path=path)

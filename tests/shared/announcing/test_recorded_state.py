@@ -1,4 +1,4 @@
-"""The state of lineage on record: what other runs do not change in it, overdue jobs, gates; and the sweeper's round."""
+"""The snapshot of lineage on record: unchanged by further runs; overdue jobs, gates; and the sweeper's round."""
 
 import random
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def at(minute: float) -> PublishOptions:
     return how(clock)
 
 
-def test_another_run_of_the_same_lineage_is_the_same_state() -> None:
+def test_another_run_of_the_same_lineage_does_not_change_the_snapshot() -> None:
     storage = MemoryStorage()
     run(storage, "one", 0, "a", "b")
     before = packed(recorded_snapshot(storage, at(1)))
@@ -101,7 +101,7 @@ def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_messa
     assert rules.channels_for(dropped) == ("crm",)
 
 
-def test_readers_that_report_fewer_columns_by_turns_are_no_change() -> None:
+def test_readers_that_report_different_columns_by_turns_cause_no_change() -> None:
     storage = MemoryStorage()
     run(storage, "one", 0, "a", read=("a", "b"))
     run(storage, "other", 5, "a", target="second", read=("a",))
@@ -149,7 +149,7 @@ def options(channel: FaultyChannel, clock: Clock) -> WatchOptions:
     return WatchOptions(rules=rules, senders={"c": channel}, now=clock)
 
 
-def test_the_sweeper_watches_when_it_is_due_and_reports_its_work() -> None:
+def test_the_sweeper_runs_the_watch_when_due_and_reports_its_work() -> None:
     storage, clock = MemoryStorage(), Clock()
     channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
     watching = options(channel, clock)
@@ -165,7 +165,7 @@ def test_the_sweeper_watches_when_it_is_due_and_reports_its_work() -> None:
     assert {each.message.subject.name for each in all_decided(storage)} == {"raw", "clean"}
 
 
-def test_storage_that_is_away_does_not_fail_the_sweep() -> None:
+def test_unavailable_storage_does_not_fail_the_sweep() -> None:
     seen = Watched(MemoryStorage())
 
     def step_in(name: str, _arguments: tuple[object, ...]) -> None:
@@ -177,7 +177,7 @@ def test_storage_that_is_away_does_not_fail_the_sweep() -> None:
     assert watch_due(seen, options(channel, Clock()), how(Clock())) == {}
 
 
-ASKS = """
+POLICY_ON_CATALOG = """
 [[tag]]
 classification = "PII"
 datasets = "raw"
@@ -189,7 +189,7 @@ no_tag = "PII"
 """
 
 
-def test_a_gate_asks_the_catalog_and_waits_for_it() -> None:
+def test_a_gate_reads_the_catalog_and_waits_while_it_is_unavailable() -> None:
     """An unavailable catalog changes the state of no gate; the rest of the round runs."""
     storage, clock = MemoryStorage(), Clock()
     catalog = MemoryCatalog()
@@ -202,7 +202,7 @@ def test_a_gate_asks_the_catalog_and_waits_for_it() -> None:
         return reading_of(document, rules, marks, storage)
 
     channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
-    gates = gates_of(parse_policies(ASKS, "policy.toml"), read)
+    gates = gates_of(parse_policies(POLICY_ON_CATALOG, "policy.toml"), read)
     watching = replace(options(channel, clock), gates=gates)
     run(storage, "one", 0, "a", catalog=catalog)
 

@@ -1,4 +1,4 @@
-"""Column lineage in Atlas' own form: what becomes of a process's column mapping."""
+"""Column lineage in Atlas' own form, made from a process's column mapping."""
 
 from itertools import permutations
 
@@ -25,7 +25,7 @@ def entity(*edges: ColumnEdge, inputs: tuple[str, ...] = ("/a", "/b")) -> Proces
     return process_entity(replace(process(*inputs), columns=tuple(sorted(edges))))
 
 
-def test_a_step_for_each_column_that_is_made() -> None:
+def test_each_output_column_has_a_column_lineage_step() -> None:
     made = entity(
         edge("file:///a", "first", "full"),
         edge("file:///a", "last", "full"),
@@ -51,7 +51,7 @@ def test_a_step_for_each_column_that_is_made() -> None:
     assert all(each.qualified_name.startswith(f"{made.qualified_name}#") for each in found.steps)
 
 
-def test_the_same_lineage_is_the_same_whatever_its_order() -> None:
+def test_the_order_of_edges_does_not_change_column_lineage() -> None:
     edges = (edge("file:///a", "x", "z"), edge("file:///b", "y", "z"), edge("file:///a", "x", "w"))
     assert len({column_lineage(entity(*order)) for order in permutations(edges)}) == 1
 
@@ -63,13 +63,13 @@ def test_a_step_with_other_edges_has_another_name() -> None:
     assert before.qualified_name != after.qualified_name
 
 
-def test_what_no_asset_of_the_process_is_makes_no_column() -> None:
+def test_an_edge_from_an_asset_outside_the_process_makes_no_column() -> None:
     assert column_lineage(entity(edge("file:///elsewhere", "x", "z"))).columns == ()
     assert column_lineage(entity()).steps == ()
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "日"])
-def test_nothing_is_longer_than_a_name_may_be(letter: str) -> None:
+def test_names_of_columns_and_steps_stay_within_the_name_limit(letter: str) -> None:
     long = letter * (4090 // len(letter.encode()))
     found = column_lineage(entity(edge("file:///a", f"{long}1", long), edge("file:///a", f"{long}2", long)))
     texts = [text for column in found.columns for text in (column.qualified_name, column.name)]
@@ -78,13 +78,13 @@ def test_nothing_is_longer_than_a_name_may_be(letter: str) -> None:
     assert len({each.qualified_name for each in found.columns}) == 3, "different ones stay different"
 
 
-def test_a_name_that_fits_stays() -> None:
+def test_a_name_within_the_limit_is_not_shortened() -> None:
     assert name_within("x" * LONGEST_NAME) == "x" * LONGEST_NAME
     assert len(name_within("x" * (LONGEST_NAME + 1)).encode()) <= LONGEST_NAME
 
 
-def test_a_thousand_columns_are_bounded_by_the_mapping() -> None:
-    """32 KB of mapping are all that is sent of it in this form too."""
+def test_the_size_limit_of_the_mapping_also_limits_column_lineage_steps() -> None:
+    """The mapping's limit of 32 KB applies to this form too."""
     made = entity(*(edge("file:///a", f"a_column_of_19_{n:04}", f"a_column_of_19_{n:04}") for n in range(1000)))
     found = column_lineage(made)
     assert 300 < len(found.steps) < 1000

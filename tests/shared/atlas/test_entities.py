@@ -26,7 +26,7 @@ def _attributes(each: Process, *, with_indirect: bool = False) -> dict[str, str]
     return dict(process_entity(each, with_indirect=with_indirect).attributes)
 
 
-def test_a_process_as_purview_wants_it() -> None:
+def test_a_process_becomes_the_entity_that_purview_expects() -> None:
     entity = process_entity(process("/b", "/a", operations=("insert", "merge")))
     assert entity.type == PROCESS_TYPE == "azure_synapse_operation"
     assert entity.qualified_name == "throughline:v1://tests/app/file/out"
@@ -64,7 +64,7 @@ def test_the_column_mapping_has_one_object_for_each_pair() -> None:
     assert (shown, total) == (4, 4)
 
 
-def test_the_order_of_edges_does_not_show() -> None:
+def test_the_order_of_edges_does_not_change_the_column_mapping() -> None:
     edges = (_edge("b", "x", "x"), _edge("a", "y", "x"), _edge("a", "x", "x"), _edge("a", "x", "y"))
     assert len({column_mapping(order) for order in permutations(edges)}) == 1
 
@@ -73,13 +73,13 @@ def test_no_columns_are_an_empty_mapping() -> None:
     assert column_mapping(()) == ("[]", 0, 0)
 
 
-def test_indirect_edges_are_shown_by_setting_alone() -> None:
+def test_indirect_edges_are_in_the_mapping_only_with_the_setting() -> None:
     edges = (_edge("a", "x", "x"), _edge("a", "day", "position", EdgeKind.INDIRECT))
     assert "day" not in column_mapping(edges)[0]
     assert "day" in column_mapping(edges, with_indirect=True)[0]
 
 
-def test_what_concerns_all_rows_has_no_column_to_be_shown_at() -> None:
+def test_an_edge_to_all_rows_is_not_in_the_column_mapping() -> None:
     edges = (_edge("a", "id", ALL_ROWS, EdgeKind.INDIRECT),)
     assert column_mapping(edges, with_indirect=True) == ("[]", 0, 0)
 
@@ -105,14 +105,14 @@ def test_a_column_name_longer_than_a_property_is_left_out() -> None:
     assert (text, shown, total) == ("[]", 0, 1)
 
 
-def test_what_just_fits_is_whole() -> None:
+def test_a_mapping_of_exactly_the_size_limit_is_complete() -> None:
     most = [_edge("a", "y" * 4_000, f"x{n}") for n in range(8)]
     room = LIMIT - len(column_mapping((*most, _edge("a", "", "x9")))[0])
     assert column_mapping((*most, _edge("a", "y" * room, "x9")))[1:] == (9, 9)
     assert column_mapping((*most, _edge("a", "y" * (room + 1), "x9")))[1:] == (8, 9)
 
 
-def test_what_is_called_by_a_whole_expression_makes_room_for_the_rest() -> None:
+def test_pairs_with_overlong_column_names_are_left_out_and_other_pairs_stay() -> None:
     edges = (_edge("a", "a" * 5_000, "x"), _edge("a", "b", "b" * 5_000), _edge("a", "c", "c"))
     text, shown, total = column_mapping(edges)
     assert (json.loads(text)[0]["ColumnMapping"], shown, total) == ([{"Source": "c", "Sink": "c"}], 1, 3)
@@ -124,7 +124,7 @@ def test_equal_lineage_has_equal_fingerprints() -> None:
     assert process_entity(one).fingerprint == process_entity(other).fingerprint
 
 
-def test_how_the_events_spelled_a_data_set_is_no_change() -> None:
+def test_the_spelling_of_a_data_set_in_events_does_not_change_the_fingerprint() -> None:
     one = process("/a")
     spelled = replace(one, inputs=(replace(one.inputs[0], name="/a/day=1", namespace="file:"),))
     assert process_entity(spelled).fingerprint == process_entity(one).fingerprint
@@ -145,7 +145,7 @@ def test_a_change_of_the_lineage_changes_the_fingerprint(changed: Process) -> No
     assert process_entity(changed).fingerprint != process_entity(process("/a")).fingerprint
 
 
-def test_fingerprints_outlive_a_version() -> None:
+def test_a_fingerprint_stays_the_same_across_versions() -> None:
     """Should this change, every process of every catalog is written once more after the update: do it knowingly."""
     digest = "ce3da96d717b6cc607308238d3b27091d99b9af7e2dd48ff50157c3ec1e2a58f"
     assert process_entity(process("/a", "/b")).fingerprint == digest

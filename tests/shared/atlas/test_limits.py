@@ -67,7 +67,7 @@ def test_a_process_with_overlong_values_everywhere_is_written(fresh_catalog: Cat
         ({"qualifiedName": "x", "name": "x", "description": "y" * (PROPERTY + 1)}, "longer than 32768 bytes"),
     ],
 )
-def test_the_local_catalog_holds_us_to_the_limits(
+def test_the_local_catalog_refuses_attributes_beyond_the_limits(
     fresh_catalog: CatalogServer, attributes: dict[str, str], message: str
 ) -> None:
     client = SteadyAtlasClient(
@@ -145,7 +145,7 @@ def test_every_name_and_property_keeps_within_its_limit(name: str, column: str, 
         assert all(len(value.encode(errors="surrogatepass")) <= PROPERTY for value in attributes.values())
 
 
-def test_two_names_that_are_cut_stay_two() -> None:
+def test_two_long_names_are_still_different_when_shortened() -> None:
     one, other = (bounded("é" * 3_000 + end, 2_000, most_bytes=4_000) for end in "ab")
     assert one != other
     assert max(len(one.encode()), len(other.encode())) <= 4_000

@@ -1,4 +1,4 @@
-"""Splitting what calls take: by number, by weight, and in halves until an answer comes."""
+"""Splitting the items of a call: by number, by weight, and in halves until a call succeeds."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,14 @@ def test_batches_hold_all_things_in_order_and_no_more_than_fit(things: list[int]
     assert all(len(batch) == 1 or sum(batch) <= most for batch in found)
 
 
-def test_without_weights_a_batch_is_so_many_things() -> None:
+def test_without_weights_a_batch_is_limited_by_the_number_of_items() -> None:
     assert [list(batch) for batch in batches("abcde", 2)] == [["a", "b"], ["c", "d"], ["e"]]
 
 
 @pytest.mark.parametrize(
     ("most", "calls"), [(8, [8]), (4, [8, 4, 4]), (1, [8, 4, 2, 1, 1, 2, 1, 1, 4, 2, 1, 1, 2, 1, 1])]
 )
-def test_things_are_halved_until_an_answer_comes(most: int, calls: list[int]) -> None:
+def test_items_are_halved_until_a_call_succeeds(most: int, calls: list[int]) -> None:
     asked: list[int] = []
 
     def ask(things: Sequence[int]) -> Sequence[int] | None:

@@ -66,7 +66,7 @@ def test_a_classification_is_attached_seen_and_taken_away(both: tuple[Catalog, C
     assert marks.classified([COLUMN])[COLUMN].names == {THEIRS}
 
 
-def test_what_is_attached_is_not_attached_again(both: tuple[Catalog, Classifications]) -> None:
+def test_attaching_an_attached_classification_again_is_refused(both: tuple[Catalog, Classifications]) -> None:
     catalog, marks = both
     guid = catalog.create_assets([asset("a")])[TABLE]
     marks.attach(PII, [guid])
@@ -76,8 +76,8 @@ def test_what_is_attached_is_not_attached_again(both: tuple[Catalog, Classificat
 
 
 @pytest.mark.catalogs("local", "atlas")
-def test_ours_stay_where_they_are_and_those_of_others_propagate(served: V2) -> None:
-    """The base relationships carry a classification from a table to the process, and to what that writes."""
+def test_our_classifications_do_not_propagate_and_those_of_others_do(served: V2) -> None:
+    """The base relationships carry a classification from a table to the process, and to the tables that it writes."""
     served.empty()
     _define(served)
     catalog = over(served)
@@ -104,8 +104,8 @@ def test_ours_stay_where_they_are_and_those_of_others_propagate(served: V2) -> N
 
 
 @pytest.mark.catalogs("local", "atlas")
-def test_the_other_verbs(served: V2) -> None:
-    """By name, changed, and all at once."""
+def test_the_other_classification_endpoints_behave_like_atlas(served: V2) -> None:
+    """Attached by name, changed, listed and detached."""
     served.empty()
     _define(served)
     guid = over(served).create_assets([asset("a")])[TABLE]

@@ -1,4 +1,4 @@
-"""For what a token is asked in each cloud, and which host an account's name means there."""
+"""The scope of the token in each cloud, and the host of an account's name there."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ ENDPOINTS = {
 
 @pytest.fixture
 def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program `az` that gives a token and writes down for what; the rest is azure-identity's own code."""
+    """A program `az` that gives a token and notes its arguments; the rest is azure-identity's own code."""
     claims = base64.urlsafe_b64encode(json.dumps({"oid": "ann"}).encode()).rstrip(b"=").decode()
     answer = {
         "accessToken": f"head.{claims}.signature",
@@ -53,7 +53,7 @@ def test_a_token_is_asked_for_the_cloud_of_the_end_point(endpoint: str, resource
     assert f"--resource {resource}" in az.read_text().splitlines()[-1].replace("/.default", "")
 
 
-def test_every_cloud_is_tried_above() -> None:
+def test_every_cloud_has_an_endpoint_in_these_tests() -> None:
     assert {cloud.scope for cloud in CLOUDS} == {f"{each}/.default" for each in ENDPOINTS.values()}
 
 
@@ -66,7 +66,7 @@ def test_every_cloud_is_tried_above() -> None:
         "https://atlas.contoso.com/api/atlas/v2",
     ],
 )
-def test_no_token_for_purview_goes_to_a_host_that_may_be_anothers(endpoint: str, az: Path) -> None:
+def test_no_token_for_purview_is_requested_for_an_unknown_host(endpoint: str, az: Path) -> None:
     assert cloud_of(endpoint) is None
     settings = {
         "AzureWebJobsStorage": "UseDevelopmentStorage=true",
@@ -79,7 +79,7 @@ def test_no_token_for_purview_goes_to_a_host_that_may_be_anothers(endpoint: str,
     assert not az.exists()
 
 
-def test_the_setting_comes_before_the_table(az: Path) -> None:
+def test_the_scope_setting_takes_precedence_over_the_table_of_clouds(az: Path) -> None:
     for endpoint in ("https://lineage.contoso.com/datamap/api/atlas/v2", next(iter(ENDPOINTS))):
         account = account_at(endpoint, scope="https://purview.azure.us/.default")
         assert account is not None
@@ -98,11 +98,11 @@ def test_the_setting_comes_before_the_table(az: Path) -> None:
         ("http://127.0.0.1:21000", "public", "http://127.0.0.1:21000/datamap/api/atlas/v2"),
     ],
 )
-def test_an_accounts_name_means_a_host_of_its_cloud(account: str, cloud: str, endpoint: str) -> None:
+def test_an_account_name_gives_an_endpoint_in_its_cloud(account: str, cloud: str, endpoint: str) -> None:
     assert endpoint_of(account, cloud) == endpoint
 
 
-def test_a_host_of_ones_own_needs_the_scope(az: Path) -> None:
+def test_a_custom_host_requires_the_scope(az: Path) -> None:
     """The command reports it in a sentence, and takes it from an option or the setting."""
     arguments = ["purview", "grant", "--account", "https://127.0.0.1:9", "--collection", "c", "--principal", "p"]
     refused = CliRunner().invoke(app, arguments)

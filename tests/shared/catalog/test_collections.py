@@ -1,4 +1,4 @@
-"""Purview's side of the catalog: collections, both generations of endpoints, its own search, and the way there."""
+"""Purview's side of the catalog: collections, both generations of endpoints, its own search, and proxies."""
 
 import threading
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from tests.support.publishing import publish
 
 @pytest.fixture
 def server(fresh_catalog: CatalogServer) -> CatalogServer:
-    """With a collection for what is ours and one for what scans found."""
+    """A catalog with one collection for our entities and one for scanned assets."""
     for name in ("lineage", "scans"):
         call(fresh_catalog, "PUT", f"account/collections/{name}", {"friendlyName": name.title()}).raise_for_status()
     return fresh_catalog
@@ -63,9 +63,7 @@ def collections_of(server: CatalogServer) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("generation", ["endpoint", "older_endpoint"])
-def test_ours_go_into_the_collection_and_scanned_ones_stay_where_they_are(
-    server: CatalogServer, generation: str
-) -> None:
+def test_our_entities_go_into_the_collection_and_scanned_ones_stay(server: CatalogServer, generation: str) -> None:
     scan(server, TABLE)
     storage, catalog = MemoryStorage(), over(getattr(server, generation), server.token)
     run(storage, catalog, copy("one", (X,), (X,)))
@@ -79,7 +77,7 @@ def test_ours_go_into_the_collection_and_scanned_ones_stay_where_they_are(
     assert process.entity.inputs == (TABLE,)
 
 
-def test_without_a_setting_everything_stays_where_it_is(server: CatalogServer) -> None:
+def test_without_the_setting_entities_go_into_the_default_collection(server: CatalogServer) -> None:
     run(MemoryStorage(), over(server.endpoint, server.token, ""), copy("one", (X,), (X,)))
     assert set(collections_of(server).values()) == {"local"}
 
@@ -117,7 +115,7 @@ def test_a_missing_collection_is_reported_and_nothing_is_lost(server: CatalogSer
         ("http://127.0.0.1:21000/api/atlas/v2", "", "http://127.0.0.1:21000/api/atlas/v2/entity/bulk", {}),
     ],
 )
-def test_each_kind_of_server_is_spoken_to_in_its_way(
+def test_each_kind_of_server_gets_its_own_paths_and_parameters(
     endpoint: str, version: str, place: str, parameters: dict[str, str]
 ) -> None:
     dialect = dialect_of(endpoint)
@@ -140,7 +138,7 @@ def test_a_collection_on_plain_atlas_is_a_mistake() -> None:
         assemble(settings)
 
 
-def test_purviews_own_search_finds_data_sets_and_what_is_ours(server: CatalogServer) -> None:
+def test_purviews_search_finds_data_sets_and_our_entities(server: CatalogServer) -> None:
     catalog = over(server.endpoint, server.token)
     run(MemoryStorage(), catalog, copy("one", (X,), (X,)))
     server.reset_calls()
@@ -151,7 +149,7 @@ def test_purviews_own_search_finds_data_sets_and_what_is_ours(server: CatalogSer
     assert set(server.calls()["by_verb"]) == {"POST datamap/api/search/query"}, "Purview has no basic search"
 
 
-def test_its_search_goes_on_page_by_page(server: CatalogServer) -> None:
+def test_purviews_search_reads_all_pages(server: CatalogServer) -> None:
     catalog = over(server.endpoint, server.token)
     many = [
         AssetEntity(type="fs_path", qualified_name=f"file:///{n}", attributes=(("name", f"n{n}"), ("path", f"/{n}")))
@@ -162,7 +160,7 @@ def test_its_search_goes_on_page_by_page(server: CatalogServer) -> None:
     assert len(catalog.search("n", limit=7)) == 7
 
 
-def test_its_query_matches_any_term_without_operators(server: CatalogServer) -> None:
+def test_purviews_query_matches_any_term_unless_it_has_operators(server: CatalogServer) -> None:
     scan(server, TABLE)
     scan(server, FOLDER)
 
@@ -182,7 +180,7 @@ def test_its_query_matches_any_term_without_operators(server: CatalogServer) -> 
         assert answer.status_code == 400
 
 
-def test_more_than_a_page_of_finds_is_no_answer_for_many(server: CatalogServer) -> None:
+def test_a_search_for_many_texts_gives_no_answer_beyond_a_page_of_results(server: CatalogServer) -> None:
     catalog = over(server.endpoint, server.token)
     for start in range(0, 1100, 100):
         catalog.create_assets(
@@ -200,7 +198,7 @@ def test_more_than_a_page_of_finds_is_no_answer_for_many(server: CatalogServer) 
     assert found["nowhere"] == ()
 
 
-def test_its_query_filters_by_collection_and_classification(server: CatalogServer) -> None:
+def test_purviews_query_filters_by_collection_and_classification(server: CatalogServer) -> None:
     scan(server, TABLE)
     definition = {"classificationDefs": [{"name": "PII", "superTypes": [], "attributeDefs": []}]}
     call(server, "POST", "datamap/api/atlas/v2/types/typedefs", definition).raise_for_status()

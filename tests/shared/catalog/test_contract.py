@@ -42,7 +42,7 @@ def over(server: V2, *, own_columns: bool = False) -> AtlasCatalog:
 
 
 def soon(ask: Callable[[], T], wanted: T) -> T:
-    """What is found, once that is what is wanted: search is behind the writes by a moment."""
+    """The answer, as soon as it is the wanted one: search lags a moment behind writes."""
     deadline = time.monotonic() + 60
     while (found := ask()) != wanted and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -141,7 +141,7 @@ def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) 
     assert catalog.describe_placeholder(first) is False
 
 
-def test_only_what_we_placed_is_described(catalog: Catalog) -> None:
+def test_only_our_placeholders_get_a_new_description(catalog: Catalog) -> None:
     catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan.")])
     assert catalog.describe_placeholder(placed("ours", "Dropped.")) is True
     assert catalog.describe_placeholder(placed("ours", "Dropped.")) is False, "nothing has changed"
@@ -165,7 +165,7 @@ def test_placeholders_are_distinguished_from_other_assets_and_have_their_users(c
     assert catalog.placeholders([]) == {}
 
 
-def test_what_is_removed_is_gone_and_removing_it_again_is_nothing(catalog: Catalog) -> None:
+def test_removed_entities_are_gone_and_removing_them_again_changes_nothing(catalog: Catalog) -> None:
     guids = catalog.create_assets([placed("a"), placed("b"), placed("c")])
     catalog.write_processes([process(["a"], ["b"])], guids)
     held = catalog.find([(PROCESS_TYPE, "throughline:test/b")])
@@ -192,14 +192,14 @@ def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) 
     assert process_in(catalog, first.qualified_name) == first, "and back once it is named again"
 
 
-def test_a_process_that_loses_nothing_keeps_its_guid(catalog: Catalog) -> None:
+def test_a_process_that_loses_no_input_or_output_keeps_its_guid(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset(name) for name in "abc"])
     written = catalog.write_processes([process("a", "c")], guids)
     for more in (process("a", "c", "[1]"), process("ab", "c", "[1]"), process("ab", "c", "[1]")):
         assert catalog.write_processes([more], guids) == written
 
 
-def test_what_leaves_a_process_leaves_its_lineage_and_returns_to_it(catalog: Catalog) -> None:
+def test_an_input_removed_from_a_process_leaves_its_lineage_and_can_return(catalog: Catalog) -> None:
     """Read back as people see it, from both sides: with the same text each time, so that edges alone differ."""
     guids = catalog.create_assets([asset(name) for name in "abcd"])
     names = {guids["fs_path", f"file:///data/{name}"]: name for name in "abcd"}
@@ -233,7 +233,7 @@ class Failing(SteadyAtlasClient):
 
 
 @pytest.mark.catalogs("soft")
-def test_a_process_that_is_gone_half_way_is_not_taken_for_what_it_was(v2: V2) -> None:
+def test_a_write_that_fails_after_deleting_a_process_raises_catalog_unavailable(v2: V2) -> None:
     """The caller must not use the earlier entity: it was removed."""
     guids = over(v2).create_assets([asset(name) for name in "abc"])
     catalog = AtlasCatalog(Failing(v2.endpoint, BasicAuthentication(v2.user, v2.password)))
@@ -246,7 +246,7 @@ def test_a_process_that_is_gone_half_way_is_not_taken_for_what_it_was(v2: V2) ->
 
 
 class Counting(SteadyAtlasClient):
-    """Counts what is called."""
+    """Counts its calls."""
 
     made = 0
 
@@ -272,7 +272,7 @@ def test_a_write_takes_no_more_calls_than_estimated(v2: V2, *, own_columns: bool
 
 
 @pytest.mark.catalogs("local")  # a real one takes minutes for so many
-def test_columns_that_are_too_many_to_go_at_once_go_by_and_by(v2: V2) -> None:
+def test_the_removal_of_many_columns_continues_with_the_next_write(v2: V2) -> None:
     catalog = over(v2, own_columns=True)
     guids = catalog.create_assets([asset(name) for name in "ac"])
     many = [f"x{number}>y{number}" for number in range(220)]
@@ -301,7 +301,7 @@ def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
     assert len(set(catalog.write_processes(processes, guids).values())) == 60
 
 
-def test_a_process_on_nothing_is_refused_and_not_written(catalog: Catalog) -> None:
+def test_a_process_on_missing_assets_is_refused_and_not_written(catalog: Catalog) -> None:
     wanted = process("a", "b")
     nowhere = dict.fromkeys((*wanted.inputs, *wanted.outputs), "00000000-0000-0000-0000-000000000000")
     with pytest.raises(CatalogRefused) as caught:
@@ -310,7 +310,7 @@ def test_a_process_on_nothing_is_refused_and_not_written(catalog: Catalog) -> No
     assert process_in(catalog, wanted.qualified_name) is None
 
 
-def test_one_process_on_nothing_keeps_the_others_of_its_call_from_being_written(catalog: Catalog) -> None:
+def test_a_process_on_a_missing_asset_prevents_all_writes_of_its_call(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset(name) for name in "abc"])
     nowhere = {**guids, ("fs_path", "file:///data/x"): "00000000-0000-0000-0000-000000000000"}
     with pytest.raises(CatalogRefused):
@@ -318,7 +318,7 @@ def test_one_process_on_nothing_keeps_the_others_of_its_call_from_being_written(
     assert catalog.read_processes(f"throughline:test/{name}" for name in "abc") == {}
 
 
-def test_what_is_allowed_to_be_long_and_strange_comes_back_as_it_was(catalog: Catalog) -> None:
+def test_long_names_with_special_characters_are_read_back_unchanged(catalog: Catalog) -> None:
     strange = "ü/Ž [dbo].[t] 100% a&b=c?d#e+f 'g' \"h\" \\i {j} 日本"
     long = strange + "x" * (4096 - len(strange.encode()) - len("file:///data/"))
     guids = catalog.create_assets([asset(strange), asset(long)])
@@ -329,8 +329,8 @@ def test_what_is_allowed_to_be_long_and_strange_comes_back_as_it_was(catalog: Ca
     assert process_in(catalog, written.qualified_name) == written
 
 
-def test_several_writers_on_one_data_set_lose_nothing(catalog: Catalog) -> None:
-    """Each with its own processes. Atlas answers 500 to some of it, and is asked again."""
+def test_concurrent_writers_on_one_data_set_lose_no_process(catalog: Catalog) -> None:
+    """Each with its own processes. Atlas answers some calls with 500, and they are repeated."""
     guids = catalog.create_assets([asset(name) for name in ("shared", "s0", "s1", "s2", "s3")])
 
     def write(number: int) -> None:
@@ -343,7 +343,7 @@ def test_several_writers_on_one_data_set_lose_nothing(catalog: Catalog) -> None:
     assert [each.entity for each in held.values()] == [process(["shared"], [f"s{n}"], "2") for n in range(4)]
 
 
-def test_a_removed_process_is_gone_and_removing_it_again_is_nothing(catalog: Catalog) -> None:
+def test_a_deleted_process_is_gone_and_deleting_it_again_changes_nothing(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset("a"), asset("b")])
     catalog.write_processes([process("a", "b")], guids)
     for _ in range(2):
@@ -417,7 +417,7 @@ def test_lineage_is_followed_in_both_directions_as_deep_as_asked(catalog: Catalo
     assert (base, step.guid) in graph.edges
 
 
-def test_lineage_of_something_alone_is_no_error(catalog: Catalog) -> None:
+def test_lineage_of_an_asset_without_processes_is_empty(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset("a")])
     assert catalog.lineage(guids["fs_path", "file:///data/a"], direction="BOTH", depth=3).edges == ()
 
@@ -459,7 +459,7 @@ def pairs(source: str, *columns: str) -> dict[str, Any]:
 
 
 def seen(server: V2, asset_name: str, column: str, direction: str) -> list[str]:
-    """What Atlas' page draws around a column, but for what was deleted."""
+    """The edges that Atlas' page draws around a column, without deleted ones."""
     name = quote(f"{column}@fs_path:file:///data/{asset_name}", safe="")
     path = f"lineage/uniqueAttribute/type/{COLUMN_TYPE}?attr:qualifiedName={name}&direction={direction}&depth=3"
     answer = server.call(f"GET {path}")
@@ -471,7 +471,7 @@ def seen(server: V2, asset_name: str, column: str, direction: str) -> list[str]:
     return sorted(f"{nodes[one]}>{nodes[other]}" for one, other in edges if one in nodes and other in nodes)
 
 
-def test_columns_are_there_in_atlas_own_form(v2: V2) -> None:
+def test_columns_and_their_lineage_are_written_in_atlas_own_form(v2: V2) -> None:
     catalog = over(v2, own_columns=True)
     guids = catalog.create_assets([asset(name) for name in "abc"])
 
@@ -496,7 +496,7 @@ def test_columns_are_there_in_atlas_own_form(v2: V2) -> None:
     assert catalog.find([column]) == {}, "and columns with their asset"
 
 
-def test_a_placeholder_with_columns_of_ours_is_linked_to_nothing(v2: V2) -> None:
+def test_a_placeholder_with_our_columns_has_no_links_once_its_process_is_deleted(v2: V2) -> None:
     catalog = over(v2, own_columns=True)
     guids = catalog.create_assets([placed("a"), placed("c")])
     catalog.write_processes([process("a", "c", json.dumps([pairs("a", "x>y")]))], guids)

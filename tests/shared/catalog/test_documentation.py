@@ -1,4 +1,4 @@
-"""What a catalog holds of data sets for people, read in bulk from the local catalog; with `--atlas` from a real one."""
+"""The documentation of data sets in a catalog, read in bulk from the local catalog; with `--atlas` from a real one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +45,7 @@ def _write(server: V2, *entities: Mapping[str, Any]) -> None:
     server.call("POST entity/bulk", {"entities": list(entities)}).raise_for_status()
 
 
-def test_what_people_wrote_is_read(v2: V2) -> None:
+def test_descriptions_owners_and_labels_by_people_are_read(v2: V2) -> None:
     server = v2
     files = [
         _file("bare"),
@@ -137,8 +137,8 @@ def test_reading_keeps_the_call_rate(v2: V2) -> None:
 
 
 @pytest.mark.catalogs("local")
-def test_what_is_deleted_meanwhile_is_left_out(v2: V2, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column goes after its data set was read, and before it is read itself."""
+def test_a_column_deleted_during_the_reading_is_left_out(v2: V2, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column is deleted after its data set was read, and before the column is read."""
     client = _client(v2)
     some = _file("some", columns=("a", "b", "c"))
     AtlasCatalog(client).create_assets([some])

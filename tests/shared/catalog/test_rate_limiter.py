@@ -1,4 +1,4 @@
-"""The bucket of turns by a clock that tests set; and how the client keeps to it, on real HTTP."""
+"""The rate limiter with a simulated clock; and a client that keeps to the rate, on real HTTP."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ class Time:
         self.now += seconds
 
 
-def test_a_second_s_turns_at_once_and_then_one_after_the_other() -> None:
+def test_one_seconds_calls_pass_at_once_and_later_calls_at_the_rate() -> None:
     simulated = Time()
     rate_limiter = RateLimiter(5, clock=simulated.clock, sleep=simulated.sleep)
     assert [rate_limiter.take(10) for _ in range(5)] == [0.0] * 5
@@ -44,7 +44,7 @@ def test_a_second_s_turns_at_once_and_then_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.1, 1, 7, 100])
-def test_no_stretch_of_time_has_more_calls_than_its_seconds_and_one_more(rate: float) -> None:
+def test_no_interval_has_more_calls_than_the_rate_and_one_seconds_burst(rate: float) -> None:
     simulated = Time()
     rate_limiter = RateLimiter(rate, clock=simulated.clock, sleep=simulated.sleep)
     at = []
@@ -57,7 +57,7 @@ def test_no_stretch_of_time_has_more_calls_than_its_seconds_and_one_more(rate: f
             assert last - first + 1 <= (at[last] - at[first]) * rate + max(1, rate) + 1e-6
 
 
-def test_turns_do_not_pile_up_while_nobody_calls() -> None:
+def test_unused_calls_do_not_accumulate_beyond_one_second() -> None:
     simulated = Time()
     rate_limiter = RateLimiter(2, clock=simulated.clock, sleep=simulated.sleep)
     simulated.now += 3600
@@ -66,7 +66,7 @@ def test_turns_do_not_pile_up_while_nobody_calls() -> None:
     assert simulated.slept == pytest.approx([0.5, 0.5])
 
 
-def test_no_rate_is_no_wait_until_the_catalog_asks_for_one() -> None:
+def test_without_a_rate_calls_wait_only_when_the_catalog_asks() -> None:
     simulated = Time()
     rate_limiter = RateLimiter(0, clock=simulated.clock, sleep=simulated.sleep)
     assert not any(rate_limiter.take(0) for _ in range(1000))
@@ -78,7 +78,7 @@ def test_no_rate_is_no_wait_until_the_catalog_asks_for_one() -> None:
     assert simulated.slept == [3]
 
 
-def test_a_wait_beyond_the_limit_takes_no_turn() -> None:
+def test_a_call_that_would_wait_beyond_its_limit_uses_no_turn() -> None:
     simulated = Time()
     rate_limiter = RateLimiter(1, clock=simulated.clock, sleep=simulated.sleep)
     rate_limiter.take(0)
@@ -100,7 +100,7 @@ def test_threads_share_the_turns() -> None:
     assert time.monotonic() - began >= 20 / 50 - 0.05
 
 
-def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
+def test_the_clients_retries_also_keep_to_the_rate() -> None:
     simulated = Time()
     answers = (ScriptedAnswer(status=503), ScriptedAnswer(body=ENTITY), ScriptedAnswer(body=ENTITY))
     with scripted(*answers) as server:
@@ -115,7 +115,7 @@ def test_the_client_keeps_to_its_pace_also_when_it_tries_again() -> None:
 
 
 @pytest.mark.parametrize(("status", "over"), [(429, True), (503, False)])
-def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either(status: int, over: bool) -> None:
+def test_other_clients_make_no_call_while_the_catalog_asks_to_wait(status: int, over: bool) -> None:
     simulated = Time()
     with scripted(ScriptedAnswer(status=status, headers={"Retry-After": "60"})) as server:
         rate_limiter = RateLimiter(10, clock=simulated.clock, sleep=simulated.sleep)
@@ -129,8 +129,8 @@ def test_a_catalog_that_asks_to_wait_is_not_called_by_others_either(status: int,
         assert server.calls == 1
 
 
-WHAT_IT_MEANS: dict[str, tuple[tuple[ScriptedAnswer, ...], bool, bool]] = {
-    # answers; whether the call is over, and whether what was sent may be the reason
+FAILED_CALLS: dict[str, tuple[tuple[ScriptedAnswer, ...], bool, bool]] = {
+    # answers; whether the call is over, and whether the request may be the reason
     "too many requests": ((ScriptedAnswer(status=429),), True, False),
     "an error inside": ((ScriptedAnswer(status=500),), True, True),
     "a gateway that waited": ((ScriptedAnswer(status=504),), False, True),
@@ -147,8 +147,8 @@ WHAT_IT_MEANS: dict[str, tuple[tuple[ScriptedAnswer, ...], bool, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("answers", "over", "blames"), WHAT_IT_MEANS.values(), ids=WHAT_IT_MEANS)
-def test_whether_a_failed_call_may_still_land(answers: tuple[ScriptedAnswer, ...], over: bool, blames: bool) -> None:
+@pytest.mark.parametrize(("answers", "over", "blames"), FAILED_CALLS.values(), ids=FAILED_CALLS)
+def test_an_error_tells_whether_the_call_is_over(answers: tuple[ScriptedAnswer, ...], over: bool, blames: bool) -> None:
     with scripted(*answers) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         with pytest.raises(CatalogUnavailable) as caught:
@@ -156,7 +156,7 @@ def test_whether_a_failed_call_may_still_land(answers: tuple[ScriptedAnswer, ...
     assert (caught.value.over, caught.value.blames) == (over, blames)
 
 
-def test_a_call_that_was_not_accepted_is_over() -> None:
+def test_a_call_whose_connection_is_refused_is_over() -> None:
     client = SteadyAtlasClient("http://127.0.0.1:9", StaticToken("t"), retry_policy=QUICK)
     with pytest.raises(CatalogUnavailable) as caught:
         AtlasCatalog(client).find([("t", "q")])
@@ -190,7 +190,7 @@ def test_a_token_that_has_expired_is_renewed_once() -> None:
         assert server.calls == 2
 
 
-def test_a_token_that_does_not_change_is_refused_at_once() -> None:
+def test_a_rejected_token_that_cannot_be_renewed_fails_without_a_retry() -> None:
     with scripted(ScriptedAnswer(status=401)) as server:
         client = SteadyAtlasClient(
             server.url,
@@ -202,7 +202,7 @@ def test_a_token_that_does_not_change_is_refused_at_once() -> None:
         assert server.calls == 1
 
 
-def test_a_successful_call_reports_whether_an_earlier_try_may_still_land() -> None:
+def test_a_successful_call_reports_whether_an_earlier_try_may_still_take_effect() -> None:
     answers = (
         ScriptedAnswer(late=0.8),
         ScriptedAnswer(body="{}"),

@@ -58,7 +58,7 @@ def test_glossaries_and_terms_are_created_once(both: tuple[Catalog, Terms]) -> N
 
 
 def test_a_term_is_assigned_seen_and_taken_away(both: tuple[Catalog, Terms]) -> None:
-    """To data sets and columns; again is no error, and takes away what is not there is none either."""
+    """To data sets and columns. Assigning a term twice is no error, nor is removing a term that is not assigned."""
     catalog, terms = both
     _with_terms(terms)
     catalog.create_assets([replace(placed("a"), columns=(("mail", "string"),)), asset("b")])
@@ -81,7 +81,7 @@ def test_a_term_is_assigned_seen_and_taken_away(both: tuple[Catalog, Terms]) -> 
     assert terms.classified([COLUMN])[COLUMN].names == {CUSTOMER, ORDER}, "it comes back"
 
 
-def test_what_is_not_there_is_refused(both: tuple[Catalog, Terms]) -> None:
+def test_assigning_a_missing_term_or_to_a_missing_entity_is_refused(both: tuple[Catalog, Terms]) -> None:
     catalog, terms = both
     _with_terms(terms)
     guid = catalog.create_assets([asset("a")])[TABLE]
@@ -94,8 +94,8 @@ def test_what_is_not_there_is_refused(both: tuple[Catalog, Terms]) -> None:
 
 
 @pytest.mark.catalogs("local", "atlas")
-def test_the_other_verbs_and_mistakes(served: V2) -> None:
-    """As a client sees them that is not ours: the same answers, and the same codes."""
+def test_the_other_glossary_endpoints_and_errors_behave_like_atlas(served: V2) -> None:
+    """As seen by another client than ours: the same answers, and the same codes."""
     served.empty()
 
     def refusal(verb: str, body: object) -> tuple[int, str]:

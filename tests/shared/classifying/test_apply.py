@@ -136,14 +136,14 @@ def test_a_classification_follows_values_and_a_second_apply_makes_no_call() -> N
     assert world.marks.writes == writes
 
 
-def test_scanned_assets_are_classified_where_that_is_asked_for() -> None:
+def test_scanned_assets_are_classified_on_request() -> None:
     world = World()
     assert len(world.plan(PII).scanned) == 1
     world.apply(PII, onto_scanned=True)
     assert [world.names(each) for each in "abc"] == [{"PII"}, {"PII"}, {"PII"}]
 
 
-def test_a_mask_stops_and_a_plain_path_beside_it_does_not() -> None:
+def test_a_mask_stops_a_classification_and_a_plain_path_beside_it_does_not() -> None:
     world = World()
     world.apply(PII + HASHED, onto_scanned=True)
     assert [world.names(each) for each in "abc"] == [{"PII"}, {"PII"}, set()]
@@ -156,7 +156,7 @@ def test_a_mask_stops_and_a_plain_path_beside_it_does_not() -> None:
     assert world.names("c") == {"PII"}, "an aggregation leaks"
 
 
-def test_a_removed_rule_leaves_nothing_of_ours_and_all_of_others() -> None:
+def test_removing_a_rule_removes_our_classifications_and_keeps_those_of_others() -> None:
     world = World()
     world.attach("PII", "b")
     world.attach("OTHER", "a")
@@ -169,7 +169,7 @@ def test_a_removed_rule_leaves_nothing_of_ours_and_all_of_others() -> None:
     assert attached(world.storage) == frozenset()
 
 
-def test_ours_stays_where_it_is_no_longer_known_whether_the_value_arrives() -> None:
+def test_our_classification_stays_while_the_lineage_of_its_column_is_unknown() -> None:
     world = World()
     world.apply(PII)
     lost = KnownProcess(process=_with(edges_between("a", "b", ("n", "n", "")), exact=False))
@@ -195,7 +195,7 @@ def test_certified_data_sets_are_classified_like_columns() -> None:
     assert world.marks.classified([key])[key].names == frozenset()
 
 
-def test_classifications_of_the_catalog_begin_a_way_but_never_our_own() -> None:
+def test_classifications_by_scans_are_origins_and_our_own_are_not() -> None:
     found_by_scans = '[[tag]]\nclassification = "PII"\nclassified_as = "MICROSOFT.*"\n'
     world = World()
     world.attach("MICROSOFT.PERSONAL.EMAIL", "a")
@@ -253,7 +253,7 @@ class _KilledTerms(MemoryTerms):
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before the call", "after it"])
-def test_killed_at_any_call_the_next_apply_ends_right(late: bool) -> None:
+def test_an_apply_killed_at_any_call_is_completed_by_the_next_one(late: bool) -> None:
     for after in count():
         world = World()
         killed = _Killed(after=after, late=late)
@@ -297,7 +297,7 @@ def test_terms_are_created_and_attached_to_columns_and_whole_data_sets() -> None
     assert (world.terms_of("c"), world.terms_of("c", "mail")) == ({"Customer@Glossary"}, {"Email@Glossary"})
 
 
-def test_a_removed_rule_leaves_no_term_of_ours_and_all_of_others() -> None:
+def test_removing_a_rule_removes_our_terms_and_keeps_those_of_others() -> None:
     world = World()
     world.terms.create_terms("Glossary", ["Customer", "Other"])
     key = ("fs_path", "file:///data/b")

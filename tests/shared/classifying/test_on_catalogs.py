@@ -1,5 +1,5 @@
 """Rules from plan to catalog, on memory, the local catalog and a real Atlas (`--atlas`), whose own propagation is on:
-the same classifications and terms on each, and what others attached propagates and stays.
+the same classifications and terms on each, and classifications by others propagate and stay.
 """
 
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ class Ports:
         return found
 
     def attached(self) -> dict[str, set[str]]:
-        """What is attached to the three data sets and their columns, classifications and terms, by name."""
+        """The classifications and terms attached to the three data sets and their columns, by name."""
         keys: dict[AssetKey, str] = {}
         for name in "abc":
             place = f"file:///data/{name}"
@@ -111,8 +111,8 @@ def ports(served: V2 | None) -> Ports:
     return made
 
 
-def test_the_same_is_attached_on_each_and_only_ours_is_taken_away(ports: Ports) -> None:
-    """A mask stops; a plain way beside it does not; a removed rule leaves nothing of ours and all of others'."""
+def test_every_catalog_gets_the_same_marks_and_only_ours_are_removed(ports: Ports) -> None:
+    """A mask stops a classification, a plain path beside it does not; removing a rule removes our marks only."""
     held = ports.marks.classified([("fs_path", "file:///data/a")])
     theirs = held["fs_path", "file:///data/a"].guid
     if ports.served:

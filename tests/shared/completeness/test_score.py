@@ -37,7 +37,7 @@ def test_only_the_ratio_of_weights_counts() -> None:
     assert score(some, ScoreRules(weights={Part.OWNER: 1})) == 0
 
 
-def test_what_would_raise_the_score_most_comes_first() -> None:
+def test_lacking_parts_are_sorted_by_their_effect_on_the_score() -> None:
     assert lacking(FULL) == ()
     assert lacking(CatalogDocumentation()) == tuple(Part)
     assert lacking(CatalogDocumentation(described=True, columns=10, described_columns=9)) == (
@@ -53,7 +53,7 @@ def test_every_part_has_a_default_weight_and_a_value() -> None:
     assert sum(DEFAULT_WEIGHTS.values()) == pytest.approx(1)
 
 
-def test_a_file_of_rules() -> None:
+def test_a_rules_file_sets_weights_and_freshness() -> None:
     text = '[completeness]\nfresh_within = "7d"\n[completeness.weights]\nowner = 3\ndescription = 1.0\n'
     rules = parse_score_rules(text, "rules.toml")
     assert rules == ScoreRules(weights={Part.DESCRIPTION: 1, Part.OWNER: 3}, fresh_within=timedelta(days=7))

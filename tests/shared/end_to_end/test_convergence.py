@@ -1,6 +1,6 @@
 """Any order of events, repetition or crash of a worker gives the same catalog.
 
-What is expected comes from the pure core, given all events at once.
+The expected result comes from the pure core, given all events at once.
 """
 
 from datetime import timedelta
@@ -169,7 +169,7 @@ def check(outcome: Outcome, bodies: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("name", HISTORIES)
-def test_a_death_at_any_call_changes_nothing(name: str, sample: Sample) -> None:
+def test_a_worker_killed_at_any_call_does_not_change_the_result(name: str, sample: Sample) -> None:
     bodies = HISTORIES[name]
     calm = live_through(bodies)
     check(calm, bodies)
@@ -180,7 +180,7 @@ def test_a_death_at_any_call_changes_nothing(name: str, sample: Sample) -> None:
 
 @pytest.mark.parametrize("name", HISTORIES)
 @pytest.mark.parametrize("death", [0.0, 0.05], ids=["calm", "deadly"])
-def test_any_order_any_doubling_any_interleaving(name: str, death: float, sample: Sample) -> None:
+def test_order_repetition_and_interleaving_do_not_change_the_result(name: str, death: float, sample: Sample) -> None:
     bodies = HISTORIES[name]
     deaths = 0
     for seed in sample(range(25)):
@@ -193,7 +193,7 @@ def test_any_order_any_doubling_any_interleaving(name: str, death: float, sample
     assert (deaths > 0) == (death > 0)
 
 
-def test_replaying_everything_writes_nothing() -> None:
+def test_receiving_all_events_again_writes_nothing() -> None:
     bodies = [body for history in HISTORIES.values() for body in history]
     outcome = live_through(bodies)
     writes = outcome.catalog.writes

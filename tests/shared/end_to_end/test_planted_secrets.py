@@ -82,7 +82,7 @@ def test_no_secret_gets_out(redact: Redact | None, caplog: pytest.LogCaptureFixt
     assert not shown(repr(list(dead_letters(storage))))
 
 
-def test_the_test_would_see_a_secret() -> None:
+def test_the_search_finds_planted_secrets_in_unredacted_events() -> None:
     """Events that are stored as they were sent hold them all."""
     storage = MemoryStorage()
     run_all(storage, MemoryCatalog())
@@ -105,7 +105,7 @@ def test_a_wrong_setting_is_not_quoted(wrong: dict[str, str]) -> None:
     assert not shown(str(caught.value))
 
 
-def test_no_setting_is_printed() -> None:
+def test_the_repr_of_the_settings_shows_no_secret() -> None:
     environment = {
         "AzureWebJobsStorage": f"AccountName=a;AccountKey={SECRET}",
         "THROUGHLINE_CATALOG_ENDPOINT": "https://x.purview.azure.com",
@@ -137,7 +137,7 @@ TEXTS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), TEXTS.values(), ids=TEXTS)
-def test_secrets_in_texts(text: str, expected: str) -> None:
+def test_secrets_are_removed_from_texts(text: str, expected: str) -> None:
     assert text_without_secrets(text) == expected
     assert text_without_secrets(expected) == expected
 
@@ -154,7 +154,7 @@ def test_secrets_in_texts(text: str, expected: str) -> None:
         "Expected `str`, got `int` - at `$.eventType`",
     ],
 )
-def test_other_texts_stay(text: str) -> None:
+def test_texts_without_secrets_are_unchanged(text: str) -> None:
     assert text_without_secrets(text) == text
 
 
@@ -163,8 +163,8 @@ def test_hostile_texts_are_read_in_no_time() -> None:
         text_without_secrets(":=" + piece * (100_000 // len(piece)))
 
 
-def test_an_error_of_storage_shows_no_address(caplog: pytest.LogCaptureFixture) -> None:
-    """With a SAS in the settings every address that is asked for holds it; the host logs what a function raises."""
+def test_an_error_of_storage_does_not_show_the_sas_of_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    """With a SAS in the settings every requested address holds it; the host logs the exceptions of a function."""
     from shared.bootstrap_receiver import receiver_storage  # noqa: PLC0415 - the clients of Azure, only here
 
     sas = (
@@ -186,7 +186,7 @@ def test_an_error_of_storage_shows_no_address(caplog: pytest.LogCaptureFixture) 
     assert not any(map(shown, caplog.messages))
 
 
-def test_an_answer_to_a_sender_quotes_no_more_than_it_sent() -> None:
+def test_the_response_to_a_refused_event_does_not_quote_its_secret() -> None:
     with pytest.raises(Refused) as caught:
         receive(MemoryStorage(), REFUSED[3], most_bytes=MOST)
     assert SECRET not in refused(caught.value).body

@@ -1,6 +1,6 @@
 """Random histories through the pipeline: the result equals that of the pure `translate_history`.
 
-What a longer hunt found stands below by name. Hunt on with
+Failures found by longer searches are listed below by name. Search on with
 `python -m tests.shared.end_to_end.test_random_histories 1000 2000`.
 """
 
@@ -53,8 +53,8 @@ def disagreements(storage: MemoryStorage, catalog: MemoryCatalog, bodies: Sequen
     return [what for what, is_so in wrong.items() if is_so]
 
 
-def through_chaos(bodies: Sequence[bytes], seed: int, **how: Any) -> list[str]:
-    """The disagreements after a life with this seed."""
+def disagreements_of_simulation(bodies: Sequence[bytes], seed: int, **how: Any) -> list[str]:
+    """The disagreements after a simulation with this seed."""
     outcome = live_through(bodies, seed=seed, **how)
     left = ["left lying"] if outcome.left_due and not outcome.deaths else []
     return left + disagreements(outcome.storage, outcome.catalog, bodies)
@@ -76,7 +76,7 @@ def one_by_one(bodies: Sequence[bytes]) -> list[str]:
     return disagreements(storage, catalog, bodies)
 
 
-LIVES: dict[str, dict[str, Any]] = {
+SIMULATIONS: dict[str, dict[str, Any]] = {
     "calm": {"workers": 1},
     "crowded": {"workers": 4, "duplicates": 3},
     "deadly": {"workers": 4, "duplicates": 3, "death": DEATH},
@@ -88,21 +88,21 @@ FOUND_SEEDS = {"crowded": (30017,)}
 """30017: four workers settle the runs of one application for its sake, and must not hold up one another for ever."""
 
 
-def wrong_in(seeds: Iterable[int], life: str, longest: int) -> Iterator[str]:
-    """The seeds whose histories end wrong, with what is wrong."""
+def failures_of(seeds: Iterable[int], life: str, longest: int) -> Iterator[str]:
+    """The seeds whose histories end wrong, with their disagreements."""
     for seed in seeds:
         bodies = history(seed, longest=longest)
         pure = translate_history(map(decode, bodies))
         shuffled = random.Random(seed).sample(bodies, len(bodies))
         if translate_history(map(decode, [*shuffled, *bodies])) != pure:
             yield f"seed {seed}: the pure core depends on the order"
-        if wrong := through_chaos(bodies, seed, **LIVES[life]):
+        if wrong := disagreements_of_simulation(bodies, seed, **SIMULATIONS[life]):
             yield f"seed {seed}, {life}: {', '.join(wrong)}"
 
 
-@pytest.mark.parametrize("life", LIVES)
-def test_random_histories_end_where_the_pure_core_ends(life: str, sample: Sample) -> None:
-    assert not list(wrong_in([*sample(SEEDS[life]), *FOUND_SEEDS.get(life, ())], life, longest=12))
+@pytest.mark.parametrize("life", SIMULATIONS)
+def test_random_histories_give_the_result_of_the_pure_core(life: str, sample: Sample) -> None:
+    assert not list(failures_of([*sample(SEEDS[life]), *FOUND_SEEDS.get(life, ())], life, longest=12))
 
 
 def test_small_histories_end_the_same_in_every_order(sample: Sample) -> None:
@@ -244,7 +244,7 @@ FOUND: dict[str, list[bytes]] = {
         did("a", "01:00", "/a", "/s"),
         did("r", "02:00", "", "/" + "x" * 40_000, states={"/" + "x" * 40_000: ("RENAME", "/s")}),
     ],
-    "what was renamed is published and what was dropped is skipped": [
+    "a write to a renamed table is published, a write to a dropped one skipped": [
         did("a", "01:00", "/a", "/s"),
         did("r", "02:00", "", "/out", states={"/out": ("RENAME", "/s")}),
         did("b", "03:00", "/b", "/t"),
@@ -255,18 +255,18 @@ FOUND: dict[str, list[bytes]] = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_the_hunt_found(name: str) -> None:
+def test_histories_that_once_failed_give_the_result_of_the_pure_core(name: str) -> None:
     bodies = FOUND[name]
     for order in (bodies, bodies[::-1], *some_orders(bodies, 0)):
         assert not one_by_one(order), [bodies.index(body) for body in order]
     for seed in range(8):
-        assert not through_chaos(bodies, seed, **LIVES["crowded"]), f"seed {seed}"
-        assert not through_chaos(bodies, seed, **LIVES["deadly"]), f"seed {seed}"
+        assert not disagreements_of_simulation(bodies, seed, **SIMULATIONS["crowded"]), f"seed {seed}"
+        assert not disagreements_of_simulation(bodies, seed, **SIMULATIONS["deadly"]), f"seed {seed}"
 
 
 if __name__ == "__main__":
     logging.disable()
     first, last, *more = sys.argv[1:]
-    for life in more or LIVES:
-        for wrong in wrong_in(range(int(first), int(last)), life, longest=12):
+    for life in more or SIMULATIONS:
+        for wrong in failures_of(range(int(first), int(last)), life, longest=12):
             sys.stdout.write(f"{wrong}\n")

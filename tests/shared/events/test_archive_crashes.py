@@ -32,7 +32,7 @@ from tests.support.receiving import receive
 
 
 def a_world() -> tuple[MemoryStorage, list[bytes]]:
-    """Settled and published runs of several hours, one that is open, what was ignored, and a late event."""
+    """Settled and published runs of several hours, an open run, an ignored event, and a late event."""
     storage = MemoryStorage()
     bodies = [
         *write("a", "app", "10:00", "/a"),
@@ -59,7 +59,7 @@ def stored_bodies(storage: MemoryStorage) -> Iterable[bytes]:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_cut_off_at_any_call_every_event_counts_once_and_the_next_one_goes_on(after: bool) -> None:
+def test_every_event_counts_once_when_archiving_is_killed_at_any_call_and_continued(after: bool) -> None:
     storage, bodies = a_world()
     expected = counts(storage)
     calls = 0
@@ -82,7 +82,7 @@ def test_cut_off_at_any_call_every_event_counts_once_and_the_next_one_goes_on(af
 
 
 def test_a_stalled_archiver_that_wakes_up_writes_nothing_twice() -> None:
-    """It stalls at any call; meanwhile another one does everything, and late events come; then it goes on."""
+    """It stalls at any call; another archiver does the work and late events arrive; then the first one continues."""
     for stalled_at in count(1):
         storage, bodies = a_world()
         others: list[bytes] = []
@@ -109,7 +109,7 @@ def test_a_stalled_archiver_that_wakes_up_writes_nothing_twice() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_histories_read_the_same_wherever_their_events_lie(seed: int) -> None:
+def test_archiving_does_not_change_the_results_of_random_histories(seed: int) -> None:
     bodies = history(seed)
     plain, moved = MemoryStorage(), MemoryStorage()
     draw = random.Random(seed)
@@ -177,7 +177,7 @@ def test_retention_interrupted_at_any_call_is_completed_by_the_next() -> None:
     assert calls > 20
 
 
-def test_a_file_that_somebody_deleted_leaves_its_run_as_it_is() -> None:
+def test_a_deleted_archive_file_does_not_change_its_run() -> None:
     storage = MemoryStorage()
     settled(storage, *write("a", "app", "10:00", "/a"))
     archive(storage, AT_ONCE)

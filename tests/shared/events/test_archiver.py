@@ -1,4 +1,4 @@
-"""The archive: what moves there and when, what a closed run still does, and that nothing is lost or counted twice."""
+"""The archive: which events move there and when, the processing of closed runs, and no event lost or counted twice."""
 
 import gzip
 import json
@@ -61,7 +61,7 @@ def test_a_run_is_archived_only_when_it_is_settled_final_and_quiet() -> None:
     assert {line.run for line in archived_lines(storage)} == {run_id("done")}
 
 
-def test_the_sweeper_archives_after_it_has_settled() -> None:
+def test_the_sweeper_archives_runs_after_settling_them() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
     how = SweepOptions(grace=timedelta(0), archiving=AT_ONCE)
@@ -73,14 +73,14 @@ def test_the_sweeper_archives_after_it_has_settled() -> None:
     assert sweep(storage, how) == SweepResult(), "only one at a time"
 
 
-def test_nothing_is_archived_when_that_is_off() -> None:
+def test_nothing_is_archived_when_archiving_is_off() -> None:
     storage = MemoryStorage()
     settled(storage, *write("a", "app", "10:00", "/a"))
     assert archive(storage, archiving(after=None)) == Counter()
     assert len(names(storage, EVENTS)) == 2
 
 
-def test_after_all_was_done_it_waits_and_looks_with_one_read() -> None:
+def test_the_archiver_waits_for_its_interval_after_archiving_everything() -> None:
     storage = MemoryStorage()
     how = archiving(every=timedelta(hours=1))
     settled(storage, *write("a", "app", "10:00", "/a"))
@@ -157,7 +157,7 @@ def test_a_closed_run_is_processed_from_the_archive_when_a_sibling_changes_its_c
     assert state_of(storage, "a").closed
 
 
-def test_a_replay_settles_archived_runs_with_what_they_were_closed_with() -> None:
+def test_a_replay_settles_archived_runs_with_the_events_they_were_closed_with() -> None:
     storage = MemoryStorage()
     settled(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b", sink="/b-out"))
     archive(storage, AT_ONCE)
@@ -178,7 +178,7 @@ def test_a_replay_settles_archived_runs_with_what_they_were_closed_with() -> Non
     assert [each.outcome for each in only if isinstance(each, ReplayedRun)] == [ReplayOutcome.PROCESSED]
 
 
-def test_a_run_with_a_dead_letter_stays_until_somebody_has_decided_on_it() -> None:
+def test_a_run_with_a_dead_letter_is_not_archived_until_the_letter_is_discarded() -> None:
     storage = MemoryStorage()
     start, end = post(storage, *write("a", "app", "10:00", "/a"))
     put(storage, start, b"no gzip")
@@ -195,7 +195,7 @@ def test_a_run_with_a_dead_letter_stays_until_somebody_has_decided_on_it() -> No
     assert tried.outcome == "failed again", "it is looked for in the archive"
 
 
-def test_the_archive_keeps_texts_as_they_came() -> None:
+def test_the_archive_keeps_the_texts_of_events_unchanged() -> None:
     storage = MemoryStorage()
     odd = [
         json.dumps(json.loads(write("a", "app", "10:00", "/ä\u2028𝄞")[1]), indent=2, ensure_ascii=False).encode(),

@@ -1,4 +1,4 @@
-"""Dead letters: what is on record of an event that can't be used, and how a letter leaves."""
+"""Dead letters: the record of an event that cannot be used, and the removal of a letter."""
 
 import gzip
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def damaged(storage: MemoryStorage, packed: bytes) -> StoredEvent:
 
 
 def spoiled(packed: bytes) -> bytes:
-    """A good header, and then what is no compressed text."""
+    """A good header, followed by bytes that are no compressed text."""
     return packed[:12] + bytes(byte ^ 0x5A for byte in packed[12:40]) + packed[40:]
 
 
@@ -77,7 +77,7 @@ def test_a_letter_has_the_known_facts_of_the_event(packed: bytes, reason: str, e
     assert letter.discarded is None
 
 
-def test_a_letter_met_again_is_counted() -> None:
+def test_a_dead_letter_found_again_is_counted() -> None:
     storage = MemoryStorage()
     damaged(storage, b"hello")
     before = one(storage)
@@ -87,7 +87,7 @@ def test_a_letter_met_again_is_counted() -> None:
     assert after.last > before.last
 
 
-def test_a_foreign_name_is_noted_once_however_often_sweeps_meet_it() -> None:
+def test_a_blob_with_a_foreign_name_is_recorded_once_by_several_sweeps() -> None:
     storage = MemoryStorage()
     storage.put_new(EVENTS, "notes.txt", b"hello")
     sweep(storage, SweepOptions())
@@ -98,7 +98,7 @@ def test_a_foreign_name_is_noted_once_however_often_sweeps_meet_it() -> None:
 
 
 @pytest.mark.parametrize(("packed", "reason"), [case[:2] for case in UNUSABLE.values()], ids=UNUSABLE)
-def test_a_letter_leaves_once_its_event_was_repaired_and_used(packed: bytes, reason: str) -> None:
+def test_a_dead_letter_is_removed_once_its_repaired_event_is_used(packed: bytes, reason: str) -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     start, end = post(storage, *write("a", "app", "10:00", "/a", end="OTHER"))
     put(storage, end, packed)
@@ -116,7 +116,7 @@ def test_a_letter_leaves_once_its_event_was_repaired_and_used(packed: bytes, rea
     assert (found.published, found.dead, found.reconciles) == (2, 0, True)
 
 
-def test_a_letter_that_fails_again_is_there_again_with_a_higher_count() -> None:
+def test_a_dead_letter_that_fails_again_stays_with_a_higher_count() -> None:
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
     put(storage, start, gzip.compress(b"{"))
@@ -161,7 +161,7 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
     assert (again, catalog.writes) == ([], 2)
 
 
-def test_a_letter_met_again_while_it_is_replayed_stays() -> None:
+def test_a_dead_letter_recorded_again_during_its_replay_stays() -> None:
     """Another worker, which read the damaged bytes before the repair, writes its result late."""
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
@@ -179,8 +179,8 @@ def test_a_letter_met_again_while_it_is_replayed_stays() -> None:
     assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
 
 
-def test_a_replay_that_dies_anywhere_loses_no_letter() -> None:
-    """Killed at each of its calls in turn, a second replay brings the same end."""
+def test_a_replay_killed_at_any_call_loses_no_dead_letter() -> None:
+    """The replay is killed at each of its calls in turn; a second one gives the same result."""
     calls = 0
     while True:
         storage = MemoryStorage()
@@ -215,7 +215,7 @@ def test_a_letter_whose_blob_is_missing_stays() -> None:
     assert one(storage).digest == start.digest
 
 
-def test_a_blob_with_a_foreign_name_leaves_when_it_was_given_its_right_one() -> None:
+def test_the_dead_letter_of_a_foreign_name_leaves_once_the_blob_has_its_right_name() -> None:
     storage = MemoryStorage()
     start, end = post(storage, START, END)
     packed = storage.get(EVENTS, start.blob)
@@ -232,7 +232,7 @@ def test_a_blob_with_a_foreign_name_leaves_when_it_was_given_its_right_one() -> 
     assert list(dead_letters(storage)) == []
 
 
-def test_an_end_that_no_trigger_delivered_goes_on_record_by_the_way() -> None:
+def test_replaying_a_dead_letter_also_records_an_end_that_no_trigger_delivered() -> None:
     storage = MemoryStorage()
     start, _ = post(storage, START, END)
     put(storage, start, b"hello")
@@ -242,7 +242,7 @@ def test_an_end_that_no_trigger_delivered_goes_on_record_by_the_way() -> None:
     assert state_of(storage, "a").end == "COMPLETE"
 
 
-def test_a_discarded_letter_stays_so_when_it_is_met_again_and_leaves_when_it_is_used() -> None:
+def test_a_discarded_letter_stays_discarded_when_found_again_and_leaves_when_used() -> None:
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
     first = discard(storage, start.digest)
@@ -282,8 +282,8 @@ def test_a_letter_that_others_keep_changing_is_tried_again_later() -> None:
 
 
 @pytest.mark.azurite
-def test_a_dead_letter_comes_goes_and_converges_on_azurite(azurite: Azurite) -> None:
-    """The whole way on real storage: damaged, buried, met again, repaired, replayed, published."""
+def test_a_dead_letter_is_recorded_repaired_and_replayed_on_azurite(azurite: Azurite) -> None:
+    """The whole way on real storage: damaged, recorded, found again, repaired, replayed, published."""
     blobs = BlobServiceClient.from_connection_string(azurite.connection_string)
     storage = AzureStorage(blobs, TableServiceClient.from_connection_string(azurite.connection_string))
     catalog = MemoryCatalog()

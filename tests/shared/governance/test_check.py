@@ -163,21 +163,21 @@ def test_a_demand_never_holds_where_lineage_is_not_known(demand: str, document: 
 
 
 @pytest.mark.parametrize("demand", [*DEMANDS, 'masked_by = "*"'])
-def test_a_policy_that_matches_nothing_is_not_known(demand: str) -> None:
+def test_a_policy_that_matches_nothing_has_the_verdict_unknown(demand: str) -> None:
     rules = parse_rules(HEAD.replace('"gold"', '"gould"') + demand, "policy.toml")
     (found,) = check(sound(), rules, Facts(now=NOW, quality=PASSED))
     assert found.verdict is Verdict.UNKNOWN
     assert "matches the policy" in found.text
 
 
-def test_what_is_not_known_may_only_warn() -> None:
+def test_an_unknown_verdict_only_warns_when_the_policy_says_so() -> None:
     (found,) = results(sound("mid => gold by other"), 'no_tag = "PII"\nunknown = "warn"')
     assert (found.verdict, found.fails, exit_code((found,))) == (Verdict.UNKNOWN, False, HELD)
     (found,) = results(sound("mid => gold by other"), 'no_tag = "PII"')
     assert (found.fails, exit_code((found,))) == (True, NOT_KNOWN)
 
 
-def test_history_and_quality_that_were_not_read_are_not_known() -> None:
+def test_demands_on_unread_history_and_quality_have_the_verdict_unknown() -> None:
     rules = parse_rules(f"{HEAD}unchanged_since = 2026-11-10\nquality_passed = true\n", "policy.toml")
     found = check(sound(history=False), rules, Facts(now=NOW))
     assert [each.verdict for each in found] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
@@ -215,12 +215,12 @@ def test_each_demand_takes_time_in_proportion_to_the_lineage() -> None:
         assert seconds(800, demand) < 10 * seconds(200, demand), demand
 
 
-def test_behind_an_allowed_source_nothing_is_asked() -> None:
+def test_lineage_behind_an_allowed_source_is_not_checked() -> None:
     (found,) = results(sound("crm => mid by other"), 'sources_only = "mid"')
     assert found.verdict is Verdict.HOLDS
 
 
-def test_reports_for_pipelines() -> None:
+def test_results_are_reported_as_junit_sarif_and_json() -> None:
     document = sound("crm.email -> gold.<c>&\x01 by make", "web.x -> gold.id by make")
     found = results(document, 'no_tag = "PII"\nsources_only = ["crm", "dim"]\nfresh_within = "24h"')
     report = Report(place="policy.toml", results=found)
@@ -282,7 +282,7 @@ def _wanted(document: LineageDocument, dataset: int) -> dict[str, Verdict]:
 
 
 def test_random_documents_against_a_naive_search(sample: Callable[[range], range]) -> None:
-    """2,000 with `--proofs`: what is broken, what is not known, what holds; and ways that are whole."""
+    """2,000 documents with `--proofs`: broken, unknown and held demands; and complete paths."""
     seen = set()
     for seed in sample(range(2000)):
         document = random_lineage(seed)
@@ -301,7 +301,7 @@ sources_only = "d0"
             got = {result.demand.split()[0]: result.verdict for result in found}
             wanted = _wanted(document, dataset)
             if each.name == "d0" or _behind_d0(document, dataset):
-                wanted.pop("sources_only")  # what lies behind an allowed source is another test's
+                wanted.pop("sources_only")  # another test covers the lineage behind an allowed source
             assert {name: got[name] for name in wanted} == wanted, f"seed {seed}, {each.name}"
             seen |= set(wanted.items())
             for result in found:

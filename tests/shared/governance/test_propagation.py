@@ -1,4 +1,4 @@
-"""Where tags go: cases by hand, and random documents against a naive traversal."""
+"""Propagation of tags: cases by hand, and random documents against a naive traversal."""
 
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -73,7 +73,7 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize(("arrows", "wanted"), CASES.values(), ids=CASES)
-def test_where_a_tag_goes(arrows: list[str], wanted: dict[str, str]) -> None:
+def test_a_tag_reaches_the_expected_columns(arrows: list[str], wanted: dict[str, str]) -> None:
     found = states(lineage(*arrows, columns=["crm.email"]))
     assert {column: found[column] for column in wanted} == wanted
 
@@ -84,7 +84,7 @@ def test_an_exact_process_leaves_nothing_unknown() -> None:
     assert states(document)["a.y"] == "clean"
 
 
-def test_a_table_without_place_leaves_all_columns_unknown() -> None:
+def test_an_unresolved_table_leaves_all_columns_unknown() -> None:
     document = lineage(
         "crm.id -> a.x by one", "a.x -> b.y by two", columns=["crm.email"], jobs={"one": Job(unresolved=("t",))}
     )
@@ -102,7 +102,7 @@ def test_an_exception_ends_after_its_last_day(expires: str, wanted: str) -> None
         assert len(expired) == (wanted == "tagged")
 
 
-def test_an_exception_makes_known_what_was_not() -> None:
+def test_an_exception_makes_an_unknown_column_clean() -> None:
     document = lineage("crm => out by one", "out.mail -> end.mail by two", columns=["crm.email"])
     assert states(document)["end.mail"] == "not known"
     for kind in ('[[declassify]]\nclassification = "PII"\n', "[[mask]]\n"):
@@ -110,7 +110,7 @@ def test_an_exception_makes_known_what_was_not() -> None:
         assert states(document, text)["end.mail"] == "clean", kind
 
 
-def test_a_declared_function_masks_where_an_expression_shows_it_alone() -> None:
+def test_a_declared_function_masks_a_column_shown_only_inside_its_call() -> None:
     text = f'{PII}[[mask]]\nfunctions = "pseudonym*"\n{APPROVED.format("2027-01-01")}'
     document = lineage(
         "crm.email ~> out.safe by one = pseudonymize(crm.email)",
@@ -135,12 +135,12 @@ def test_a_declared_function_masks_where_an_expression_shows_it_alone() -> None:
         ("", False),
     ],
 )
-def test_what_a_function_hides(expression: str, wanted: bool) -> None:
+def test_an_expression_hides_a_column_only_inside_a_mask_function(expression: str, wanted: bool) -> None:
     assert hides(expression, ("f",), "a") is wanted
 
 
-def test_where_a_classification_begins() -> None:
-    """By pattern of name and type, by the tag of an event, and by what the catalog's scans have set."""
+def test_a_classification_begins_at_columns_matched_by_pattern_tag_or_scan() -> None:
+    """By pattern of name and type, by the tag of an event, and by a classification of the catalog's scans."""
     document = lineage("crm.a -> out.a", columns=["crm.b", "crm.c", "other.a"], tags=[("crm.b", "pii:high")])
     catalog = {place(document, "crm.c"): frozenset({"MICROSOFT.PERSONAL.EMAIL"})}
     text = """

@@ -52,7 +52,7 @@ def test_a_password_in_a_run_id_is_not_in_the_row() -> None:
     assert "hunter2" not in str(row.values)
 
 
-def test_times_are_filed_in_utc_whatever_offset_they_came_with() -> None:
+def test_events_with_any_utc_offset_are_stored_under_their_hour_in_utc() -> None:
     storage = MemoryStorage()
     receive(storage, START.replace(b"10:00:00.5Z", b"01:30:00+02:00"), most_bytes=MOST)
     (fact,) = storage.blobs(EVENTS)
@@ -71,7 +71,7 @@ def test_the_row_comes_before_the_blob() -> None:
     assert status(storage).received == 0, "a row without a blob is no event"
 
 
-def test_a_post_after_a_cut_writes_the_blob_that_was_missing() -> None:
+def test_a_repeated_post_after_an_interruption_writes_the_missing_blob() -> None:
     whole, cut = MemoryStorage(), MemoryStorage()
     receive(whole, START, most_bytes=MOST)
     (row,) = whole.scan("runs")
@@ -158,7 +158,7 @@ def test_the_events_of_a_batch_are_stored_as_if_they_came_alone() -> None:
     assert len(names[0]) == 2
 
 
-def test_one_bad_event_costs_no_other() -> None:
+def test_a_bad_event_of_a_batch_does_not_affect_the_others() -> None:
     start, end = write("a", "app", "10:00", "/a")
     storage = MemoryStorage()
     answer = batch(storage, start, b'{"eventType": 1}', end)
@@ -169,7 +169,7 @@ def test_one_bad_event_costs_no_other() -> None:
     assert len(list(storage.blobs("events"))) == 2
 
 
-def test_when_storage_goes_away_the_rest_is_to_come_again() -> None:
+def test_events_of_a_batch_after_a_storage_outage_are_reported_as_retriable() -> None:
     class Leaving(MemoryStorage):
         def put_new(self, container: str, name: str, data: bytes) -> bool:
             if any(self.blobs("events")):
@@ -184,6 +184,6 @@ def test_when_storage_goes_away_the_rest_is_to_come_again() -> None:
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[", b"null", b"[" * 10_000, b"[" + b"{}," * 1000 + b"{}]"])
-def test_what_is_no_batch_is_refused(body: bytes) -> None:
+def test_a_body_that_is_no_batch_is_refused(body: bytes) -> None:
     with pytest.raises(Refused):
         receive_batch(MemoryStorage(), body, most_bytes=10**6)

@@ -1,4 +1,4 @@
-"""What is stored with THROUGHLINE_REDACT: the same lineage, and nobody's data."""
+"""Events as stored with THROUGHLINE_REDACT: the same lineage, and no personal data."""
 
 import base64
 import gzip
@@ -41,7 +41,7 @@ def _redacted(path: Path) -> tuple[bytes, ...]:
 
 
 @every_capture
-def test_the_lineage_is_the_same(path: Path) -> None:
+def test_redaction_keeps_the_lineage(path: Path) -> None:
     assert translate_history(map(decode, _redacted(path))) == translate_history(_captured(path))
 
 
@@ -72,7 +72,7 @@ def test_no_literal_and_no_property_is_stored(path: Path) -> None:
         assert len(json.dumps(stored)) <= len(json.dumps(sent))
 
 
-def test_a_repeated_post_changes_nothing_and_the_name_is_of_the_stored_bytes() -> None:
+def test_a_repeated_post_changes_nothing_and_blobs_are_named_by_their_stored_bytes() -> None:
     storage = MemoryStorage()
     once = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
     before = {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)}
@@ -88,7 +88,7 @@ def test_a_repeated_post_changes_nothing_and_the_name_is_of_the_stored_bytes() -
         assert [fact.name for fact in other.blobs(EVENTS)] == [name], "stored bytes have the name of their own digest"
 
 
-def test_what_was_left_out_is_on_record_in_the_row_and_in_the_answer() -> None:
+def test_omitted_parts_are_recorded_in_the_row_and_in_the_receipt() -> None:
     storage = MemoryStorage()
     receipts = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
     assert [receipt.omitted for receipt in receipts] == [(), (), ("inputs[8]",), ()]
@@ -128,7 +128,7 @@ SPELLINGS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize(("spelling", "expected"), SPELLINGS.values(), ids=SPELLINGS)
-def test_query_strings(spelling: tuple[str, str], expected: tuple[str, str]) -> None:
+def test_query_strings_of_known_stores_are_removed(spelling: tuple[str, str], expected: tuple[str, str]) -> None:
     assert without_query(*spelling) == expected
 
 
@@ -152,7 +152,7 @@ READABLE: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("sql", "expected"), READABLE.values(), ids=READABLE)
-def test_a_statement_that_can_be_read_again(sql: str, expected: str) -> None:
+def test_readable_redaction_gives_a_statement_without_literals(sql: str, expected: str) -> None:
     assert redact(sql, readable=True) == expected
     assert redact(expected, readable=True) == expected
 
@@ -174,8 +174,8 @@ assert "sqlglot" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
 
 
-def test_needed_properties_name_the_same_job() -> None:
-    """Both the notebook and what stands behind it: `test_the_lineage_is_the_same` has no Databricks of its own."""
+def test_redaction_keeps_the_properties_that_name_a_job() -> None:
+    """Both the notebook and its substitutes: `test_redaction_keeps_the_lineage` has no Databricks of its own."""
     needed: dict[str, Any] = {
         "spark.databricks.notebook.path": "/Users/ann/etl",
         "spark.databricks.job.id": "7",

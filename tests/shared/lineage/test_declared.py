@@ -1,4 +1,4 @@
-"""What events declare and test, in the document: owners and descriptions, and failed quality tests."""
+"""Declarations and quality tests of events in the document: owners, descriptions, tags, and failed tests."""
 
 from datetime import UTC, datetime
 
@@ -68,7 +68,7 @@ def test_the_owner_of_a_job_is_that_of_its_process() -> None:
     assert [(each.owner, each.description) for each in document(owned).processes] == [("ann", "D.")]
 
 
-def test_failed_tests_stand_with_their_data_sets_and_others_are_left_out() -> None:
+def test_failed_tests_are_listed_with_their_data_sets_unless_those_are_unknown() -> None:
     lineage = document(process("load", "raw", "mid", edge("raw.id", "mid.id")))
     failures = [
         Failure(qualified_name=asset("raw").qualified_name, column="id", name="unique", at=AT, job="check"),

@@ -1,4 +1,4 @@
-"""Following the document of lineage, held to a naive walk; names; what is not known."""
+"""Following the document of lineage, compared with a naive walk; names; unknown columns."""
 
 from datetime import datetime
 
@@ -76,20 +76,20 @@ def test_a_column_is_followed_both_ways() -> None:
     assert reached("raw.active", Way.DOWNSTREAM, conditions=True) == {"clean."}
 
 
-def test_a_document_is_its_bytes() -> None:
+def test_a_document_is_decoded_unchanged_and_encoded_in_one_order() -> None:
     assert decoded(encoded(DOCUMENT)) == DOCUMENT
     again = document_of("record", [KnownProcess(process=each) for each in (MART, CLEAN)])
     assert encoded(again) == encoded(DOCUMENT), "the order of what is read does not count"
 
 
 @pytest.mark.parametrize("data", [b"{}", b"no json", encoded(DOCUMENT).replace(b'"format":1', b'"format":2')])
-def test_other_bytes_are_refused(data: bytes) -> None:
+def test_bytes_that_are_no_document_are_refused(data: bytes) -> None:
     with pytest.raises(UnreadableDocumentError):
         decoded(data)
     assert FORMAT == 1
 
 
-def test_columns_stand_in_the_order_of_the_schema() -> None:
+def test_columns_are_in_the_order_of_the_schema() -> None:
     own = find_dataset(DOCUMENT, asset("clean").qualified_name)
     assert [column.name for column in DOCUMENT.columns if column.dataset == own] == [
         "",
@@ -100,7 +100,7 @@ def test_columns_stand_in_the_order_of_the_schema() -> None:
     ]
 
 
-def test_a_column_without_source_is_not_known_and_a_constant_is() -> None:
+def test_a_column_without_a_source_is_unknown_and_a_constant_is_known() -> None:
     assert named(DOCUMENT, unknown_columns(DOCUMENT)) == {"clean.origin", "clean.score"}
     exact = document_of("record", [KnownProcess(process=structs.replace(CLEAN, exact=True))])
     assert unknown_columns(exact) == frozenset()
@@ -114,7 +114,7 @@ def test_a_column_without_source_is_not_known_and_a_constant_is() -> None:
     ) == {"clean.name", "clean.hash", "clean.origin", "clean.score"}
 
 
-def test_a_table_whose_place_is_not_known_is_no_full_stop() -> None:
+def test_the_output_of_a_process_with_an_unresolved_table_is_unresolved() -> None:
     lost = process("lost", "raw", "far", unresolved_tables=(UnresolvedTable(table="db.somewhere"),))
     document = document_of("record", [KnownProcess(process=lost)])
     assert {document.datasets[number].name for number in unresolved_datasets(document)} == {"far"}
@@ -133,7 +133,7 @@ def test_a_table_whose_place_is_not_known_is_no_full_stop() -> None:
         ("DIRECT", (), False, Kind.TRANSFORMATION),
     ],
 )
-def test_the_strongest_step_is_the_kind(kind: str, steps: tuple[str, ...], masked: bool, wanted: Kind) -> None:
+def test_the_strongest_step_gives_an_edges_kind(kind: str, steps: tuple[str, ...], masked: bool, wanted: Kind) -> None:
     assert kind_of(kind, steps, masked=masked) is wanted
 
 
@@ -146,11 +146,11 @@ def test_the_strongest_step_is_the_kind(kind: str, steps: tuple[str, ...], maske
         ("plain", ("fs_path", "", "plain")),
     ],
 )
-def test_the_place_of_a_data_set(name: str, wanted: tuple[str, str, str]) -> None:
+def test_a_name_is_split_into_host_container_and_last_part(name: str, wanted: tuple[str, str, str]) -> None:
     assert place(name, "fs_path") == wanted
 
 
-def test_names_are_found_by_their_end_and_refused_with_their_rivals() -> None:
+def test_a_name_is_found_by_its_end_and_an_ambiguous_one_is_refused_with_candidates() -> None:
     assert DOCUMENT.datasets[find_dataset(DOCUMENT, "raw")].name == "raw"
     with pytest.raises(UnknownNameError):
         find_dataset(DOCUMENT, "absent")
@@ -177,7 +177,7 @@ def row(table: str, kind: str, since: int, until: int | None, *, masked: bool = 
     )
 
 
-def test_history_has_what_was_valid_then() -> None:
+def test_a_graph_at_a_time_has_the_edges_valid_at_that_time() -> None:
     rows = [
         row("", TABLE, 0, None),
         row("name", "DIRECT", 0, 2),

@@ -12,7 +12,7 @@ CASES = json.loads(Path(__file__).with_name("search_cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"] or "nothing asked")
-def test_the_results_are_in_this_order(case: dict[str, object]) -> None:
+def test_search_results_are_in_the_expected_order(case: dict[str, object]) -> None:
     document = searched()
     names = [each.qualified_name.removeprefix(ROOT) for each in document.datasets]
     found = SearchIndex(document).find(str(case["text"]))

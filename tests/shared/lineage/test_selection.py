@@ -1,4 +1,4 @@
-"""What a view shows, and its pictures, diagrams and tables."""
+"""The selection that a view shows, and its pictures, diagrams and tables."""
 
 import csv
 import io
@@ -54,7 +54,7 @@ def test_a_data_set_is_shown_with_its_neighbours() -> None:
     assert columns(asked("mart")) == {"clean.name", "mart.names", "far.names"}
 
 
-def test_a_column_is_shown_with_its_way_only() -> None:
+def test_a_column_is_shown_with_its_own_lineage_only() -> None:
     shown = asked("clean", "name", up=None, down=None)
     assert names(shown) == {"clean": 0, "raw": -1, "mart": 1, "far": 2}
     assert columns(shown) == {"raw.name", "clean.name", "mart.names", "far.names"}
@@ -106,14 +106,14 @@ def test_a_table_has_a_row_for_each_flow_and_edge() -> None:
     ]
 
 
-def test_times_are_those_of_the_history() -> None:
+def test_times_of_validity_come_from_the_history() -> None:
     history = drawn(3)
     rows = list(csv.DictReader(io.StringIO(as_csv(select(history, Question(at=NOON + HOUR))))))
     assert {row["valid_from"] for row in rows} <= {each.isoformat() for each in history.times}
     assert any(row["valid_to"] for row in rows)
 
 
-def test_names_are_never_syntax() -> None:
+def test_names_are_escaped_in_every_output_format() -> None:
     nasty = document(process(NASTY, "raw", "clean", edge(f"raw.{NASTY}", f"clean.=1+{NASTY}")))
     shown = select(nasty, Question())
     ET.fromstring(as_svg(shown))  # noqa: S314 - our own

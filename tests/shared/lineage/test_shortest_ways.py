@@ -1,11 +1,11 @@
-"""What nodes reach, and the shortest way there."""
+"""The nodes that can be reached, and a shortest path to each."""
 
 from shared.lineage.shortest_ways import reach, way_back
 
 LINKS = {"ab": ("a", "b"), "bc": ("b", "c"), "ac": ("a", "c"), "cd": ("c", "d"), "da": ("d", "a"), "xy": ("x", "y")}
 
 
-def test_nodes_are_reached_the_nearest_first_by_the_link_of_a_shortest_way() -> None:
+def test_the_nearest_nodes_are_reached_first_by_a_link_of_a_shortest_path() -> None:
     entered = reach(["a"], lambda node: ((link, to) for link, (of, to) in LINKS.items() if of == node))
     assert entered == {"a": None, "b": "ab", "c": "ac", "d": "cd"}
     assert list(entered) == ["a", "b", "c", "d"]

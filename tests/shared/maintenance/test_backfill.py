@@ -1,4 +1,4 @@
-"""Filling a catalog from what is on record: what waits, what was lost, stopped anywhere, and one that asks to wait."""
+"""Filling a catalog from the record: waiting and lost processes, interruptions, and a catalog that asks to wait."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
     assert catalog.writes == writes
 
 
-def test_a_catalog_that_was_lost_is_filled_with_all_that_it_held() -> None:
+def test_an_empty_catalog_gets_everything_that_the_lost_one_held() -> None:
     storage, lost, clock = MemoryStorage(), MemoryCatalog(), Clock()
     waiting(storage)
     publish(storage, lost, how(clock))
@@ -64,7 +64,7 @@ def test_a_catalog_that_was_lost_is_filled_with_all_that_it_held() -> None:
     assert status(storage).waiting == 0
 
 
-def test_only_what_is_gone_is_written_again() -> None:
+def test_only_missing_processes_are_written_again() -> None:
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
     waiting(storage)
     publish(storage, catalog, how(clock))
@@ -122,7 +122,7 @@ class Quota(MemoryCatalog):
         return super().read_processes(qualified_names)
 
 
-def test_a_catalog_that_asks_to_wait_is_waited_for() -> None:
+def test_a_backfill_waits_when_the_catalog_asks_to_wait() -> None:
     storage, clock, reports = MemoryStorage(), Clock(), list[Backfilled]()
     waiting(storage)
     catalog = Quota(clock, 2)
@@ -136,7 +136,7 @@ def test_a_catalog_that_asks_to_wait_is_waited_for() -> None:
     assert "429" in {each.waited for each in reports}
 
 
-def test_a_catalog_that_does_not_come_back_ends_it_and_nothing_is_lost() -> None:
+def test_a_catalog_that_stays_unavailable_ends_the_backfill_and_nothing_is_lost() -> None:
     class Away(MemoryCatalog):
         def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:  # noqa: ARG002 - no answer
             raise CatalogUnavailable("no answer", after=0)
@@ -156,7 +156,7 @@ def test_a_catalog_that_does_not_come_back_ends_it_and_nothing_is_lost() -> None
     assert backfill(context_of(storage, catalog, small(clock))).done.written == PROCESSES
 
 
-def test_what_is_refused_holds_up_nothing() -> None:
+def test_a_refused_process_does_not_hold_up_the_others() -> None:
     class Picky(MemoryCatalog):
         def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
             if any(each.qualified_name.endswith("/out7") for each in processes):
@@ -169,7 +169,7 @@ def test_what_is_refused_holds_up_nothing() -> None:
     assert (done.done.written, done.done.refused) == (PROCESSES - 1, 1)
 
 
-def test_another_publisher_is_waited_for() -> None:
+def test_a_backfill_waits_for_another_publisher() -> None:
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
     waiting(storage)
     lease = storage.lease("publisher", 60)

@@ -1,4 +1,4 @@
-"""Retiring, purging, upgrading and shadow mode, killed before or after any one call to storage, and done again."""
+"""Retiring, purging and shadow mode, killed before or after any one call to storage, and repeated."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -74,11 +74,11 @@ def outcome(storage: MemoryStorage, catalog: MemoryCatalog) -> tuple[Any, ...]:
     return sorted(catalog.processes.items()), sorted(catalog.assets), counts, found.reconciles
 
 
-def killed_anywhere(
+def outcomes_when_killed(
     work: Callable[[Any, MemoryCatalog, Clock], None], *, after: bool, stride: int = 1
 ) -> Iterator[tuple[Any, ...]]:
-    """What comes of it when it is killed at its first, second … call (or each so many further on) and done again; at
-    last unharmed.
+    """The outcomes of work that is killed at its first, second … call (in steps of `stride`) and repeated; the last one
+    is that of work that was not killed.
     """
     for calls in count(2 if after else 1, stride):
         storage, catalog = prepared()
@@ -98,18 +98,18 @@ def killed_anywhere(
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("work", [do_purge, do_shadow])
-def test_killed_anywhere_and_done_again_it_ends_the_same(
+def test_a_purge_or_shadow_mode_killed_at_any_call_and_repeated_ends_the_same(
     work: Callable[[Any, MemoryCatalog, Clock], None], after: bool
 ) -> None:
-    outcomes = list(killed_anywhere(work, after=after))
+    outcomes = list(outcomes_when_killed(work, after=after))
     assert len(outcomes) > 20
     assert [each for each in outcomes if each != outcomes[-1]] == []
     assert outcomes[-1][-1] is True
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_killed_anywhere_and_done_again_the_same_is_retired(after: bool) -> None:
-    outcomes = list(killed_anywhere(do_retire, after=after))
+def test_a_retirement_killed_at_any_call_and_repeated_retires_the_same(after: bool) -> None:
+    outcomes = list(outcomes_when_killed(do_retire, after=after))
     assert len(outcomes) > 20
     assert [each for each in outcomes if each != outcomes[-1]] == []
     assert [name.rpartition("/")[2] for name, _ in outcomes[-1][0]] == ["final", "out"]

@@ -1,4 +1,4 @@
-"""Filling a catalog from processes that were made elsewhere: sent once, taken up again, nobody else's work undone."""
+"""Filling a catalog from processes that were made elsewhere: sent once, continued after a stop, with scanned assets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ EVENTS = Path(__file__).parents[2] / "golden/spark35-ol1.53/files/events.jsonl"
 PROCESSES = translate_history([decode(line) for line in EVENTS.read_bytes().splitlines()]).processes
 
 
-def test_what_is_there_is_not_sent_again() -> None:
+def test_processes_in_the_catalog_are_not_sent_again() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     how = PublishOptions(batch=3)
     written: list[int] = []
@@ -44,14 +44,14 @@ def test_in_shadow_mode_nothing_is_written() -> None:
     assert import_processes(context_of(storage, catalog), PROCESSES).written == len(PROCESSES)
 
 
-def test_one_that_was_stopped_is_taken_up() -> None:
+def test_an_interrupted_import_is_continued() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     import_processes(context_of(storage, catalog), PROCESSES[:2])
     rest = import_processes(context_of(storage, catalog), PROCESSES)
     assert (rest.written, rest.unchanged) == (len(PROCESSES) - 2, 2)
 
 
-def test_it_waits_for_the_publisher() -> None:
+def test_an_import_waits_for_the_publisher() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     lease = storage.lease("publisher", 60)
     assert lease
@@ -66,7 +66,7 @@ def test_it_waits_for_the_publisher() -> None:
     assert len(waited) == 1
 
 
-def test_it_lands_on_what_a_scan_has_found_and_the_publisher_has_nothing_to_add() -> None:
+def test_imported_lineage_uses_scanned_assets_and_the_publisher_changes_nothing() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     bodies = [
         body.replace(b'"file"', b'"abfss://raw@acct.dfs.core.windows.net"') for body in write("a", "x", "10:00", "/a")
@@ -83,7 +83,7 @@ def test_it_lands_on_what_a_scan_has_found_and_the_publisher_has_nothing_to_add(
     assert (done.written, done.unchanged) == (0, 1)
 
 
-def test_one_that_is_refused_is_found_in_few_calls() -> None:
+def test_a_refused_process_is_found_in_few_calls() -> None:
     storage, catalog = MemoryStorage(), Picky(refusal, "/bad")
     bodies = [
         body for name in (*map(str, range(31)), "bad") for body in write(name, name, "10:00", "/in", sink=f"/{name}")

@@ -58,7 +58,7 @@ def total(steps: Sequence[Purged]) -> Purged:
     return sum(steps, Purged())
 
 
-def test_all_that_is_ours_leaves_and_nothing_else(catalog: Catalog) -> None:
+def test_a_purge_removes_all_of_our_entities_and_nothing_else(catalog: Catalog) -> None:
     storage = filled(catalog)
     assert len(list(processes_to_purge(storage))) == 5
     assert list(placeholders_to_purge(context_of(storage, catalog, by_twos()))) == [file(name) for name in NAMES[1:]]
@@ -103,7 +103,7 @@ class Mortal(MemoryCatalog):
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("lives", [1, 2, 3, 4, 5, 6])
-def test_cut_off_anywhere_it_goes_on(lives: int, after: bool) -> None:
+def test_a_purge_killed_at_any_removal_continues(lives: int, after: bool) -> None:
     catalog, clock = Mortal(), Clock()
     storage = filled(catalog)
     catalog.lives, catalog.after = lives, after
@@ -125,7 +125,7 @@ def test_processes_with_a_pending_write_are_left_and_reported() -> None:
     assert total(list(purge(context_of(storage, catalog, by_twos(clock))))).left == 2
 
 
-def test_the_passing_of_time_brings_nothing_back() -> None:
+def test_a_purged_process_does_not_return_when_its_revisit_is_due() -> None:
     """A younger application that has not ended makes the publisher come back to the process later."""
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
     hourly = how(clock, quiet=timedelta(hours=1))
@@ -140,7 +140,7 @@ def test_the_passing_of_time_brings_nothing_back() -> None:
     assert catalog.processes == {}
 
 
-def test_a_run_that_speaks_meanwhile_is_published() -> None:
+def test_a_run_that_arrives_during_the_purge_is_published() -> None:
     catalog = MemoryCatalog()
     storage = filled(catalog)
     steps = purge(context_of(storage, catalog, by_twos()))

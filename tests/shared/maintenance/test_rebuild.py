@@ -81,7 +81,7 @@ def asset_rows(storage: MemoryStorage) -> list[Any]:
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_the_tables_of_a_real_capture_come_back(capture: str) -> None:
+def test_the_tables_of_a_real_capture_are_rebuilt(capture: str) -> None:
     bodies = (GOLDEN / capture / "events.jsonl").read_bytes().splitlines()
     storage, catalog = a_world(bodies)
     before, processes, assets = counts(storage), dict(catalog.processes), asset_rows(storage)
@@ -104,7 +104,7 @@ def test_the_tables_of_a_real_capture_come_back(capture: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(200, 225))
-def test_random_histories_come_back(seed: int) -> None:
+def test_the_tables_of_random_histories_are_rebuilt(seed: int) -> None:
     draw = random.Random(seed)
     bodies = history(seed)
     storage, catalog = a_world(bodies)
@@ -131,7 +131,7 @@ def small_world() -> tuple[MemoryStorage, Counting]:
     return storage, catalog
 
 
-def test_a_late_event_of_a_closed_run_is_closed_out_again() -> None:
+def test_a_rebuild_skips_the_late_event_of_a_closed_run_again() -> None:
     storage, catalog = small_world()
     assert state_of(storage, "a").closed
     before = counts(storage)
@@ -144,7 +144,7 @@ def test_a_late_event_of_a_closed_run_is_closed_out_again() -> None:
         archive(storage, AT_ONCE)
 
 
-def test_doing_it_twice_writes_nothing() -> None:
+def test_rebuilding_complete_tables_twice_writes_nothing() -> None:
     storage, catalog = small_world()
     catalog.writes = 0
     before, rows = counts(storage), contribution_rows(storage)
@@ -154,7 +154,7 @@ def test_doing_it_twice_writes_nothing() -> None:
         assert (counts(storage), contribution_rows(storage), last_rebuild(storage)) == (before, rows, None)
 
 
-def test_cut_off_at_any_call_nothing_is_published_and_the_next_one_goes_on() -> None:
+def test_a_rebuild_killed_at_any_call_publishes_nothing_and_the_next_one_continues() -> None:
     for calls in count(1):
         storage, catalog = small_world()
         before, rows, processes = counts(storage), contribution_rows(storage), dict(catalog.processes)
@@ -169,14 +169,14 @@ def test_cut_off_at_any_call_nothing_is_published_and_the_next_one_goes_on() -> 
         publish(storage, catalog, HOW)
         assert catalog.processes == processes
         if stop or calls > 3:
-            storage.clock = lambda: 1e9  # the dead one's lease has run out
+            storage.clock = lambda: 1e9  # the lease of the killed rebuild has run out
             rebuilt(storage, catalog, stop)
             assert counts(storage) == before, f"cut off at call {calls}"
             assert (contribution_rows(storage), catalog.processes) == (rows, processes)
     assert calls > 100
 
 
-def test_stopped_after_any_step_it_goes_on_where_it_was() -> None:
+def test_a_rebuild_stopped_after_any_step_continues_there() -> None:
     storage, catalog = small_world()
     before, rows = counts(storage), contribution_rows(storage)
     steps = 0
@@ -196,7 +196,7 @@ def test_stopped_after_any_step_it_goes_on_where_it_was() -> None:
     assert steps > 15
 
 
-def test_events_that_arrive_meanwhile_are_settled_too() -> None:
+def test_events_that_arrive_during_a_rebuild_are_settled() -> None:
     for step in range(0, sum(1 for _ in rebuild(small_world()[0])), 3):
         storage, catalog = small_world()
         for number, _ in enumerate(rebuild(storage)):
@@ -224,7 +224,7 @@ def test_contributions_of_deleted_events_stay() -> None:
         assert state_of(storage, "a").expired
 
 
-def test_with_the_tables_lost_what_retention_has_deleted_is_not_taken_from_the_catalog() -> None:
+def test_a_rebuild_keeps_processes_in_the_catalog_whose_events_retention_deleted() -> None:
     storage, catalog = a_world(write("a", "app", "10:00", "/a"))
     archive(storage, AT_ONCE)
     archive(storage, archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))
@@ -248,7 +248,7 @@ def test_the_plan_counts_and_writes_nothing() -> None:
     assert [list(storage.scan(table)) for table in (*REBUILT, "control")] == before
 
 
-def test_the_names_of_jobs_come_back_too() -> None:
+def test_a_rebuild_restores_the_names_of_jobs() -> None:
     storage, _ = a_world([event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"], application="app")])
     (row,) = (row for row in storage.scan("runs") if row.key.startswith("event|"))
     rebuilt(storage, MemoryCatalog())
@@ -270,7 +270,7 @@ class Apart:
 
 
 @pytest.mark.azurite
-def test_on_real_storage_too(azurite: Azurite, unique: str) -> None:
+def test_archiving_and_rebuilding_work_on_azurite(azurite: Azurite, unique: str) -> None:
     storage: Any = Apart(on_azurite(azurite.connection_string), unique)
     catalog = Counting()
     ignored = event("i", "RUNNING", "10:00:00", application="app")

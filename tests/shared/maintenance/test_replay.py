@@ -57,7 +57,7 @@ def settled(storage: MemoryStorage, *bodies: bytes) -> list[StoredEvent]:
 def runs_of(
     storage: Any, wanted: RunFilter, *, after: str = "", names: Names = BUILT_IN
 ) -> dict[str, list[ReplayOutcome]]:
-    """What was done to each run, hour by hour."""
+    """The outcomes of each run, hour by hour."""
     found: dict[str, list[ReplayOutcome]] = {}
     for each in replay(storage, ReplayPosition(wanted=wanted, after=after), names=names):
         if isinstance(each, ReplayedRun):
@@ -74,7 +74,7 @@ def catalogued(catalog: MemoryCatalog) -> dict[str, list[str]]:
     return {name: sorted(key[1] for key in process.inputs) for name, process in catalog.processes.items()}
 
 
-def test_a_replay_converges_on_what_the_names_are_now_and_twice_writes_nothing() -> None:
+def test_a_replay_converges_on_the_current_names_and_a_second_one_writes_nothing() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     three_days(storage)
     publish_all(context_of(storage, catalog))
@@ -110,7 +110,7 @@ def test_a_replay_converges_on_what_the_names_are_now_and_twice_writes_nothing()
     ],
     ids=str,
 )
-def test_what_is_wanted_is_replayed_and_nothing_else(wanted: RunFilter, expected: list[str]) -> None:
+def test_only_runs_that_match_the_filter_are_replayed(wanted: RunFilter, expected: list[str]) -> None:
     storage = MemoryStorage()
     three_days(storage)
     assert runs_of(storage, wanted) == {run_id(name): [ReplayOutcome.PROCESSED] for name in expected}
@@ -151,7 +151,7 @@ def test_a_run_over_several_hours_is_settled_once() -> None:
     }
 
 
-def test_blobs_that_lost_their_rows_are_taken_in() -> None:
+def test_a_replay_settles_blobs_whose_rows_are_lost() -> None:
     storage = MemoryStorage()
     long_run(storage)
     lost = [row for row in storage.scan("runs") if row.key.startswith("event|")]
@@ -164,7 +164,7 @@ def test_blobs_that_lost_their_rows_are_taken_in() -> None:
     assert standing(storage) == ["/a"]
 
 
-def test_a_run_that_nobody_has_settled_yet_is_left_waiting_for_its_end() -> None:
+def test_an_unsettled_run_is_left_waiting_for_its_end() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
     assert runs_of(storage, RunFilter()) == {run_id("a"): [ReplayOutcome.WAITING]}
@@ -195,7 +195,7 @@ def test_a_plan_writes_nothing_and_reports_the_work_of_a_replay() -> None:
     }
 
 
-def test_a_replay_that_was_stopped_goes_on_behind_its_last_run() -> None:
+def test_a_stopped_replay_continues_after_its_last_run() -> None:
     storage = MemoryStorage()
     three_days(storage)
     taken: list[str] = []
@@ -235,7 +235,7 @@ def test_an_outage_of_storage_leaves_a_checkpoint() -> None:
     assert status(storage.real).waiting_for == {"the catalog": 300}
 
 
-def test_a_replay_that_begins_while_another_runs_keeps_its_own_note() -> None:
+def test_a_replay_that_begins_during_another_keeps_its_own_checkpoint() -> None:
     storage = MemoryStorage()
     three_days(storage)
     first = replay(storage, ALL)
@@ -249,7 +249,7 @@ def test_a_replay_that_begins_while_another_runs_keeps_its_own_note() -> None:
     assert stop.wanted == other
 
 
-def test_dead_letters_within_are_replayed_first_and_their_runs_settled_once() -> None:
+def test_dead_letters_within_the_filter_are_replayed_first_and_their_runs_settled_once() -> None:
     storage = MemoryStorage()
     three_days(storage)
     start, end = post(storage, *write("dead", "app", "2026-11-21T11:00", "/a", sink="/dead"))
@@ -267,8 +267,8 @@ def test_dead_letters_within_are_replayed_first_and_their_runs_settled_once() ->
     assert list(dead_letters(storage)) == []
 
 
-def test_a_listing_is_read_as_it_is_needed_and_from_where_it_matters() -> None:
-    """100 hours; the first run is returned before the second hour is listed."""
+def test_blobs_are_listed_on_demand_and_only_for_the_wanted_period() -> None:
+    """28 days; the first run is returned before the second day is listed."""
     asked: list[str] = []
     given: list[str] = []
 
@@ -297,7 +297,7 @@ MOMENTS = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2999, 
 
 
 @given(MOMENTS | st.none(), MOMENTS | st.none(), MOMENTS)
-def test_prefixes_cover_all_hours_between_once_in_order_and_few(
+def test_a_few_sorted_prefixes_cover_each_hour_of_a_period_once(
     since: datetime | None, before: datetime | None, moment: datetime
 ) -> None:
     found = list(prefixes(since, before))
@@ -310,7 +310,7 @@ def test_prefixes_cover_all_hours_between_once_in_order_and_few(
         assert hits <= 1
 
 
-def test_an_unavailable_catalog_is_reported_and_costs_nothing() -> None:
+def test_an_unavailable_catalog_is_reported_and_not_called_during_the_pause() -> None:
     storage, catalog = MemoryStorage(), Moody()
     settled(storage, *write("a", "app", "10:00", "/a"))
     catalog.away = True
@@ -323,7 +323,7 @@ def test_an_unavailable_catalog_is_reported_and_costs_nothing() -> None:
     assert (catalog.calls, left) == (calls, 1)
 
 
-def test_runs_that_nothing_changed_for_stay_as_they_are() -> None:
+def test_a_replay_does_not_change_contributions_when_nothing_else_has_changed() -> None:
     storage = MemoryStorage()
     three_days(storage)
     before = sorted(standing(storage))

@@ -1,4 +1,4 @@
-"""Retiring: what nobody has spoken of for long leaves, stays away when replayed, and comes back with a new run."""
+"""Retiring: a process unseen for long is removed, stays removed after a replay, and comes back with a new run."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -73,7 +73,7 @@ def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) ->
         ("nothing", BEFORE - timedelta(days=1), False),
     ],
 )
-def test_only_what_the_catalog_holds_and_nobody_has_seen_is_to_leave(
+def test_only_written_processes_last_seen_before_the_limit_are_unseen(
     state: str, last: datetime | None, unseen: bool
 ) -> None:
     assert is_unseen(LedgerEntry(process="p", state=LedgerState(state)), last, BEFORE) is unseen
@@ -95,7 +95,7 @@ def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
     assert {table: list(storage.scan(table)) for table in tables} == tables
 
 
-def test_it_leaves_with_the_placeholders_that_only_it_used(storage: MemoryStorage) -> None:
+def test_a_retired_process_is_removed_with_the_placeholders_that_only_it_used(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     assert retire_all(storage, catalog) == (1, 1, 1)
     assert [name.rpartition("/")[2] for name in catalog.processes] == ["b"]
@@ -106,7 +106,7 @@ def test_it_leaves_with_the_placeholders_that_only_it_used(storage: MemoryStorag
     assert retire_all(storage, catalog) == (0, 0, 0)
 
 
-def test_the_same_on_a_real_catalog(storage: MemoryStorage, fresh_catalog: object) -> None:
+def test_retirement_also_works_on_the_local_catalog(storage: MemoryStorage, fresh_catalog: object) -> None:
     server = fresh_catalog
     catalog = AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token)))  # type: ignore[attr-defined]  # the fixture is typed where it is made
     catalog.create_assets([replace(SCANNED, attributes=(*SCANNED.attributes, ("path", "/scanned")))])
@@ -126,7 +126,7 @@ def test_replaying_old_runs_brings_nothing_back(storage: MemoryStorage) -> None:
     assert len([process for process, _ in recorded(storage, how(Clock()))]) == 1
 
 
-def test_a_new_run_brings_it_back_without_what_was_retired(storage: MemoryStorage) -> None:
+def test_a_new_run_restores_the_process_without_its_retired_inputs(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     retire_all(storage, catalog)
     settled(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
@@ -137,7 +137,7 @@ def test_a_new_run_brings_it_back_without_what_was_retired(storage: MemoryStorag
     assert list(unseen_processes(storage, BEFORE)) == []
 
 
-def test_a_run_that_speaks_between_looking_and_retiring_keeps_the_process(storage: MemoryStorage) -> None:
+def test_a_run_that_arrives_between_plan_and_retirement_keeps_the_process(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     leaving = list(unseen_processes(storage, BEFORE))
     settled(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
@@ -146,7 +146,7 @@ def test_a_run_that_speaks_between_looking_and_retiring_keeps_the_process(storag
     assert (done.removed, done.written, len(catalog.processes)) == (0, 1, 2)
 
 
-def test_what_is_being_written_is_not_retired(storage: MemoryStorage) -> None:
+def test_a_process_that_is_being_written_is_not_retired(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     (leaving,) = unseen_processes(storage, BEFORE)
     row = storage.read("ledger", leaving.process, "catalog")
@@ -156,7 +156,7 @@ def test_what_is_being_written_is_not_retired(storage: MemoryStorage) -> None:
     assert len(catalog.processes) == 2
 
 
-def test_cut_off_before_the_publisher_knew_it_is_retired_again(storage: MemoryStorage) -> None:
+def test_a_retirement_that_did_not_reach_the_publish_queue_is_repeated(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     (leaving,) = unseen_processes(storage, BEFORE)
     retire(storage, leaving)
@@ -164,7 +164,7 @@ def test_cut_off_before_the_publisher_knew_it_is_retired_again(storage: MemorySt
     assert retire_all(storage, catalog) == (1, 1, 1)
 
 
-def test_what_somebody_else_uses_stays(storage: MemoryStorage) -> None:
+def test_a_placeholder_that_a_process_of_others_uses_stays(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     copy = ProcessEntity(
         type="copy",
@@ -178,13 +178,13 @@ def test_what_somebody_else_uses_stays(storage: MemoryStorage) -> None:
     assert file("gone") in catalog.assets
 
 
-def test_a_placeholder_that_is_used_by_now_is_kept(storage: MemoryStorage) -> None:
+def test_a_placeholder_in_use_at_its_removal_is_kept(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     done = remove_placeholders(context_of(storage, catalog), [file("gone"), file("scanned"), file("nowhere")])
     assert (set(done.removed), set(done.kept)) == (set(), {file("gone")})
 
 
-def test_in_shadow_mode_it_is_only_held_back(storage: MemoryStorage) -> None:
+def test_in_shadow_mode_a_retirement_is_only_held_back(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     (leaving,) = unseen_processes(storage, BEFORE)
     retire(storage, leaving)
@@ -208,7 +208,7 @@ def test_a_renamed_sink_is_known_as_one_of_ours() -> None:
     assert catalog.assets == {}
 
 
-def test_a_publisher_that_never_lets_go_is_not_waited_for_without_end() -> None:
+def test_waiting_for_a_publisher_that_keeps_its_lease_ends_with_a_write_conflict() -> None:
     storage = MemoryStorage(clock=lambda: 0.0)
     assert storage.lease("publisher", 60)
     waited: list[float] = []

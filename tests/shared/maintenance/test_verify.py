@@ -41,7 +41,7 @@ def described(findings: list[FoundInconsistency]) -> list[str]:
 
 
 def held(catalog: Catalog) -> tuple[dict[str, Any], frozenset[str]]:
-    """What is ours in the catalog: processes with all that is in them, and placeholders."""
+    """Our entities in the catalog: processes with their content, and placeholders."""
     ours = list(catalog.ours())
     processes = catalog.read_processes([node.qualified_name for node in ours if node.is_process])
     placed = frozenset(node.qualified_name for node in ours if not node.is_process)
@@ -49,7 +49,7 @@ def held(catalog: Catalog) -> tuple[dict[str, Any], frozenset[str]]:
 
 
 def check(world: VerifyContext, planted: Planted) -> None:
-    """The whole way of one damage."""
+    """One damage is planted, found and repaired."""
     assert described(found(world)) == [], "the world is whole"
     before = held(world.catalog)
     planted.plant(world)
@@ -84,7 +84,7 @@ def test_damage_is_found_and_repaired(planted: Planted) -> None:
 
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
-def test_in_shadow_mode_no_mending_writes_to_the_catalog(planted: Planted) -> None:
+def test_in_shadow_mode_no_repair_writes_to_the_catalog(planted: Planted) -> None:
     catalog = MemoryCatalog()
     world = whole(MemoryStorage(), catalog)
     planted.plant(world)
@@ -93,7 +93,7 @@ def test_in_shadow_mode_no_mending_writes_to_the_catalog(planted: Planted) -> No
     assert (held(catalog), catalog.writes) == (before, writes)
 
 
-def test_what_can_not_be_read_holds_up_no_other_process() -> None:
+def test_an_unreadable_process_does_not_hold_up_other_processes() -> None:
     world = whole(MemoryStorage(), MemoryCatalog())
     PLANTED["lost content"].plant(world)
     for place in post(world.storage, *write("n", "app1", "15:00", "/new", sink="/new_too")):
@@ -106,7 +106,7 @@ def test_what_can_not_be_read_holds_up_no_other_process() -> None:
     assert status(world.storage).publish_queue == 0
 
 
-def test_a_repair_leaves_a_ledger_entry_that_changed_meanwhile() -> None:
+def test_a_repair_leaves_a_ledger_entry_that_changed_since_the_finding() -> None:
     """A publisher writes between finding and repair: its entry stays."""
     world = whole(MemoryStorage(), MemoryCatalog())
     PLANTED["deleted process"].plant(world)
@@ -117,7 +117,7 @@ def test_a_repair_leaves_a_ledger_entry_that_changed_meanwhile() -> None:
     assert ledger_entry(world.storage, entry.process).guid == "another"
 
 
-def test_a_world_whose_runs_are_archived_is_whole_and_its_lost_states_are_found() -> None:
+def test_verify_accepts_archived_runs_and_finds_and_repairs_their_lost_states() -> None:
     world = whole(MemoryStorage(), MemoryCatalog())
     before = status(world.storage, by=(By.DAY, By.JOB)).groups
     assert archive(world.storage, AT_ONCE)["archived"] > 0

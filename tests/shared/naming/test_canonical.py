@@ -1,6 +1,6 @@
 """Canonical identities: the spellings of one data set are one, and different data sets stay different.
 
-The spellings of databases (and more of them) stand in test_naming.py.
+The spellings of databases (and more of them) are in test_naming.py.
 """
 
 import pytest
@@ -87,7 +87,7 @@ SPELLINGS = [(name, spelling) for name, (_, spellings) in SAME.items() for spell
 @pytest.mark.parametrize(
     ("name", "spelling"), SPELLINGS, ids=[f"{name}: {ns} {path}" for name, (ns, path) in SPELLINGS]
 )
-def test_spellings_of_one_data_set_are_one(name: str, spelling: tuple[str, str]) -> None:
+def test_all_spellings_of_one_data_set_have_one_identity(name: str, spelling: tuple[str, str]) -> None:
     folded, _ = SAME[name]
     assert canonical(*spelling) == canonical(*folded) == Identity(namespace=folded[0], name=folded[1])
 
@@ -123,7 +123,7 @@ def test_different_data_sets_stay_different(one: tuple[str, str], other: tuple[s
 
 
 @pytest.mark.parametrize("name", ["day=1", "/day=1/", "part-00000", "day=1/hour=2"])
-def test_something_always_remains_of_a_path(name: str) -> None:
+def test_a_path_is_never_trimmed_to_nothing(name: str) -> None:
     assert canonical("file", name).name in {"/day=1", "/part-00000"}
 
 
@@ -174,7 +174,7 @@ TRIMMED: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize(("name", "trimmed"), TRIMMED)
-def test_trimmed_is_what_newer_listeners_trim(name: str, trimmed: str) -> None:
+def test_names_are_trimmed_as_newer_listeners_trim_them(name: str, trimmed: str) -> None:
     assert canonical(LAKE, name).name == trimmed
     assert canonical(LAKE, f"/{name}/") == canonical(LAKE, trimmed)
     assert canonical("file", f"/{name}").name == f"/{trimmed}"
@@ -202,13 +202,13 @@ MOUNTED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize(("spelling", "source"), MOUNTED.values(), ids=MOUNTED)
-def test_what_is_mounted_is_its_source(spelling: tuple[str, str], source: tuple[str, str]) -> None:
+def test_a_mounted_path_has_the_identity_of_its_source(spelling: tuple[str, str], source: tuple[str, str]) -> None:
     folded = canonical(*spelling, LAKE_AT)
     assert folded == canonical(*source) == Identity(namespace=source[0], name=source[1])
     assert canonical(folded.namespace, folded.name, LAKE_AT) == folded
 
 
-def test_nothing_is_mounted_elsewhere() -> None:
+def test_paths_are_unchanged_without_a_known_mount() -> None:
     assert (
         canonical("dbfs", "/mnt/x/t")
         == canonical("dbfs", "/mnt/x/t", NO_ENVIRONMENT)
@@ -273,7 +273,7 @@ def test_a_writers_bookkeeping_is_noise(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NO_NOISE)
-def test_what_users_named_is_no_noise(name: str) -> None:
+def test_names_chosen_by_users_are_no_noise(name: str) -> None:
     assert not is_noise(canonical("file", name))
 
 

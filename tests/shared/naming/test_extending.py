@@ -49,7 +49,7 @@ def extended(tmp_path: Path) -> Path:
     for module in (NAMING, SECRETS, "tests/support/naming_cases.py"):
         (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / module, tmp_path / module)
-    _insert(tmp_path / NAMING, "    # --- what no rule knows\n", case)
+    _insert(tmp_path / NAMING, "    # --- stores without a rule\n", case)
     _insert(tmp_path / SECRETS, '    (("dbfs", "/t"), ', secret)
     return tmp_path
 
@@ -98,7 +98,7 @@ def test_a_store_for_a_scheme_of_other_file_systems_comes_before_them(extended: 
     assert json.loads(answer.stdout)[2:] == ["alluxio-table", "alluxio_table", "alluxio://h/shop/orders"]
 
 
-def test_a_store_that_could_never_be_asked_is_refused_at_import(extended: Path) -> None:
+def test_a_store_family_hidden_by_an_earlier_one_is_refused_at_import(extended: Path) -> None:
     module = extended / "shared" / "naming" / "stores" / "services" / "cassandra.py"
     module.write_text(module.read_text().replace('"cassandra"', '"gs"'))
     command = [sys.executable, "-c", "import shared.naming.names"]

@@ -1,4 +1,4 @@
-"""Under which names a scan may have found a data set, and which finds of a search are the same: tables of examples."""
+"""The names under which a scan may have found a data set, and the search results that match: tables of examples."""
 
 import pytest
 
@@ -25,17 +25,17 @@ STEPS: dict[str, tuple[tuple[str, str], list[list[tuple[str, str]]]]] = {
         ("azure_sql_table", f"{SQL}/t"),
         [[("azure_sql_table", f"{SQL}/t"), ("azure_sql_view", f"{SQL}/t")], []],
     ),
-    "what no scan finds": (("DataSet", "gs://b/x"), [[("DataSet", "gs://b/x")], []]),
+    "a data set that no scan finds": (("DataSet", "gs://b/x"), [[("DataSet", "gs://b/x")], []]),
 }
 
 
 @pytest.mark.parametrize(("own", "steps"), STEPS.values(), ids=STEPS)
-def test_what_is_looked_for(own: tuple[str, str], steps: list[list[tuple[str, str]]]) -> None:
+def test_candidate_names_come_in_the_expected_steps(own: tuple[str, str], steps: list[list[tuple[str, str]]]) -> None:
     assert [[each.key for each in step] for step in candidates(*own)] == steps
     assert all(each.because for step in candidates(*own) for each in step)
 
 
-def test_only_facts_that_the_name_lacks_are_kept() -> None:
+def test_only_names_that_cannot_be_derived_are_kept() -> None:
     others = [
         (SET, f"{LAKE}/a/{{SparkPartitions}}"),
         ("hive_table", "d.t@h"),
@@ -76,7 +76,7 @@ RANKS: dict[str, tuple[tuple[str, str], tuple[str, str], tuple[int, ...] | None]
 
 
 @pytest.mark.parametrize(("wanted", "found", "expected"), RANKS.values(), ids=RANKS)
-def test_how_well_a_find_fits(
+def test_a_search_result_has_the_expected_rank(
     wanted: tuple[str, str], found: tuple[str, str], expected: tuple[int, ...] | None
 ) -> None:
     assert rank(wanted, found) == expected
@@ -85,12 +85,12 @@ def test_how_well_a_find_fits(
 WORDS: dict[str, tuple[tuple[str, str], str]] = {
     "a folder": ((PATH, f"{LAKE}/sales/order-items/"), "order items"),
     "a table of Hive": (("hive_table", "sales.orders@adb-1.2.azuredatabricks.net"), "sales orders"),
-    "what no scan finds": (("fs_path", "file:///data/orders"), ""),
+    "a data set that no scan finds": (("fs_path", "file:///data/orders"), ""),
     "a topic": (("kafka_topic", "kafka://b/orders"), ""),
     "a name without words": ((PATH, f"{LAKE}/---"), ""),
 }
 
 
 @pytest.mark.parametrize(("own", "query"), WORDS.values(), ids=WORDS)
-def test_what_is_searched_for(own: tuple[str, str], query: str) -> None:
+def test_a_data_set_has_the_expected_search_terms(own: tuple[str, str], query: str) -> None:
     assert search_terms(*own) == query

@@ -1,4 +1,4 @@
-"""Naming: every store as the listeners spell it and as the catalog calls it, and what becomes of hostile names.
+"""Naming: every store as the listeners spell it and as the catalog calls it, and the handling of hostile names.
 
 The spellings of databases and of paths are those that listeners 1.12, 1.25 and 1.53 gave when they were run.
 """
@@ -620,7 +620,7 @@ CASES: dict[str, Case] = {
         to="kafka://ns.servicebus.windows.net:9093/hub",
         spellings=(("kafka://ns.servicebus.windows.net:9093", "hub"),),
     ),
-    # --- what no rule knows
+    # --- stores without a rule
     "unknown store": Case(
         rule="unknown-store",
         type="DataSet",
@@ -642,7 +642,7 @@ SPELLINGS = [(case, spelling) for case in CASES.values() for spelling in case.sp
 
 
 @pytest.mark.parametrize(("case", "spelling"), SPELLINGS, ids=[" ".join(spelling) for _, spelling in SPELLINGS])
-def test_a_data_sets_type_and_name(case: Case, spelling: tuple[str, str]) -> None:
+def test_every_spelling_has_the_expected_type_and_qualified_name(case: Case, spelling: tuple[str, str]) -> None:
     """Every spelling gives one identity, and the catalog's name."""
     identity = canonical(*spelling, case.environment)
     assert identity == canonical(*case.spellings[0], case.environment)
@@ -729,13 +729,13 @@ def test_candidates_come_best_first_and_once() -> None:
     ]
 
 
-def test_a_view_may_stand_where_a_table_does() -> None:
+def test_the_name_of_a_view_is_a_candidate_for_a_table() -> None:
     named = BUILT_IN.name(canonical(AZURE_SQL, "db.dbo.v"))
     assert [other.key for other in named.others] == [("azure_sql_view", "mssql://srv.database.windows.net/db/dbo/v")]
 
 
-def test_names_can_be_shipped_to_another_process() -> None:
-    """Spark does."""
+def test_naming_rules_can_be_pickled() -> None:
+    """Spark pickles them."""
     names = pickle.loads(pickle.dumps(BUILT_IN))  # noqa: S301 - our own bytes
     assert names.name(canonical(LAKE, "t")) == BUILT_IN.name(canonical(LAKE, "t"))
 
@@ -757,18 +757,18 @@ def test_listed_topics_are_separate_data_sets(namespace: str, name: str, names: 
     assert split_names(namespace, name) == tuple((namespace, each) for each in names)
 
 
-# --- what anybody may send
+# --- hostile names
 
 
 @pytest.mark.parametrize("namespace", ["file", LAKE, BLOB, ONELAKE, "unknown", AZURE_SQL, "kafka://h"])
-def test_names_are_bounded_and_stay_apart(namespace: str) -> None:
-    """An Atlas takes longer with the square of a name's length; what is cut ends in a digest of the whole."""
+def test_long_names_are_shortened_and_stay_different(namespace: str) -> None:
+    """Atlas takes longer with the square of a name's length; a shortened name ends in a digest of the whole."""
     long = [BUILT_IN.name(canonical(namespace, "a" * 100_000 + end)).best.qualified_name for end in "xy"]
     assert all(len(name) == 2000 for name in long)
     assert long[0] != long[1]
 
 
-def test_names_as_long_as_a_store_allows_are_whole() -> None:
+def test_names_as_long_as_a_store_allows_are_not_shortened() -> None:
     longest = "/".join(["d" * 99] * 10) + "x" * 24
     assert len(longest) > 1000
     assert BUILT_IN.name(canonical(LAKE, longest)).best.qualified_name.endswith(longest)
@@ -832,15 +832,15 @@ ANY_NAMESPACE = st.one_of(
     ),
 )
 ANY_NAME = st.text(max_size=40) | st.text(alphabet='abC1.,/[]"`=:%-$ \\', max_size=30)
-ANYWHERE = st.just(NO_ENVIRONMENT) | st.builds(
+ANY_ENVIRONMENT = st.just(NO_ENVIRONMENT) | st.builds(
     RunEnvironment,
     workspace=st.text(max_size=20),
     mounts=st.lists(st.tuples(st.text(max_size=6), st.text(max_size=20) | st.just(LAKE)), max_size=3).map(tuple),
 )
 
 
-@given(ANY_NAMESPACE, ANY_NAME, ANYWHERE)
-def test_whatever_is_sent_gets_a_printable_name(namespace: str, name: str, environment: RunEnvironment) -> None:
+@given(ANY_NAMESPACE, ANY_NAME, ANY_ENVIRONMENT)
+def test_any_data_set_gets_a_printable_qualified_name(namespace: str, name: str, environment: RunEnvironment) -> None:
     found = explain(namespace, name, symlinks=[(name, namespace), (namespace, name)], environment=environment)
     for named in (found.naming.best, *found.naming.others):
         assert named.qualified_name.isprintable()
@@ -850,7 +850,7 @@ def test_whatever_is_sent_gets_a_printable_name(namespace: str, name: str, envir
 
 
 @given(ANY_NAMESPACE, ANY_NAME)
-def test_folding_once_is_enough(namespace: str, name: str) -> None:
+def test_the_canonical_form_of_an_identity_is_the_identity_itself(namespace: str, name: str) -> None:
     folded = canonical(namespace, name)
     assert canonical(folded.namespace, folded.name) == folded
     assert BUILT_IN.name(canonical(folded.namespace, folded.name)) == BUILT_IN.name(folded)

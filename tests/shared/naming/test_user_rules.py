@@ -101,11 +101,11 @@ NAMED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize(("spelling", "named"), NAMED.values(), ids=NAMED)
-def test_names_of_the_file(spelling: tuple[str, str], named: tuple[str, str]) -> None:
+def test_data_sets_are_named_by_the_rules_of_the_file(spelling: tuple[str, str], named: tuple[str, str]) -> None:
     assert _best(*spelling) == named
 
 
-def test_a_rule_that_needs_the_workspace_is_not_for_a_run_without_one() -> None:
+def test_a_rule_that_needs_the_workspace_does_not_apply_to_a_run_without_one() -> None:
     assert _best(LAKE, "secret/t", RunEnvironment())[0] == "adls-path"
 
 
@@ -116,7 +116,7 @@ def test_a_users_rule_for_a_symlink_comes_before_the_location() -> None:
     assert named.others[0].rule == "adls-path"
 
 
-def test_json_does_too() -> None:
+def test_a_file_of_names_may_be_json() -> None:
     names = parse_names(_file(_rule()), "names.json")
     assert _best("s3://b", "t", names=names) == ("mine", "mine://t")
     assert _best("s3://b", "t", names=parse_names(_file(_rule()), "no extension")) == ("mine", "mine://t")
@@ -126,7 +126,7 @@ def test_an_empty_file_changes_nothing() -> None:
     assert _best("s3://b", "t", names=parse_names("", "names.toml")) == ("s3-path", "s3://b/t")
 
 
-def test_long_names_meet_no_pattern_of_a_user() -> None:
+def test_long_names_are_not_matched_with_patterns_of_users() -> None:
     names = parse_names(_file(_rule(name=".*a.*b", qualified_name="x")), "x.json")
     begun = time.process_time()
     assert _best("s3://b", "a" * 500_000, names=names)[0] == "s3-path"
@@ -247,7 +247,7 @@ DANGEROUS = (
 
 
 @pytest.mark.parametrize("pattern", FINE)
-def test_plain_patterns_are_taken(pattern: str) -> None:
+def test_plain_patterns_are_accepted(pattern: str) -> None:
     parse_names(_file(_rule(name=pattern, qualified_name="x")), "x.json")
 
 

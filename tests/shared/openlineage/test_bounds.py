@@ -1,4 +1,4 @@
-"""What an event may hold: each bound kept at its edge, and what is beyond it refused or left out, on record."""
+"""The bounds of an event: each is tested at its edge; parts beyond it are refused or left out, on record."""
 
 import gzip
 import threading
@@ -120,7 +120,7 @@ LEFT_OUT: dict[str, tuple[Any, Bound, str]] = {
 
 
 @pytest.mark.parametrize(("make", "bound", "path"), LEFT_OUT.values(), ids=LEFT_OUT)
-def test_beyond_a_bound_a_part_is_left_out_and_on_record(make: Any, bound: Bound, path: str) -> None:
+def test_a_part_beyond_a_bound_is_left_out_and_recorded(make: Any, bound: Bound, path: str) -> None:
     assert decode(packed(make(bound.most - 10))).omitted == ()
     beyond = decode(packed(make(bound.most + 1)))
     assert beyond.omitted == (path,)
@@ -148,7 +148,7 @@ def test_an_event_beyond_another_bound_is_refused_with_a_message(
     assert (caught.value.status, caught.value.field) == (code, field)
 
 
-def test_as_many_data_sets_as_may_be() -> None:
+def test_an_event_may_have_the_maximum_number_of_data_sets() -> None:
     event = decode(packed(body(inputs=[f"/{index}" for index in range(DATASETS.most)])))
     assert event.body
     assert len(event.body.inputs or ()) == DATASETS.most
@@ -182,7 +182,7 @@ def test_no_body_becomes_many_times_as_large_in_memory(start: bytes) -> None:
     assert peak < 20 * len(raw) / 3
 
 
-def test_a_batch_of_millions_of_nothings_is_refused_at_the_thousand_and_first() -> None:
+def test_a_batch_beyond_a_thousand_events_is_refused_with_little_memory() -> None:
     raw = b"[" + b"0," * 5_000_000 + b"0]"
     tracemalloc.start()
     with pytest.raises(TooLarge, match="1,000 events"):
@@ -192,7 +192,7 @@ def test_a_batch_of_millions_of_nothings_is_refused_at_the_thousand_and_first() 
     assert peak < 5_000_000
 
 
-def test_a_thousand_events_are_a_batch() -> None:
+def test_a_batch_may_have_a_thousand_events() -> None:
     raw = b"[" + b",".join([b"{}"] * 1000) + b"]"
     assert receive_batch(MemoryStorage(), raw, most_bytes=MOST).document["summary"]["failed"] == 1000
 
@@ -208,7 +208,7 @@ def test_a_gzip_bomb_unpacks_no_further_than_the_bound(most: int) -> None:
     assert peak < 5 * most + 1_000_000
 
 
-def test_a_bomb_within_a_bomb_is_no_event() -> None:
+def test_a_body_that_was_compressed_twice_is_refused() -> None:
     inner = gzip.compress(gzip.compress(packed(body())))
     with pytest.raises(Unreadable):
         receive(MemoryStorage(), inner, encoding="gzip", most_bytes=MOST)
@@ -257,7 +257,7 @@ def test_only_a_job_with_control_characters_is_refused(kind: str) -> None:
         assert event.body.job.name == ODD[kind].replace("\ud800", "\ufffd").replace("\r\n", " ")
 
 
-def test_a_job_that_is_called_after_a_query_of_several_lines_is_kept() -> None:
+def test_a_job_named_by_a_query_of_several_lines_is_kept() -> None:
     """As the listener calls a write by JDBC; the operation stands between the application's name and the query."""
     content = body(app_name="app", job="save_into_data_source_command.(SELECT a\n\tFROM t) AS p")
     event = decode(packed(content))

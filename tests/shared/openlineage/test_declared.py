@@ -26,7 +26,7 @@ METRICS = {
 }
 
 
-def test_what_events_declare_of_a_data_set_is_merged() -> None:
+def test_declarations_for_a_data_set_are_merged() -> None:
     facets: Json = {"tags": TAGS, "ownership": OWNERS, "documentation": {"description": " Orders. ", "contentType": ""}}
     (output,) = merged(outputs=[dataset("/o", **facets)]).outputs
     assert output.tags == (("pii", "true", "mail"), ("tier", "gold", ""))
@@ -34,7 +34,7 @@ def test_what_events_declare_of_a_data_set_is_merged() -> None:
     assert output.description == "Orders."
 
 
-def test_what_events_declare_of_a_run_and_its_job_is_merged() -> None:
+def test_declarations_for_a_run_and_its_job_are_merged() -> None:
     run = merged(
         run_facets={"tags": {"tags": [{"key": "ticket", "value": "7"}]}},
         job_facets={"tags": TAGS, "ownership": OWNERS, "documentation": {"description": "Loads orders."}},
@@ -44,7 +44,7 @@ def test_what_events_declare_of_a_run_and_its_job_is_merged() -> None:
     assert (run.owners, run.description) == (("team:sales", "user:ann"), "Loads orders.")
 
 
-def test_neither_order_nor_repetition_of_events_shows() -> None:
+def test_order_and_repetition_of_events_do_not_change_the_declarations() -> None:
     events = [
         decoded("START", minute=0, outputs=[dataset("/o", documentation={"description": "Old."}, tags=TAGS)]),
         decoded("RUNNING", minute=1, outputs=[dataset("/o", ownership=OWNERS)]),
@@ -76,7 +76,7 @@ ODD: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize(("name", "value", "path"), ODD.values(), ids=ODD)
-def test_a_facet_of_a_wrong_shape_costs_itself(name: str, value: Any, path: str) -> None:
+def test_only_the_facet_of_a_wrong_shape_is_left_out(name: str, value: Any, path: str) -> None:
     schema = {"fields": [{"name": "id"}]}
     event = decode(packed(body(inputs=[dataset("/a", schema=schema, **{name: value})])))
     assert event.omitted == (path,)
@@ -91,7 +91,7 @@ def test_facets_that_declare_nothing_change_nothing() -> None:
     assert merged(inputs=[dataset("/a", **empty)], outputs=["/b"]) == merged(inputs=["/a"], outputs=["/b"])
 
 
-def test_redaction_keeps_what_is_declared_and_no_value_that_a_test_met() -> None:
+def test_redaction_keeps_declarations_and_no_values_from_quality_tests() -> None:
     quality: Json = {"dataQualityAssertions": ASSERTIONS, "dataQualityMetrics": METRICS}
     read = {**dataset("/a", tags=TAGS, ownership=OWNERS, **quality), "inputFacets": quality}
     sent = packed(body(inputs=[read], outputs=[dataset("/b", documentation={"description": "token=abc123xyz789"})]))

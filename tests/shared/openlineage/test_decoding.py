@@ -1,4 +1,4 @@
-"""Decoding: what is refused and where, what is tolerated and at what cost."""
+"""Decoding: refused events and their fields, tolerated content, and the parts left out."""
 
 import copy
 import gzip
@@ -70,7 +70,7 @@ REFUSED_FIELDS: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize(("change", "field"), REFUSED_FIELDS.values(), ids=REFUSED_FIELDS)
-def test_what_identifies_an_event_must_be_right(change: Change, field: str) -> None:
+def test_an_event_with_a_wrong_identifying_field_is_refused(change: Change, field: str) -> None:
     broken = body()
     change(broken)
     with pytest.raises(Unreadable) as refusal:
@@ -136,7 +136,7 @@ WRITTEN_ODDLY: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("raw", WRITTEN_ODDLY.values(), ids=WRITTEN_ODDLY)
-def test_what_writers_of_json_get_wrong_is_read_all_the_same(raw: bytes) -> None:
+def test_common_mistakes_of_json_writers_are_tolerated(raw: bytes) -> None:
     assert decode(raw) == decode(RUN_EVENT)
 
 
@@ -175,7 +175,7 @@ def test_a_run_id_that_is_no_uuid_becomes_one(sent: str, expected: str, text: st
     assert not expected or event.run_id == expected
 
 
-def test_a_run_names_its_parent_by_the_text_under_which_that_is_stored() -> None:
+def test_a_parents_id_is_converted_like_the_run_id_of_the_parent_itself() -> None:
     child, parent = body(), body(application=None)
     _with("nightly 7", "run", "facets", "parent", "run", "runId")(child)
     _with("nightly 7", "run", "runId")(parent)
@@ -229,7 +229,7 @@ OMITTED: dict[str, tuple[Change, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("change", "omitted"), OMITTED.values(), ids=OMITTED)
-def test_one_bad_part_costs_itself_and_is_on_record(change: Change, omitted: tuple[str, ...]) -> None:
+def test_only_the_bad_part_of_an_event_is_left_out_and_recorded(change: Change, omitted: tuple[str, ...]) -> None:
     broken = body(inputs=["/bad", "/good"], outputs=["/bad", "/good"])
     change(broken)
     event = decode(packed(broken))
@@ -241,7 +241,7 @@ def test_one_bad_part_costs_itself_and_is_on_record(change: Change, omitted: tup
     assert event.run_id == run_id("run")
 
 
-def test_a_bad_facet_leaves_its_neighbours() -> None:
+def test_a_bad_facet_does_not_affect_other_facets() -> None:
     links = {"identifiers": [{"namespace": "hive://h", "name": "d.t", "type": "TABLE"}]}
     facets: Json = {"symlinks": links, "columnLineage": {"fields": {"x": 1}}, "unknown": {"deep": [1]}}
     event = decode(packed(body(inputs=[dataset("/in", **facets)])))
@@ -272,7 +272,7 @@ TOLERATED: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", TOLERATED.values(), ids=TOLERATED)
-def test_what_is_odd_but_harmless_costs_nothing(change: Change) -> None:
+def test_odd_but_harmless_content_loses_no_part(change: Change) -> None:
     odd = body(inputs=["/in"], outputs=["/out"])
     change(odd)
     event = decode(packed(odd))
@@ -280,7 +280,7 @@ def test_what_is_odd_but_harmless_costs_nothing(change: Change) -> None:
     assert event.run_id == run_id("run")
 
 
-def test_a_key_may_stand_twice() -> None:
+def test_a_repeated_key_is_accepted_and_its_last_value_counts() -> None:
     """The listener does so with `processing_engine` in every RDD event; the last one counts."""
     facets = b'"facets": {"processing_engine": {"version": "1"}, "processing_engine": {"version": "2"}, '
     event = decode(RUN_EVENT.replace(b'"facets": {', facets, 1))
@@ -290,14 +290,14 @@ def test_a_key_may_stand_twice() -> None:
     assert event.body.run.facets.processing_engine.version == "2"
 
 
-def test_bytes_that_nobody_reads_may_be_no_text() -> None:
-    """The receiver looks at the whole body; here only what is used has to be text."""
+def test_invalid_text_in_an_unused_part_is_accepted() -> None:
+    """The receiver looks at the whole body; here only the used parts have to be text."""
     assert decode(RUN_EVENT[:-1] + b', "x": "\xff"}').omitted == ()
 
 
 @pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"1" * 5000], ids=["large", "small", "long"])
-def test_a_number_that_no_machine_holds_costs_its_facet(number: bytes) -> None:
-    """Where nobody uses it, it costs nothing."""
+def test_a_used_facet_with_a_number_out_of_range_is_left_out(number: bytes) -> None:
+    """In an unused facet the number is accepted."""
     properties = b'"environment-properties": {"environment-properties": {"a": %b}}, ' % number
     event = decode(RUN_EVENT.replace(b'"facets": {', b'"facets": {' + properties, 1))
     assert event.omitted == ("run.facets.environment-properties",)
@@ -324,8 +324,8 @@ BESIDE_A_PLAN: dict[str, tuple[bytes, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("raw", "omitted"), BESIDE_A_PLAN.values(), ids=BESIDE_A_PLAN)
-def test_an_enormous_plan_is_never_built(raw: bytes, omitted: tuple[str, ...]) -> None:
-    """Not even where something else has to be left out: then too it is only passed over."""
+def test_an_enormous_logical_plan_is_never_built_in_memory(raw: bytes, omitted: tuple[str, ...]) -> None:
+    """It is skipped, also when another part has to be left out."""
     tracemalloc.start()
     event = decode(raw)
     _, peak = tracemalloc.get_traced_memory()
@@ -335,7 +335,7 @@ def test_an_enormous_plan_is_never_built(raw: bytes, omitted: tuple[str, ...]) -
     assert peak < 100_000
 
 
-def test_nan_beside_an_enormous_plan_costs_a_second_body() -> None:
+def test_nan_beside_an_enormous_plan_takes_the_memory_of_one_more_copy() -> None:
     raw = WITH_PLAN[:-1] + b', "x": NaN}'
     tracemalloc.start()
     assert decode(raw).omitted == ()
@@ -345,7 +345,7 @@ def test_nan_beside_an_enormous_plan_costs_a_second_body() -> None:
 
 
 def test_a_list_of_junk_is_left_out_as_a_whole() -> None:
-    """Two bytes of it would become seventy: beyond a million parts nobody looks at each."""
+    """Two bytes of it would take seventy in memory: more than a million parts are not decoded one by one."""
     raw = RUN_EVENT.replace(b'"inputs": [', b'"inputs": [' + b"7," * 1_500_000 + b"7")
     tracemalloc.start()
     event = decode(raw)
@@ -355,7 +355,7 @@ def test_a_list_of_junk_is_left_out_as_a_whole() -> None:
     assert peak < 2 * len(raw)
 
 
-def test_what_was_left_out_is_counted_when_it_is_much() -> None:
+def test_omitted_parts_beyond_a_thousand_are_only_counted() -> None:
     event = decode(RUN_EVENT.replace(b'"inputs": [', b'"inputs": [' + b"7," * 4999 + b"7"))
     assert event.omitted[:2] == ("inputs[0]", "inputs[1]")
     assert event.omitted[-2:] == ("inputs[999]", "and 4000 more")
@@ -424,7 +424,7 @@ def test_all_that_is_used_is_decoded_and_nothing_else(*, bad: bool) -> None:
     assert _without_nulls(json.loads(msgspec.json.encode(event.body))) == content
 
 
-def test_what_has_names_of_its_own_is_decoded_as_it_is() -> None:
+def test_properties_and_column_lineage_are_decoded_with_all_their_keys() -> None:
     """The keys of properties, and the columns of column lineage."""
     assert _without_nulls(json.loads(msgspec.json.encode(decode(packed(USED)).body))) == USED
 
@@ -482,7 +482,7 @@ DECLARED: dict[str, tuple[Json, tuple[str, ...], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("parts", "names", "omitted"), DECLARED.values(), ids=DECLARED)
-def test_events_without_a_run(parts: Json, names: tuple[str, ...], omitted: tuple[str, ...]) -> None:
+def test_events_without_a_run_are_decoded(parts: Json, names: tuple[str, ...], omitted: tuple[str, ...]) -> None:
     event = decode(packed({"eventTime": "2026-11-21T10:00:00Z", "producer": "x", "schemaURL": "y", **parts}))
     assert event.time == datetime(2026, 11, 21, 10, tzinfo=UTC)
     assert event.omitted == omitted
@@ -496,7 +496,7 @@ def test_events_without_a_run(parts: Json, names: tuple[str, ...], omitted: tupl
         assert (event.body, event.run_id) == (None, "")
 
 
-def test_a_job_event_is_a_run_of_its_time() -> None:
+def test_the_run_id_of_a_job_event_depends_on_its_time() -> None:
     content = {"job": {"namespace": "n", "name": "j"}, "outputs": [GOOD]}
     ten, again, eleven = (
         decode(packed({**content, "eventTime": time}))
@@ -505,7 +505,7 @@ def test_a_job_event_is_a_run_of_its_time() -> None:
     assert ten.run_id == again.run_id != eleven.run_id
 
 
-def test_a_job_event_needs_a_time_as_well() -> None:
+def test_a_job_event_without_a_valid_time_is_refused() -> None:
     with pytest.raises(Unreadable) as refusal:
         decode(packed({"eventTime": "noon", "job": {"namespace": "n", "name": "j"}}))
     assert refusal.value.field == "eventTime"
@@ -523,7 +523,7 @@ def test_a_job_event_needs_a_time_as_well() -> None:
         (None, False),
     ],
 )
-def test_which_types_may_end_a_run(kind: str | None, *, ends: bool) -> None:
+def test_the_type_of_an_event_decides_whether_it_can_end_a_run(kind: str | None, *, ends: bool) -> None:
     event = decode(packed(body(kind)))
     assert event.type == (kind or "OTHER")
     assert event.can_end_a_run is ends

@@ -38,7 +38,7 @@ RUNS_OF_ALL = sorted(
 
 
 @given(seed=st.integers(0, 10_000))
-def test_what_is_folded_merges_to_the_same(seed: int) -> None:
+def test_folded_events_merge_to_the_same_run(seed: int) -> None:
     draw = random.Random(seed)
     _, own = draw.choice(RUNS_OF_ALL)
     again = [
@@ -56,7 +56,7 @@ def test_what_is_folded_merges_to_the_same(seed: int) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
-def test_every_captured_event_comes_back_from_what_is_kept(folder: Any) -> None:
+def test_every_captured_event_is_encoded_and_decoded_unchanged(folder: Any) -> None:
     events = list(_events(folder))
     assert msgspec.json.decode(msgspec.json.encode(events), type=list[Event]) == events
 
@@ -112,7 +112,7 @@ def test_each_blob_of_a_long_run_is_read_once() -> None:
     assert status(storage).published == len(bodies) + 1
 
 
-def test_a_fold_that_was_cut_off_goes_on() -> None:
+def test_an_interrupted_fold_continues() -> None:
     storage = CountingStorage()
     for body in long_run(3000):
         receive(storage, body, most_bytes=10_000)

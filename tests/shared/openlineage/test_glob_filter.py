@@ -1,4 +1,4 @@
-"""Including and excluding: patterns, what they drop at the door, and what leaves the lineage."""
+"""Including and excluding: patterns, the events that the receiver drops, and the data sets that leave the lineage."""
 
 import json
 from typing import Any
@@ -44,7 +44,7 @@ MEGABYTE = 1 << 20
         (GlobFilter(exclude=("a*b",)), ["a\nb"], False),
     ],
 )
-def test_patterns_are_of_whole_names_and_excluding_wins(choice: GlobFilter, names: list[str], taken: bool) -> None:
+def test_patterns_match_whole_names_and_exclusion_wins(choice: GlobFilter, names: list[str], taken: bool) -> None:
     assert choice.accepts(names) is taken
 
 
@@ -96,7 +96,7 @@ APPLICATION = event("app", "COMPLETE", "10:01:00")
         (EventFilter(paths=GlobFilter(include=("/else/*",))), RUNNING, ""),
     ],
 )
-def test_what_the_receiver_drops(selection: EventFilter, body: bytes, reason: str) -> None:
+def test_the_receiver_drops_events_by_job_namespace_and_path(selection: EventFilter, body: bytes, reason: str) -> None:
     assert decided(selection, body) == reason
 
 
@@ -118,7 +118,7 @@ def test_a_column_of_a_wanted_data_set_keeps_the_event() -> None:
     assert decided(EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), body) == ""
 
 
-def test_what_is_excluded_is_stored_and_counts_as_skipped_with_its_reason() -> None:
+def test_an_excluded_event_is_stored_and_counts_as_skipped_with_its_reason() -> None:
     storage = MemoryStorage()
     receipt = receive(storage, END, most_bytes=MEGABYTE, selection=EventFilter(jobs=GlobFilter(exclude=("app",))))
     assert receipt.ignored == "excluded by job"
@@ -182,7 +182,7 @@ def test_lineage_goes_on_through_an_excluded_table_that_a_job_drops_again() -> N
     assert (process.inputs, process.outputs) == ((("fs_path", "file:///a"),), (("fs_path", "file:///b"),))
 
 
-def test_a_changed_setting_needs_no_event_again() -> None:
+def test_a_changed_setting_applies_without_receiving_the_events_again() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     places = post(storage, event("r", "COMPLETE", "10:00:00", **TWO_SOURCES))
     for place in places:
@@ -204,14 +204,14 @@ def test_a_table_is_found_by_each_of_its_names() -> None:
 BASE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 
 
-def test_settings_take_patterns_and_refuse_what_fits_everything() -> None:
+def test_settings_are_read_as_lists_of_patterns() -> None:
     given = {**BASE, "THROUGHLINE_EXCLUDE_JOBS": " nightly*, ,x ", "THROUGHLINE_INCLUDE_PATHS": "/lake/*"}
     settings = load(catalog=False, environment=given)
     assert settings.jobs.exclude == ("nightly*", "x")
     assert settings.paths.include == ("/lake/*",)
 
 
-def test_settings_reach_whom_they_concern() -> None:
+def test_the_settings_for_paths_reach_the_publisher() -> None:
     catalog = {"THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/api", "THROUGHLINE_CATALOG_TOKEN": "t"}
     paths = {"THROUGHLINE_EXCLUDE_PATHS": "*/Scratch/*", "THROUGHLINE_SHADOW": "true"}
     publishing = assemble(load(catalog=True, environment={**BASE, **catalog, **paths})).publishing

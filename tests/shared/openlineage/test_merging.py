@@ -34,7 +34,7 @@ def test_a_run_is_the_union_of_its_events() -> None:
     assert (run.first, run.last) == (START, START + timedelta(minutes=2))
 
 
-def test_neither_order_nor_repetition_shows() -> None:
+def test_order_and_repetition_of_events_do_not_change_the_run() -> None:
     events = _merge_run()
     whole = merge(events)
     for order in itertools.permutations(events):
@@ -43,7 +43,7 @@ def test_neither_order_nor_repetition_shows() -> None:
 
 
 def test_events_of_the_same_moment_have_one_order() -> None:
-    """Real ones tie, and their properties contradict each other."""
+    """Real events have equal times, and their properties contradict each other."""
     contents: list[dict[str, Any]] = [
         {"job": f"append_data.{n}", "run_facets": {"environment-properties": {"environment-properties": {"a": n}}}}
         for n in range(6)
@@ -115,7 +115,7 @@ def test_the_latest_value_of_a_property_counts() -> None:
     assert merge(events).properties == {"a": 1, "b": 2}
 
 
-def test_what_was_left_out_stays_on_record() -> None:
+def test_the_omitted_parts_of_all_events_stay_on_record() -> None:
     events = [
         decoded("START", inputs=[{"namespace": "file"}]),
         decoded("COMPLETE", minute=1, outputs=[{"name": "x"}]),
@@ -140,12 +140,12 @@ def test_an_event_with_a_plan_leaves_the_job_to_the_listener() -> None:
     assert run.plan.plan == "H4sI"
 
 
-def test_a_plan_stands_alone_where_the_listener_sent_nothing() -> None:
+def test_plan_events_alone_make_a_run_when_the_listener_sent_nothing() -> None:
     run = merge([_plan_event("START", minute=0), _plan_event("COMPLETE", minute=1, plan="H4sI")])
     assert (run.job.name, run.ended) == ("app.append_data", "COMPLETE")
     assert run.plan
 
 
-def test_a_failed_plan_withdraws_what_the_listener_calls_complete() -> None:
+def test_a_failed_plan_fails_a_run_that_the_listener_calls_complete() -> None:
     run = merge([*_merge_run(), _plan_event("FAIL", minute=3, failed="org.apache.spark.SparkException", plan="H4sI")])
     assert run.ended == "FAIL"

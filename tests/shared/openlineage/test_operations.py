@@ -61,7 +61,7 @@ HOST = "adb-123456789.12.azuredatabricks.net"
 
 
 @pytest.mark.parametrize(("node", "operation"), EVERY_NODE, ids=[node for node, _ in EVERY_NODE])
-def test_every_node_is_known_wherever_it_stands(node: str, operation: str) -> None:
+def test_every_node_is_recognised_in_any_job_name(node: str, operation: str) -> None:
     for application in ("hadoop_fs_app", "etl.v2.daily", HOST, "app with blanks [1]"):
         for target in (
             "",
@@ -98,7 +98,7 @@ NO_NODES = (
 
 
 @pytest.mark.parametrize("name", NO_NODES)
-def test_a_name_without_a_known_node_is_an_application_by_its_whole(name: str) -> None:
+def test_the_whole_of_a_name_without_a_known_node_is_the_application(name: str) -> None:
     assert split_job_name(name) == (name, UNKNOWN)
 
 
@@ -131,7 +131,7 @@ def test_the_first_node_decides_not_the_target() -> None:
     assert split_job_name("app.execute_merge_into_command.db.drop_table")[1].name == "merge"
 
 
-def test_a_node_may_stand_alone() -> None:
+def test_a_job_name_may_be_a_node_alone() -> None:
     assert split_job_name("append_data")[1].name == "insert"
     assert split_job_name("append_data.t")[0] == ""
 
@@ -162,7 +162,7 @@ UNKNOWN_NODES = (
 
 
 @pytest.mark.parametrize(("name", "application", "node"), UNKNOWN_NODES)
-def test_an_unknown_node_is_what_follows_the_application(name: str, application: str, node: str) -> None:
+def test_an_unknown_node_is_the_text_after_the_application(name: str, application: str, node: str) -> None:
     assert node_of(name, application) == node
     assert split_job_name(name, application) == (name, UNKNOWN)
 

@@ -1,4 +1,4 @@
-"""Selection: what is dropped and why, and that nothing is dropped which a run's lineage could need."""
+"""Selection: events dropped with a reason, and no event dropped that a run's lineage could need."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ from shared.openlineage.decoding import decode
 from shared.openlineage.selection import EventFilter, Ignore, Keep, select
 from tests.support.building import body, dataset, decoded, packed
 
-SAYS_NOTHING = "names no data set and ends no run"
+WITHOUT_LINEAGE_OR_END = "names no data set and ends no run"
 PROPERTIES = {"environment-properties": {"environment-properties": {"spark.databricks.job.id": "42"}}}
 NO_PROPERTIES: dict[str, Any] = {"environment-properties": {"environment-properties": {}}}
 AIRFLOW = {"jobType": {"integration": "AIRFLOW", "jobType": "TASK"}}
 
 DROPPED: dict[str, tuple[str | None, dict[str, Any], str]] = {
-    "a run that goes on": ("RUNNING", {"job": "execute_insert_into_hive_table.d_t"}, SAYS_NOTHING),
-    "a run that goes on, with empty properties": ("RUNNING", {"run_facets": NO_PROPERTIES}, SAYS_NOTHING),
-    "something else": ("OTHER", {}, SAYS_NOTHING),
-    "no type": (None, {}, SAYS_NOTHING),
+    "a run that goes on": ("RUNNING", {"job": "execute_insert_into_hive_table.d_t"}, WITHOUT_LINEAGE_OR_END),
+    "a run that goes on, with empty properties": ("RUNNING", {"run_facets": NO_PROPERTIES}, WITHOUT_LINEAGE_OR_END),
+    "something else": ("OTHER", {}, WITHOUT_LINEAGE_OR_END),
+    "no type": (None, {}, WITHOUT_LINEAGE_OR_END),
     "SHOW TABLES starts": ("START", {"job": "execute_show_tables_command"}, "lists the catalog"),
     "SHOW TABLES ends": ("COMPLETE", {"job": "execute_show_tables_command"}, "lists the catalog"),
     "SHOW TABLES fails": ("FAIL", {"job": "show_tables"}, "lists the catalog"),
@@ -29,7 +29,7 @@ DROPPED: dict[str, tuple[str | None, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("kind", "content", "reason"), DROPPED.values(), ids=DROPPED)
-def test_what_is_dropped_and_why(kind: str | None, content: dict[str, Any], reason: str) -> None:
+def test_unneeded_events_are_dropped_with_a_reason(kind: str | None, content: dict[str, Any], reason: str) -> None:
     assert select(decoded(kind, **content)) == Ignore(reason=reason)
 
 
@@ -69,13 +69,13 @@ KEPT: dict[str, tuple[str | None, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("kind", "content"), KEPT.values(), ids=KEPT)
-def test_what_a_runs_lineage_could_need_is_kept(kind: str | None, content: dict[str, Any]) -> None:
+def test_events_that_a_runs_lineage_could_need_are_kept(kind: str | None, content: dict[str, Any]) -> None:
     assert select(decoded(kind, **content)) == Keep()
 
 
 @pytest.mark.parametrize("part", ["inputs", "outputs"])
-def test_an_event_of_which_parts_could_not_be_read_is_kept(part: str) -> None:
-    """A later version may read them; on their account nothing is lost now."""
+def test_an_event_with_unreadable_parts_is_kept(part: str) -> None:
+    """A later version may be able to read them."""
     broken = decode(packed({**body("RUNNING"), part: [{"name": "/no namespace"}]}))
     assert broken.omitted == (f"{part}[0]",)
     assert select(broken) == Keep()
@@ -92,7 +92,7 @@ def test_events_without_a_run_are_dropped_with_a_reason(parts: dict[str, Any]) -
     assert decision == Ignore(reason="job or data set event without a run")
 
 
-def test_a_job_that_declares_what_it_reads_is_kept() -> None:
+def test_a_job_event_with_inputs_is_kept() -> None:
     content = {"job": {"namespace": "n", "name": "j"}, "inputs": [dataset("/in")]}
     assert select(decode(packed({"eventTime": "2026-11-21T10:00:00Z", **content}))) == Keep()
 
@@ -111,7 +111,7 @@ CHOSEN: dict[str, tuple[EventFilter, dict[str, Any], Keep | Ignore]] = {
         {**DELETE, "job": "execute_delete_command.append_data"},
         Keep(),
     ),
-    "what is kept beats what is ignored": (
+    "a pattern to keep beats a pattern to ignore": (
         EventFilter(ignore=("execute_*",), keep=("execute_delete_command",)),
         DELETE,
         Keep(),
@@ -138,7 +138,7 @@ CHOSEN: dict[str, tuple[EventFilter, dict[str, Any], Keep | Ignore]] = {
 
 @pytest.mark.parametrize(("selection", "content", "decision"), CHOSEN.values(), ids=CHOSEN)
 @pytest.mark.parametrize("kind", ["START", "COMPLETE", "FAIL"])
-def test_settings_add_to_what_is_dropped_and_take_from_it(
+def test_settings_drop_or_keep_further_operations(
     kind: str, selection: EventFilter, content: dict[str, Any], decision: Keep | Ignore
 ) -> None:
     assert select(decoded(kind, **content), selection) == decision

@@ -66,7 +66,7 @@ def _document(seed: int) -> Json:
 
 
 def _shuffled(document: Json, seed: int) -> Json:
-    """The same plans in another order, with the keys of all objects turned round."""
+    """The same plans in another order, with the keys of all objects reversed."""
     chance = random.Random(seed)
     places = list(range(len(document["plans"])))
     chance.shuffle(places)
@@ -95,8 +95,8 @@ def test_the_order_of_plans_and_fields_does_not_matter(seed: int, order: int) ->
 
 @given(st.integers(0, 10**9))
 @settings(deadline=None)
-def test_a_plan_that_stands_twice_means_the_same(seed: int) -> None:
-    """As shared by reference, and as written out for each of its places."""
+def test_a_plan_referenced_twice_has_the_same_lineage_as_two_copies(seed: int) -> None:
+    """Once shared by reference, once copied to each of its places."""
     document = _document(seed)
     copied = copy.deepcopy(document)
     for plan in list(copied["plans"]):
@@ -109,7 +109,7 @@ def test_a_plan_that_stands_twice_means_the_same(seed: int) -> None:
 
 @given(st.integers(0, 10**9))
 @settings(deadline=None)
-def test_a_source_is_a_column_of_a_table_that_is_read(seed: int) -> None:
+def test_every_source_is_a_column_of_an_input_table(seed: int) -> None:
     found = read_plan(facet(_document(seed)))
     known = {(each.key, name) for each in found.inputs for name in each.columns}
     (output,) = found.outputs

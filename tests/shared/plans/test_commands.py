@@ -60,7 +60,7 @@ TARGET: Json = {"k": "SparkTable", "inner": {"k": "BaseTable", "location": "file
         ),
     ],
 )
-def test_rows_of_a_v2_table_that_change_in_place(command: Json, edges: set[str], rewritten: Json) -> None:
+def test_changing_rows_of_a_v2_table_in_place_gives_edges(command: Json, edges: set[str], rewritten: Json) -> None:
     plans = PlanBuilder()
     target = plans.add("DataSourceV2Relation", table=TARGET, output=[A, B, C])
     sides = {"target": target, "source": plans.table("file:/source", X, Y)}

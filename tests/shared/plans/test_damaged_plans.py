@@ -1,4 +1,4 @@
-"""Real plans, damaged anywhere: each is read, or refused as unreadable; it never costs more than the plan."""
+"""Real plans, damaged anywhere: each is read, or refused as unreadable, without any other error."""
 
 import base64
 import gzip
@@ -73,7 +73,7 @@ def _damaged(seed: int) -> PlanFacet:
 
 
 @pytest.mark.parametrize("start", range(0, SEEDS, 100))
-def test_damage_costs_the_plan_alone(start: int) -> None:
+def test_a_damaged_plan_is_read_or_refused_as_unreadable(start: int) -> None:
     read = 0
     for seed in range(start, start + 100):
         try:

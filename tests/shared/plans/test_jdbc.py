@@ -36,7 +36,7 @@ def test_a_table_is_named_as_the_listener_names_it(url: str, name: tuple[str, ..
 
 
 @pytest.mark.parametrize("url", ["jdbc:derby:memory:db", "jdbc:postgresql://a:1,b:2/shop", "jdbc:", "", "x" * 10_000])
-def test_an_address_of_an_unknown_form_is_no_server(url: str) -> None:
+def test_an_address_of_an_unknown_form_gives_no_server(url: str) -> None:
     assert server_of(url) is None
 
 
@@ -81,7 +81,7 @@ def _reading(text: str, *columns: Json, url: str = URL) -> PlanLineage:
         ("(SELECT FROM WHERE", set(), False),
     ],
 )
-def test_the_text_of_a_query_has_its_columns(text: str, found: set[str], exact: bool) -> None:
+def test_the_columns_of_a_query_are_read_from_its_text(text: str, found: set[str], exact: bool) -> None:
     lineage = _reading(text, A, B)
     assert edges_of(lineage.outputs[0]) == found
     assert lineage.exact is exact
@@ -93,7 +93,7 @@ def test_tables_of_a_query_are_inputs_even_if_its_columns_are_uncertain() -> Non
     assert lineage.unknown == (("a JDBC query", 1),)
 
 
-def test_a_table_of_an_unknown_server_is_not_known() -> None:
+def test_a_table_of_an_unknown_server_is_no_input() -> None:
     lineage = _reading("t", A, url="jdbc:derby:memory:db")
     assert (lineage.exact, lineage.inputs) == (False, ())
 
@@ -105,7 +105,7 @@ def test_a_table_of_an_unknown_server_is_not_known() -> None:
         {"k": "AppendData", "table": {"ref": 2}},
     ],
 )
-def test_a_table_that_is_written_by_jdbc(command: Json) -> None:
+def test_a_table_that_a_command_writes_by_jdbc_is_its_output(command: Json) -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A)
     options = {"k": "JDBCOptions", "url": URL, "tableOrQuery": "public.out"}

@@ -1,4 +1,4 @@
-"""What a plan shows: one small plan for each rule; real ones are in tests/golden."""
+"""The lineage of a plan: one small plan for each rule; real ones are in tests/golden."""
 
 import base64
 import gzip
@@ -76,7 +76,7 @@ TIME: Json = {"k": "PreciseTimestampConversion", "child": A}
         ),
     ],
 )
-def test_an_expression(expression: Json, edges: set[str]) -> None:
+def test_an_expression_gives_its_column_edges(expression: Json, edges: set[str]) -> None:
     assert _project(alias(50, "o", expression) if expression is not A else {**A, "name": "o"}) == edges
 
 
@@ -97,7 +97,7 @@ def _aggregated(function: Json, **more: object) -> Json:
         (_aggregated({"k": "MaxBy", "valueExpr": A, "orderingExpr": C}), {"a>o", "c?o", "b?"}),
     ],
 )
-def test_an_aggregate(expression: Json, edges: set[str]) -> None:
+def test_an_aggregate_gives_its_column_edges(expression: Json, edges: set[str]) -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A, B, C)
     query = plans.add("Aggregate", groupingExpressions=[B], aggregateExpressions=[expression], child=source)
@@ -157,7 +157,7 @@ def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
         ),
     ],
 )
-def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
+def test_a_plan_of_two_sources_gives_its_column_edges(kind: str, fields: Json, edges: set[str]) -> None:
     found, lineage = _two(kind, **fields)
     assert found == edges
     assert lineage.exact
@@ -193,14 +193,14 @@ def test_two_sources(kind: str, fields: Json, edges: set[str]) -> None:
         ("TypedFilter", {"deserializer": {"k": "InitializeJavaBean"}}, {"a>a", "b>b", "a?", "b?"}),
     ],
 )
-def test_one_source(kind: str, fields: Json, edges: set[str]) -> None:
+def test_a_plan_of_one_source_gives_its_column_edges(kind: str, fields: Json, edges: set[str]) -> None:
     plans = PlanBuilder()
     found = _read(plans.writing(plans.add(kind, child=plans.table("file:/in", A, B), **fields)))
     assert edges_of(found.outputs[0]) == edges
     assert found.exact
 
 
-def test_a_scalar_subquery_gives_its_value_and_its_conditions_decide() -> None:
+def test_a_scalar_subquery_gives_value_edges_and_condition_edges() -> None:
     plans = PlanBuilder()
     outer = {"k": "OuterReference", "e": A}
     inner = plans.add("Filter", condition=call("EqualTo", X, outer), child=plans.table("file:/right", X, Y))
@@ -245,7 +245,7 @@ def test_a_query_of_a_with_clause_is_read_through_its_references() -> None:
     assert edges_of(_read(plans.writing(query)).outputs[0]) == {"a>x", "b?"}
 
 
-def test_a_recursive_query_settles() -> None:
+def test_the_lineage_of_a_recursive_query_reaches_a_fixed_point() -> None:
     plans = PlanBuilder()
     again = plans.add("UnionLoopRef", loopId=3, output=[X])
     step = plans.project(plans.add("Filter", condition=X, child=again), X)
@@ -256,7 +256,7 @@ def test_a_recursive_query_settles() -> None:
 
 
 @pytest.mark.parametrize("wide", [7, 40])
-def test_a_recursive_query_settles_when_each_round_moves_values_by_one_column(wide: int) -> None:
+def test_a_recursive_query_that_moves_values_between_columns_reaches_a_fixed_point(wide: int) -> None:
     plans = PlanBuilder()
     below = [column(100 + number, f"c{number}") for number in range(wide)]
     before = [column(200 + number, f"c{number}") for number in range(wide)]
@@ -269,7 +269,7 @@ def test_a_recursive_query_settles_when_each_round_moves_values_by_one_column(wi
     assert found.exact
 
 
-def test_a_recursive_query_may_have_ids_of_its_own() -> None:
+def test_a_recursive_query_with_its_own_output_ids_is_read() -> None:
     plans = PlanBuilder()
     again = plans.add("UnionLoopRef", loopId=3, output=[X])
     first, step = plans.project(plans.table("file:/in", A), A), plans.project(again, X)
@@ -279,7 +279,7 @@ def test_a_recursive_query_may_have_ids_of_its_own() -> None:
     assert found.exact
 
 
-def test_rows_of_a_frame_are_those_of_the_plan_that_made_it() -> None:
+def test_a_frame_has_the_lineage_of_the_plan_that_made_it() -> None:
     plans = PlanBuilder()
     before = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
     plans.frames.append({"output": [A, B], "plan": before})
@@ -304,7 +304,7 @@ def test_a_frame_that_is_made_of_itself_is_not_exact() -> None:
     assert not _read(plans.writing(rows)).exact
 
 
-def test_what_no_rule_knows_is_counted_and_nothing_is_exact() -> None:
+def test_unknown_nodes_are_counted_and_the_lineage_is_not_exact() -> None:
     plans = PlanBuilder()
     found = _read(plans.writing(plans.add("ShuffleEdge", child=plans.table("file:/in", A))))
     assert (found.exact, found.unknown) == (False, (("ShuffleEdge", 1),))
@@ -313,13 +313,13 @@ def test_what_no_rule_knows_is_counted_and_nothing_is_exact() -> None:
     assert (found.exact, found.unknown) == (False, (("rows that no plan shows", 1),))
 
 
-def test_rows_of_the_driver_are_no_data_set() -> None:
+def test_rows_created_in_the_driver_give_no_input() -> None:
     plans = PlanBuilder()
     found = _read(plans.writing(plans.add("LocalRelation", output=[A])))
     assert (found.exact, found.inputs, found.outputs[0].fields) == (True, (), ())
 
 
-def test_a_merge() -> None:
+def test_a_merge_gives_value_edges_and_condition_edges() -> None:
     plans = PlanBuilder()
     target, source = plans.table("file:/target", A, B, C), plans.table("file:/source", X, Y)
     action = {"k": "DeltaMergeAction", "expr": call("Add", B, Y), "targetColNameParts": ["b"]}
@@ -346,7 +346,7 @@ def test_a_merge() -> None:
         ({"k": "AppendData", "table": {"ref": 2}}, ("s3a://b", "t")),
     ],
 )
-def test_where_a_command_writes(command: Json, place: tuple[str, str]) -> None:
+def test_the_output_of_a_command_is_the_place_that_it_writes(command: Json, place: tuple[str, str]) -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A)
     plans.add("DataSourceV2Relation", table={"k": "SparkTable", "inner": {"location": "s3a://b/t"}}, output=[X])
@@ -359,7 +359,7 @@ def test_where_a_command_writes(command: Json, place: tuple[str, str]) -> None:
     ("by_name", "edges"), [({"isByName": True}, {"a>A", "b>b"}), ({}, {"a>b", "b>A"})], ids=["by name", "by position"]
 )
 def test_columns_of_a_table_are_found_by_name_or_by_position(by_name: Json, edges: set[str]) -> None:
-    """Spark leaves the query's own order in the plan where it is by name."""
+    """For a write by name, Spark keeps the query's own order of columns in the plan."""
     plans = PlanBuilder()
     source = plans.table("file:/in", A, B)
     table = plans.add("DataSourceV2Relation", table=files("file:/out"), output=[column(21, "b"), column(22, "A")])
@@ -446,6 +446,6 @@ BOMB = base64.b64encode(gzip.compress(b" " * (MAX_BYTES + 1), mtime=0)).decode()
         (facet(_of_subqueries()), "subqueries"),
     ],
 )
-def test_a_plan_that_cannot_be_read_is_one_clear_error(broken: PlanFacet, problem: str) -> None:
+def test_an_invalid_plan_raises_unreadable_plan_with_the_problem(broken: PlanFacet, problem: str) -> None:
     with pytest.raises(UnreadablePlan, match=problem):
         read_plan(broken)

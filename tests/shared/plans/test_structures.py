@@ -41,14 +41,14 @@ def _edges(plans: PlanBuilder, query: Json) -> set[str]:
         (call("Concat", A, B), field(S, 0), {"a>o", "b>o"}),
     ],
 )
-def test_a_field_of_a_structure_that_a_plan_below_made(made: Json, chosen: Json, edges: set[str]) -> None:
+def test_a_field_of_a_structure_made_below_has_its_own_sources(made: Json, chosen: Json, edges: set[str]) -> None:
     plans = PlanBuilder()
     below = plans.project(plans.table("file:/in", A, B, C), alias(20, "s", made))
     renamed = plans.project(plans.add("SubqueryAlias", child=below), alias(20, "s", S))
     assert _edges(plans, plans.project(renamed, alias(30, "o", chosen))) == edges
 
 
-def test_a_field_of_a_structure_of_a_table_is_of_its_column() -> None:
+def test_the_source_of_a_field_of_a_table_column_is_the_column() -> None:
     plans = PlanBuilder()
     assert _edges(plans, plans.project(plans.table("file:/in", S), alias(30, "o", field(S, 1)))) == {"s>o"}
 
@@ -64,7 +64,7 @@ def test_a_field_of_a_structure_of_a_table_is_of_its_column() -> None:
         ({"k": "Explode", "child": C}, [E], {"c>e"}),
     ],
 )
-def test_a_generator(generator: Json, made: list[Json], edges: set[str]) -> None:
+def test_generated_columns_have_the_sources_of_the_rows(generator: Json, made: list[Json], edges: set[str]) -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A, B, C)
     below = plans.add("Generate", generator=generator, generatorOutput=made, child=source)
@@ -72,7 +72,7 @@ def test_a_generator(generator: Json, made: list[Json], edges: set[str]) -> None
     assert {each for each in found if not each.endswith("?")} == edges
 
 
-def test_rows_that_are_written_out_depend_on_nothing_and_their_fields_are_known() -> None:
+def test_exploding_an_array_of_structures_gives_exact_field_sources() -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A, B, C)
     pairs = {"k": "Explode", "child": array(structure(A, B), structure(LITERAL, C))}

@@ -64,11 +64,11 @@ ITEM: Json = {"k": "NamedLambdaVariable", "x": [99, 0], "name": "i"}
         ({"k": "Add", "left": A, "right": B, "evalContext": {"k": "NumericEvalContext"}}, "a + b"),
     ],
 )  # fmt: skip
-def test_an_expression(expression: Json, text: str) -> None:
+def test_an_expression_is_written_as_sql(expression: Json, text: str) -> None:
     assert text_of(expression, {}).text == text
 
 
-def test_a_column_of_an_inner_query_stands_as_what_it_is_made_of() -> None:
+def test_a_column_of_an_inner_query_is_replaced_by_its_expression() -> None:
     plans = PlanBuilder()
     inner = plans.project(plans.table("file:/in", A, B), alias(50, "o", SUM), alias(51, "p", A))
     outer = plans.project(
@@ -77,7 +77,7 @@ def test_a_column_of_an_inner_query_stands_as_what_it_is_made_of() -> None:
     assert described(plans.writing(outer)) == {"x": {"(a + b) * a"}}, "a copy needs no text"
 
 
-def test_the_branches_of_a_union_stand_side_by_side() -> None:
+def test_the_text_of_a_union_column_joins_the_texts_of_its_branches() -> None:
     plans = PlanBuilder()
     left = plans.project(plans.table("file:/left", A), alias(50, "o", call("Upper", A)))
     right = plans.project(plans.table("file:/right", B), alias(51, "o", B))
@@ -102,7 +102,7 @@ def described(document: Json) -> dict[str, set[str]]:
     }
 
 
-def test_texts_are_short_whatever_the_expression() -> None:
+def test_the_text_of_any_expression_is_within_the_length_limit() -> None:
     deep, wide = A, call("Concat", *[A] * 10_000)
     for _ in range(5_000):
         deep = pair("Add", deep, B)
@@ -124,7 +124,7 @@ REAL = {
 """Of the scenarios' own SQL, and what Spark added to it."""
 
 
-def test_the_expressions_of_real_plans() -> None:
+def test_real_plans_give_the_expected_texts() -> None:
     found: set[str] = set()
     for path in sorted(CAPTURES.glob("*/events.jsonl")):
         for line in path.read_bytes().splitlines():

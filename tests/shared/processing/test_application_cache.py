@@ -24,7 +24,7 @@ def settle(
 
 
 def standing(storage: MemoryStorage) -> list[tuple[str, str]]:
-    """Which runs speak for which processes, what was taken back left out."""
+    """The pairs of process and supporting run, without retracted ones."""
     records = [ContributionRecord.of(row, storage) for row in storage.scan("contributions")]
     return sorted(
         (record.content.qualified_name, run)
@@ -42,10 +42,10 @@ def test_the_next_run_of_an_application_costs_one_point_read_less() -> None:
     RunProcessor(storage=storage, application_cache=application_cache).receive(
         end, storage.real.get(EVENTS, end.blob) or b""
     )
-    assert storage.calls["read"] == 1  # what is known once its own rows are written
+    assert storage.calls["read"] == 1  # the application facts, after the run's own rows are written
 
 
-def test_a_change_by_another_process_is_seen() -> None:
+def test_an_outdated_cache_gives_the_same_result_as_no_cache() -> None:
     first = write("a", "app", "10:00", "/a")
     telling = [
         event(
@@ -74,7 +74,7 @@ def test_a_change_by_another_process_is_seen() -> None:
     assert {name.split("/")[3] for name, _ in ends[0]} == {"notebook %2Fjobs%2Fdaily"}
 
 
-def test_only_the_applications_that_were_met_last_are_held() -> None:
+def test_the_cache_holds_only_the_most_recently_used_applications() -> None:
     storage, application_cache = Watched(MemoryStorage()), ApplicationCache(size=2)
     for run in ("one", "two", "three"):
         application_cache.note(Application(run=run))

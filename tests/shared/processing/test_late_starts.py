@@ -24,7 +24,7 @@ LATER = SweepOptions(end_timeout=timedelta(days=10_000), grace=timedelta(0))
 
 
 def inputs(catalog: MemoryCatalog) -> list[str]:
-    """The names of what the only process reads."""
+    """The names of the only process's inputs."""
     (process,) = catalog.processes.values()
     return [name.rpartition("/")[2] for _, name in process.inputs]
 
@@ -48,7 +48,7 @@ def test_an_undelivered_start_of_an_application_makes_it_older() -> None:
     assert publish(storage, catalog, HOW).unchanged == 0, "once is enough"
 
 
-def test_an_application_whose_start_was_found_so_is_still_given_up_in_time() -> None:
+def test_an_application_whose_start_the_sweeper_found_still_times_out() -> None:
     storage = MemoryStorage()
     taken(storage, *write("a", "late", "10:10", "/a"))
     post(storage, event("late", "START", "10:00:00"))
@@ -58,7 +58,7 @@ def test_an_application_whose_start_was_found_so_is_still_given_up_in_time() -> 
     assert sweep(storage, SweepOptions(end_timeout=timedelta(0), grace=timedelta(0))).timed_out == 1
 
 
-def test_so_is_one_that_was_in_trouble_while_the_sweep_went_on() -> None:
+def test_an_application_whose_start_failed_once_still_times_out() -> None:
     storage, clock = MemoryStorage(), Later()
     taken(storage, *write("a", "late", "10:10", "/a"))
     post(storage, event("late", "START", "10:00:00"))
@@ -69,8 +69,8 @@ def test_so_is_one_that_was_in_trouble_while_the_sweep_went_on() -> None:
     assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
 
 
-def test_a_run_that_was_in_trouble_and_waits_is_passed_by_no_slow_sweep() -> None:
-    """One that took it for a run in trouble, and ends later, has the next one begin behind it."""
+def test_a_slow_sweep_does_not_skip_a_waiting_run_that_failed_before() -> None:
+    """A slow sweep counts the run as failed; when it ends later, the next sweep must not start behind the run."""
     seconds = 0.0
     storage, clock = MemoryStorage(clock=lambda: seconds), Later()
     taken(storage, *write("a", "late", "10:10", "/a"))
@@ -80,14 +80,14 @@ def test_a_run_that_was_in_trouble_and_waits_is_passed_by_no_slow_sweep() -> Non
     taken(storage, *write("y", "a third", "10:30", "/y"))
     slow = Watched(storage)
 
-    def the_next_one_comes(name: str, _: tuple[Any, ...]) -> None:
+    def next_sweep_runs(name: str, _: tuple[Any, ...]) -> None:
         nonlocal seconds
         if name == "blobs":
             slow.step_in = lambda *_: None
             seconds += 61  # the lease has run out
             assert clock.sweep(storage, minutes=400).waiting == 1
 
-    slow.step_in = the_next_one_comes
+    slow.step_in = next_sweep_runs
     assert clock.sweep(slow, minutes=0).failed == 1
     assert clock.sweep(storage).waiting == 1
     assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
@@ -95,7 +95,7 @@ def test_a_run_that_was_in_trouble_and_waits_is_passed_by_no_slow_sweep() -> Non
 
 
 class Overtaken(MemoryStorage):
-    """Storage on which another publishes just before what became of a run is put on record."""
+    """Storage on which another worker publishes just before the state of a run is recorded."""
 
     def __init__(self, run: str) -> None:
         super().__init__()

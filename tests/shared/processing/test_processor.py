@@ -81,7 +81,7 @@ def test_a_retracted_supporter_leaves_the_contribution_of_another() -> None:
 
 
 def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> StoredEvent:
-    """A run whose COMPLETE is being settled; at a call (name, table) its FAIL comes and is settled whole.
+    """A run whose COMPLETE is being settled; at a call (name, table) its FAIL arrives and is settled completely.
 
     Then the first one goes on: to its end, or to its death right before it enqueues processes.
     """
@@ -109,7 +109,7 @@ def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> Sto
 
 @pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
 @pytest.mark.parametrize("at", [("insert", "contributions"), ("partition", "runs"), ("replace", "runs")], ids=str)
-def test_a_settling_that_was_overtaken_cannot_bring_back_what_was_withdrawn(at: tuple[str, str], *, dies: bool) -> None:
+def test_an_overtaken_worker_cannot_restore_a_retracted_contribution(at: tuple[str, str], *, dies: bool) -> None:
     storage = MemoryStorage()
     overtaken(storage, at=at, dies=dies)
     assert standing(storage) == []
@@ -118,8 +118,8 @@ def test_a_settling_that_was_overtaken_cannot_bring_back_what_was_withdrawn(at: 
 
 
 @pytest.mark.parametrize("at", [("upsert_all", "publishqueue"), ("replace", "runs"), ("partition", "runs")], ids=str)
-def test_what_another_settled_meanwhile_from_all_that_we_know_is_not_overturned(at: tuple[str, str]) -> None:
-    """Else two that are at one run overturn each other for as long as storage is slow."""
+def test_a_concurrent_result_from_the_same_events_is_not_overwritten(at: tuple[str, str]) -> None:
+    """Otherwise two workers on one run overwrite each other for as long as storage is slow."""
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     watched = Watched(storage)
@@ -153,8 +153,8 @@ def test_a_concurrent_result_with_less_context_is_processed_again() -> None:
     assert (state_of(storage, "a").settled, state_of(storage, "a").context_digest == "less") == (True, False)
 
 
-def test_a_run_that_was_cut_off_is_not_done_when_a_sibling_has_it_settled() -> None:
-    """Else two runs that were cut off while all were to hear them would each be declared done by the other."""
+def test_a_context_change_does_not_settle_a_run_whose_worker_died() -> None:
+    """Otherwise two runs whose workers died while enqueueing would each be declared settled by the other."""
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     watched = Watched(storage)
@@ -174,7 +174,7 @@ def test_a_run_that_was_cut_off_is_not_done_when_a_sibling_has_it_settled() -> N
     assert state_of(storage, "a").settled
 
 
-def test_a_stored_event_that_cannot_be_read_is_a_dead_letter_and_stops_nothing() -> None:
+def test_an_unreadable_stored_event_is_a_dead_letter_and_its_run_is_settled() -> None:
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     start = decode(write("a", "app", "10:00", "/a")[0])
@@ -189,7 +189,7 @@ def test_a_stored_event_that_cannot_be_read_is_a_dead_letter_and_stops_nothing()
     assert "JSON" in found.last_errors[0]
 
 
-def test_a_row_without_a_blob_is_no_event() -> None:
+def test_a_row_without_a_blob_does_not_count_as_an_event() -> None:
     storage = MemoryStorage()
     start, end = post(storage, *write("a", "app", "10:00", "/a"))
     ghost = StoredEvent(run_id=start.run_id, time=start.time, type="FAIL", digest="0" * 32)
@@ -199,7 +199,7 @@ def test_a_row_without_a_blob_is_no_event() -> None:
     assert status(storage).received == 2
 
 
-def test_a_run_without_an_end_waits_until_it_is_timed_out() -> None:
+def test_a_timed_out_run_without_an_end_contributes_with_end_not_seen() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
     RunProcessor(storage=storage).process(run_id("a"), TimedOut())
@@ -209,7 +209,7 @@ def test_a_run_without_an_end_waits_until_it_is_timed_out() -> None:
     assert record.content.end_not_seen
 
 
-def test_an_end_that_comes_after_the_timeout_is_taken() -> None:
+def test_an_end_after_the_timeout_corrects_the_contribution() -> None:
     storage = MemoryStorage()
     start, end = write("a", "app", "10:00", "/a")
     post(storage, start)
@@ -246,7 +246,7 @@ def post_all(storage: MemoryStorage, bodies: list[bytes]) -> list[StoredEvent]:
     return [stored_from_blob(fact.name) for fact in storage.blobs(EVENTS)]
 
 
-def test_a_run_that_nobody_thought_of_is_dead_and_stops_nothing() -> None:
+def test_events_with_deeply_nested_properties_do_not_block_processing() -> None:
     """Properties nested nearly as deep as the decoder goes, in two events of the same time."""
     storage = MemoryStorage()
     deep = b'{"environment-properties": {"environment-properties": {"x": ' + b"[" * 880 + b"]" * 880 + b"}}}"

@@ -24,7 +24,7 @@ SOON = SweepOptions(end_timeout=timedelta(0), grace=timedelta(0))
 LATER = SweepOptions(end_timeout=timedelta(hours=6), grace=timedelta(0))
 
 
-def test_a_run_without_an_end_counts_after_the_timeout_when_it_read_and_wrote() -> None:
+def test_a_run_without_an_end_contributes_after_the_timeout_if_it_read_and_wrote() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
     assert sweep(storage, LATER) == SweepResult()
@@ -43,7 +43,7 @@ def test_a_run_that_only_reads_is_skipped_after_the_timeout() -> None:
     assert found.waiting == 0
 
 
-def test_what_no_trigger_delivered_is_settled() -> None:
+def test_a_run_whose_events_no_trigger_delivered_is_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
     assert sweep(storage, LATER) == SweepResult(undelivered=1)
@@ -51,7 +51,7 @@ def test_what_no_trigger_delivered_is_settled() -> None:
     assert sweep(storage, LATER) == SweepResult()
 
 
-def test_a_late_event_that_no_trigger_delivered_is_taken_in() -> None:
+def test_a_late_event_that_no_trigger_delivered_is_processed() -> None:
     storage = MemoryStorage()
     for place in post(storage, *write("a", "app", "10:00", "/a")):
         settle(storage, place)
@@ -60,13 +60,13 @@ def test_a_late_event_that_no_trigger_delivered_is_taken_in() -> None:
     assert standing(storage) == []
 
 
-def test_a_trigger_is_given_time() -> None:
+def test_a_sweep_leaves_a_recent_event_to_its_trigger() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
     assert sweep(storage, SweepOptions()) == SweepResult()
 
 
-def test_a_blob_that_is_no_event_is_a_dead_letter_and_counted() -> None:
+def test_a_blob_that_is_no_event_is_counted_as_a_dead_letter() -> None:
     storage = MemoryStorage()
     storage.put_new(EVENTS, "notes.txt", b"hello")
     sweep(storage, SOON)
@@ -74,7 +74,7 @@ def test_a_blob_that_is_no_event_is_a_dead_letter_and_counted() -> None:
     assert (found.received, found.dead, found.reconciles) == (1, 1, True)
 
 
-def test_only_one_sweeps() -> None:
+def test_only_the_holder_of_the_lease_sweeps() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
     lease = storage.lease("sweeper", 60)
@@ -84,7 +84,7 @@ def test_only_one_sweeps() -> None:
     assert sweep(storage, LATER) == SweepResult(undelivered=1)
 
 
-def test_a_blob_without_its_row_is_taken_in() -> None:
+def test_a_blob_without_its_row_is_processed() -> None:
     storage = MemoryStorage()
     for place in post(storage, *write("a", "app", "10:00", "/a")):
         storage.delete("runs", place.run_id, place.row_key)
@@ -93,7 +93,7 @@ def test_a_blob_without_its_row_is_taken_in() -> None:
     assert sweep(storage, LATER) == SweepResult()
 
 
-def test_runs_that_were_decided_are_not_looked_at_again() -> None:
+def test_the_next_sweep_does_not_read_decided_runs_again() -> None:
     storage = Watched(MemoryStorage())
     for number in range(30):
         for place in post(storage.real, *write(f"r{number}", "app", "10:00", f"/s{number}")):
@@ -104,8 +104,8 @@ def test_runs_that_were_decided_are_not_looked_at_again() -> None:
     assert storage.calls["read"] <= 3, "the checkpoint, and the run that came last"
 
 
-def test_once_a_day_all_runs_are_looked_at() -> None:
-    """A worker that processes a decided run again may die, and the host stops to deliver its event."""
+def test_one_sweep_a_day_checks_all_runs() -> None:
+    """A worker that processes a decided run again may die, and the host stops delivering its event."""
     minutes = count()
     began = datetime.now(UTC) - timedelta(hours=1)
     storage = MemoryStorage(now=lambda: began + timedelta(minutes=next(minutes)))
@@ -120,7 +120,7 @@ def test_once_a_day_all_runs_are_looked_at() -> None:
     assert state_of(storage, "r0").settled
 
 
-def test_a_waiting_run_keeps_those_behind_it_in_sight() -> None:
+def test_the_checkpoint_does_not_pass_a_waiting_run() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
     for place in post(storage, *write("b", "app", "10:00", "/b")):
@@ -139,11 +139,11 @@ def test_a_blob_without_its_row_and_without_an_end_is_decided_in_one_sweep() -> 
 
 
 class Dying(BaseException):
-    """What ends a process."""
+    """An error that ends a process."""
 
 
 @pytest.mark.parametrize("error", [ValueError("too long a row"), WriteConflict("busy"), Dying()], ids=repr)
-def test_a_run_that_can_never_be_settled_holds_up_no_other_and_becomes_a_dead_letter(error: BaseException) -> None:
+def test_a_run_that_always_fails_delays_no_other_and_becomes_dead_letters(error: BaseException) -> None:
     storage, clock = MemoryStorage(), Later()
     post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b"))
     bad = cursed(storage, "a", error)
@@ -161,7 +161,7 @@ def test_a_run_that_can_never_be_settled_holds_up_no_other_and_becomes_a_dead_le
     assert watched.calls["partition"] == 1, "its trouble is looked up, but it is not tried each minute"
 
 
-def test_a_run_in_trouble_is_settled_once_that_works_and_its_letters_leave() -> None:
+def test_a_failed_run_that_succeeds_later_is_settled_and_loses_its_dead_letters() -> None:
     storage, clock = MemoryStorage(), Later()
     post(storage, *write("a", "app", "10:00", "/a"))
     bad = cursed(storage, "a", ValueError("not today"))
@@ -173,8 +173,8 @@ def test_a_run_in_trouble_is_settled_once_that_works_and_its_letters_leave() -> 
     assert list(storage.partition("control", "retry")) == []
 
 
-def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
-    """A sweep loses its lease at a run that takes long: two that tried again would overtake each other for ever."""
+def test_a_sweep_that_lost_its_lease_leaves_the_run_to_the_next_sweep() -> None:
+    """A sweep loses its lease during a long run: two sweeps that retried would overtake each other for ever."""
     seconds = 0.0
     storage, clock = MemoryStorage(clock=lambda: seconds), Later()
     post(storage, *write("a", "app", "10:00", "/a"))
@@ -184,7 +184,7 @@ def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
         if name == "upsert_all":  # the run's contributions have been written by then
             raise Dying
 
-    def the_next_ones_come(name: str, _: tuple[Any, ...]) -> None:
+    def next_sweeps_run(name: str, _: tuple[Any, ...]) -> None:
         nonlocal seconds
         if name == "upsert_all":
             first.step_in = lambda *_: None
@@ -194,7 +194,7 @@ def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
             with suppress(Dying):
                 clock.sweep(second)
 
-    first.step_in = the_next_ones_come
+    first.step_in = next_sweeps_run
     assert replace(clock.sweep(first), oldest=0.0) == SweepResult()
     assert (state_of(storage, "a").generation, state_of(storage, "a").settled) == (2, False)
     assert first.calls["replace"] == 2, "its first write, and its last, which was refused"
@@ -207,7 +207,7 @@ def test_a_sweep_leaves_a_run_to_the_one_that_has_overtaken_it() -> None:
     assert list(storage.partition("control", "retry")) == []
 
 
-def test_letters_leave_also_when_another_has_settled_the_run_meanwhile() -> None:
+def test_dead_letters_are_removed_when_another_worker_has_settled_the_run() -> None:
     storage, clock = MemoryStorage(), Later()
     places = post(storage, *write("a", "app", "10:00", "/a"))
     bad = cursed(storage, "a", ValueError("not today"))
@@ -219,8 +219,8 @@ def test_letters_leave_also_when_another_has_settled_the_run_meanwhile() -> None
     assert (status(storage).dead, list(dead_letters(storage))) == (0, [])
 
 
-def test_a_run_that_another_settles_while_it_is_given_up_keeps_no_letters() -> None:
-    """A sweep that is slow is believed to have been cut off."""
+def test_a_run_that_another_worker_settles_while_it_is_given_up_has_no_dead_letters() -> None:
+    """The next sweep takes a slow sweep for a dead one."""
     storage, clock = MemoryStorage(), Later()
     places = post(storage, *write("a", "app", "10:00", "/a"))
     bad = cursed(storage, "a", ValueError("not today"))
@@ -240,7 +240,7 @@ def test_a_run_that_another_settles_while_it_is_given_up_keeps_no_letters() -> N
     assert (status(storage).dead, list(dead_letters(storage))) == (0, [])
 
 
-def test_a_given_up_letter_can_be_replayed_by_hand() -> None:
+def test_the_dead_letters_of_a_given_up_run_can_be_replayed() -> None:
     storage, clock = MemoryStorage(), Later()
     post(storage, *write("a", "app", "10:00", "/a"))
     bad: Any = cursed(storage, "a", ValueError("not today"))
@@ -251,7 +251,7 @@ def test_a_given_up_letter_can_be_replayed_by_hand() -> None:
     assert (status(storage).dead, standing(storage)) == (0, ["/a"])
 
 
-def test_storage_being_away_is_nobodys_trouble() -> None:
+def test_unavailable_storage_does_not_count_as_a_failure_of_a_run() -> None:
     storage, clock = MemoryStorage(), Later()
     post(storage, *write("a", "app", "10:00", "/a"))
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""The publisher: one writer, only what changed, a catalog that is away or refuses, and time alone."""
+"""The publisher: one writer, only what changed, a catalog that is unavailable or refuses, and the effects of time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ def test_unchanged_lineage_costs_no_catalog_call() -> None:
     assert (catalog.writes, catalog.calls) == (writes, calls)
 
 
-def test_only_one_publishes() -> None:
+def test_only_the_holder_of_the_lease_publishes() -> None:
     storage, catalog = MemoryStorage(), Moody()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     lease = storage.lease("publisher", 60)
@@ -49,7 +49,7 @@ def test_only_one_publishes() -> None:
     assert publish(storage, catalog, how(Clock())).written == 1
 
 
-def test_a_process_that_nothing_speaks_for_any_more_is_removed() -> None:
+def test_a_process_without_supporters_is_removed() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, catalog, how(clock))
@@ -61,7 +61,7 @@ def test_a_process_that_nothing_speaks_for_any_more_is_removed() -> None:
     assert (found.published, found.skipped, found.waiting) == (0, 3, 0)
 
 
-def test_a_catalog_that_is_away_is_left_alone_for_a_while() -> None:
+def test_an_unavailable_catalog_is_not_called_for_a_while() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     catalog.away = True
@@ -78,7 +78,7 @@ def test_a_catalog_that_is_away_is_left_alone_for_a_while() -> None:
     assert status(storage).last_errors == ()
 
 
-def test_a_refused_process_holds_up_no_other_and_is_tried_again_later() -> None:
+def test_a_refused_process_delays_no_other_and_is_retried_later() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/bad"))
     catalog.refuses = "/bad"
@@ -94,7 +94,7 @@ def test_a_refused_process_holds_up_no_other_and_is_tried_again_later() -> None:
     assert status(storage).waiting == 0
 
 
-def test_a_write_that_may_still_land_is_waited_for() -> None:
+def test_a_process_waits_while_an_interrupted_write_may_take_effect() -> None:
     class Killed(BaseException):
         pass
 
@@ -115,7 +115,7 @@ def test_a_write_that_may_still_land_is_waited_for() -> None:
     assert process.inputs == (("fs_path", "file:///a"), ("fs_path", "file:///b"))
 
 
-def test_a_newer_application_that_goes_quiet_replaces_the_older_one_by_itself() -> None:
+def test_a_newer_application_supersedes_the_older_one_after_its_quiet_time() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     hourly = how(clock, quiet=timedelta(hours=1))
     half_an_hour_ago = f"{clock.at - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
@@ -130,7 +130,7 @@ def test_a_newer_application_that_goes_quiet_replaces_the_older_one_by_itself() 
     assert [key for _, key in catalog.processes.popitem()[1].inputs] == ["file:///b"]
 
 
-def test_an_asset_that_exists_is_used_and_left_as_it_is() -> None:
+def test_an_existing_asset_is_used_and_not_changed() -> None:
     storage, catalog = MemoryStorage(), Moody()
     scanned = AssetEntity(type="fs_path", qualified_name="file:///a", attributes=(("name", "Customers"),))
     catalog.create_assets([scanned])
@@ -140,7 +140,7 @@ def test_an_asset_that_exists_is_used_and_left_as_it_is() -> None:
     assert set(catalog.assets) == {("fs_path", "file:///a"), ("fs_path", "file:///out")}
 
 
-def test_a_mark_made_while_publishing_is_not_left_lying() -> None:
+def test_a_process_queued_again_during_its_write_is_published_again() -> None:
     class Marking(Moody):
         def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
             result = super().write_processes(processes, guids)
@@ -157,7 +157,7 @@ def test_a_mark_made_while_publishing_is_not_left_lying() -> None:
     assert [stored_from_blob(fact.name).type for fact in storage.blobs("events")].count("COMPLETE") == 2
 
 
-def test_no_access_leaves_the_catalog_alone_and_blames_no_process() -> None:
+def test_a_catalog_without_access_is_not_called_again_and_refuses_no_process() -> None:
     class Closed(Moody):
         def find(self, keys: object) -> dict[AssetKey, str]:  # noqa: ARG002 - it looks at nothing
             self.calls += 1
@@ -173,7 +173,7 @@ def test_no_access_leaves_the_catalog_alone_and_blames_no_process() -> None:
     assert publish(storage, MemoryCatalog(), how(clock)).written == 2
 
 
-def test_a_removal_that_is_refused_holds_up_no_other() -> None:
+def test_a_refused_removal_delays_no_other_process() -> None:
     class Sticky(Moody):
         def delete_process(self, *_: object) -> None:
             raise CatalogRefused(status=400, code="ATLAS-400", detail="no")
@@ -187,7 +187,7 @@ def test_a_removal_that_is_refused_holds_up_no_other() -> None:
     assert "ATLAS-400" in status(storage).last_errors[0]
 
 
-def test_an_asset_that_the_catalog_chokes_on_keeps_nothing_else_from_being_published() -> None:
+def test_an_asset_that_makes_the_catalog_fail_delays_no_other_process() -> None:
     class Choking(Moody):
         def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
             if any(asset.qualified_name.endswith("/bad") for asset in assets):
@@ -218,7 +218,7 @@ def test_many_assets_are_created_in_bounded_calls() -> None:
     assert len(catalog.assets) == 301
 
 
-def test_an_application_that_is_busy_elsewhere_is_not_quiet() -> None:
+def test_an_application_that_writes_other_data_sets_is_not_quiet() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
 
     def ago(minutes: int) -> str:
@@ -237,7 +237,7 @@ def test_an_application_that_is_busy_elsewhere_is_not_quiet() -> None:
     assert [key for _, key in wanted.inputs] == ["file:///a"]
 
 
-def test_contributions_of_a_thousand_old_runs_are_not_read() -> None:
+def test_publishing_does_not_read_the_contributions_of_old_runs() -> None:
     storage, catalog, clock = Watched(MemoryStorage()), Moody(), Clock()
     for number in range(60):
         day = f"2026-{1 + number // 28:02}-{1 + number % 28:02}T10:00"
@@ -247,7 +247,7 @@ def test_contributions_of_a_thousand_old_runs_are_not_read() -> None:
     assert storage.calls["read"] + storage.calls["partition"] < 20
 
 
-def test_a_mark_made_while_the_lease_is_let_go_is_seen() -> None:
+def test_a_process_queued_while_the_lease_is_released_is_published() -> None:
     class Leaving:
         """A lease at whose release another worker enqueues a process, and is refused the lease."""
 
@@ -272,7 +272,7 @@ def test_a_mark_made_while_the_lease_is_let_go_is_seen() -> None:
     assert len(catalog.processes) == 1
 
 
-def test_an_application_that_cannot_be_read_holds_up_no_other() -> None:
+def test_an_unreadable_application_delays_no_other() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     broken, mark = run_id("broken"), f"{QUEUED_APPLICATION}{run_id('broken')}"
     storage.insert("runs", Row(partition=broken, key="process|0", values={"process_blob": "gone.json.gz"}))
@@ -285,24 +285,24 @@ def test_an_application_that_cannot_be_read_holds_up_no_other() -> None:
     assert left.error
 
 
-def test_marks_that_are_made_within_moments_are_published_together() -> None:
+def test_runs_settled_within_the_debounce_time_are_published_together() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     later = [write("b", "app2", "11:00", "/b"), write("c", "app3", "12:00", "/c")]
     looking = Watched(storage)
 
-    def others_go_on(name: str, arguments: tuple[Any, ...]) -> None:
+    def other_runs_settle(name: str, arguments: tuple[Any, ...]) -> None:
         if name == "partition" and arguments[0] == "publishqueue" and later:
             settled(storage, *later.pop())
 
-    looking.step_in = others_go_on
+    looking.step_in = other_runs_settle
     done = publish(looking, catalog, replace(how(clock), debounce=timedelta(milliseconds=40)))
     assert (done.written, done.unchanged, done.postponed) == (1, 0, 0)
     (process,) = catalog.processes.values()
     assert {name[-2:] for _, name in process.inputs} == {"/a", "/b", "/c"}
 
 
-def test_marks_that_never_cease_do_not_keep_others_waiting_for_ever() -> None:
+def test_endless_new_queue_entries_do_not_delay_publishing_for_ever() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     looking = Watched(storage)
@@ -333,7 +333,7 @@ def test_processes_of_a_queued_application_are_published_in_the_same_round() -> 
     assert looks == ["partition", "partition", "delete", "partition", "delete", "partition", "partition"]
 
 
-def test_processes_are_noted_side_by_side_and_written_in_one_call() -> None:
+def test_ledger_rows_are_written_in_parallel_and_processes_in_one_call() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     for number in range(20):
         kinds = (("START", "10:00:00"), ("COMPLETE", "10:00:30"))
@@ -341,11 +341,11 @@ def test_processes_are_noted_side_by_side_and_written_in_one_call() -> None:
         settled(storage, *(event(f"run{number}", kind, at, **facts) for kind, at in kinds))
     watched, threads = Watched(storage), set[int]()
 
-    def who(name: str, arguments: tuple[Any, ...]) -> None:
+    def note_thread(name: str, arguments: tuple[Any, ...]) -> None:
         if name in {"insert", "replace"} and arguments[0] == "ledger":
             threads.add(get_ident())
 
-    watched.step_in = who
+    watched.step_in = note_thread
     together = replace(how(clock), parallel=ParallelMap(at_once=4))
     assert publish(watched, catalog, together).written == 20
     assert (len(catalog.processes), catalog.writes) == (20, 2)  # data sets, then processes
@@ -357,7 +357,7 @@ def test_processes_are_noted_side_by_side_and_written_in_one_call() -> None:
     assert (watched.calls - calls).keys() <= {"partition", "lease"}
 
 
-def test_one_process_that_cannot_be_read_holds_up_no_other_side_by_side() -> None:
+def test_an_unreadable_process_delays_no_other_that_is_planned_in_parallel() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     other: Any = {"inputs": ["/in"], "outputs": ["/other"], "application": "app2"}
@@ -369,7 +369,7 @@ def test_one_process_that_cannot_be_read_holds_up_no_other_side_by_side() -> Non
     assert (done.written, done.refused) == (1, 1)
 
 
-def test_a_try_that_may_still_land_is_waited_for_before_anything_newer_is_sent() -> None:
+def test_a_newer_write_waits_while_an_unanswered_try_may_take_effect() -> None:
     class Late(Moody):
         """Applies an unanswered write minutes later, after other writes."""
 

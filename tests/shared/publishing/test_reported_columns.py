@@ -130,7 +130,7 @@ def test_columns_of_a_run_that_fails_before_its_process_is_published_are_removed
 
 @dataclass
 class Watched(MemoryCatalog):
-    """A catalog that something happens to while a data set is described, once."""
+    """A catalog that calls `meanwhile` once, while it describes a data set."""
 
     meanwhile: Callable[[], object]
 
@@ -149,14 +149,14 @@ def test_a_source_that_reports_again_during_its_removal_stays() -> None:
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, how(clock))
 
-    def tell_again() -> None:
+    def report_again() -> None:
         settle(storage, [job("three", (X, Z), minute=9)])
         (mark,) = (each for each in queue_entries(storage)[0] if each.process == process(storage))
         assert record_schemas(storage, plan_for(Reading(storage=storage, options=how(clock)), mark)), (
             "what another publisher does"
         )
 
-    catalog.meanwhile = tell_again
+    catalog.meanwhile = report_again
     settle(storage, [job("two", minute=5)])
     publish(storage, catalog, how(clock))
     clock.at += timedelta(hours=1)
@@ -165,7 +165,7 @@ def test_a_source_that_reports_again_during_its_removal_stays() -> None:
 
 
 class Late(MemoryCatalog):
-    """A catalog one call to which takes effect long after nobody waits for it any more."""
+    """A catalog with one call that takes effect long after its caller has stopped waiting."""
 
     def __init__(self, late: str) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class Late(MemoryCatalog):
         raise CatalogUnavailable("timed out", after=0)
 
 
-def test_no_description_is_written_while_an_older_one_may_still_land() -> None:
+def test_no_description_is_written_while_an_older_one_may_take_effect() -> None:
     (storage, clock), catalog = world(), Late("describe")
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, how(clock))
@@ -216,7 +216,7 @@ def test_a_late_description_is_retracted_without_an_earlier_report() -> None:
 
 
 def test_a_late_placeholder_does_not_overwrite_newer_columns() -> None:
-    """Its lease was lost; another has found the write cut off and the process gone, and knew of nothing placed."""
+    """A publisher lost its lease; the next one removed its process without knowledge of its placeholder."""
     storage, clock = world()
 
     class Stalled(MemoryCatalog):
@@ -238,7 +238,7 @@ def test_a_late_placeholder_does_not_overwrite_newer_columns() -> None:
     assert columns(catalog) == ()
 
 
-def test_no_data_set_is_created_after_the_deadline_though_storage_was_slow_before() -> None:
+def test_slow_storage_prevents_the_creation_of_data_sets_after_the_deadline() -> None:
     clock = Clock()
 
     class Slow(MemoryStorage):
@@ -271,7 +271,7 @@ def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None
 
 @pytest.mark.parametrize("reported", [(), (Y,)])
 @pytest.mark.parametrize("when", ["before it is known", "when it is known"])
-def test_a_failed_write_that_lands_late(reported: Columns, when: str) -> None:
+def test_a_failed_write_that_takes_effect_late_does_not_change_the_final_columns(reported: Columns, when: str) -> None:
     (storage, clock), catalog = world(), Late("create")
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, how(clock))

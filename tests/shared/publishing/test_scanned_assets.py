@@ -1,4 +1,4 @@
-"""What scans found is used: 200 data sets in all forms, scanned before their events and after them."""
+"""Scanned assets are used: 200 data sets in all forms, scanned before their events and after them."""
 
 import json
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ def processes(catalog: Catalog) -> list[ProcessEntity]:
     return [held.entity for held in catalog.read_processes(names).values()]
 
 
-def assert_all_land(catalog: Catalog, data: Sequence[Scanned]) -> None:
-    """Each process lies between scanned assets, columns and all, and nothing of ours lies beside them."""
+def assert_all_on_scanned_assets(catalog: Catalog, data: Sequence[Scanned]) -> None:
+    """Each process and its columns are between scanned assets, and no placeholder exists."""
     wanted = {((read.asset,), (written.asset,)) for read, written, _ in jobs(data)}
     held = processes(catalog)
     assert {(each.inputs, each.outputs) for each in held} == wanted
@@ -58,16 +58,16 @@ def assert_all_land(catalog: Catalog, data: Sequence[Scanned]) -> None:
     assert [node.qualified_name for node in catalog.ours() if not node.is_process] == []
 
 
-def test_all_lineage_lands_on_what_was_scanned_before(catalog: Catalog) -> None:
+def test_all_lineage_is_between_assets_that_were_scanned_before(catalog: Catalog) -> None:
     storage, data = MemoryStorage(), list(scanned(_DATA_SETS))
     assert len({each.form for each in data}) == len(FORMS) + 2
     scan(catalog, data)
     settle_all(storage, [event for _, _, event in jobs(data)])
     assert publish(storage, catalog, how()).written == _DATA_SETS
-    assert_all_land(catalog, data)
+    assert_all_on_scanned_assets(catalog, data)
 
 
-def test_after_a_late_scan_no_placeholder_is_left(catalog: Catalog) -> None:
+def test_reconciling_after_a_late_scan_leaves_no_placeholder(catalog: Catalog) -> None:
     storage, data = MemoryStorage(), list(scanned(_DATA_SETS))
     settle_all(storage, [event for _, _, event in jobs(data)])
     assert publish(storage, catalog, how()).written == _DATA_SETS
@@ -79,6 +79,6 @@ def test_after_a_late_scan_no_placeholder_is_left(catalog: Catalog) -> None:
         move(context_of(storage, catalog, how()), batch)
     publish(storage, catalog, how())
     remove_left(context_of(storage, catalog, how()), wait=True)
-    assert_all_land(catalog, data)
+    assert_all_on_scanned_assets(catalog, data)
     assert {each.qualified_name for each in processes(catalog)} == names, "no process has changed its name"
     assert placed_assets(context_of(storage, catalog)) == []

@@ -21,7 +21,7 @@ from tests.support.publishing import Clock, Moody, how, process_in, publish, set
 
 
 class Untouched(MemoryCatalog):
-    """A catalog that is only to be read."""
+    """A catalog that refuses all writes."""
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
         raise AssertionError(assets)
@@ -39,7 +39,7 @@ class Untouched(MemoryCatalog):
 NAME = "throughline:v1://tests/app/file/out"
 
 
-def test_everything_is_done_but_the_writing() -> None:
+def test_shadow_mode_does_everything_except_writes() -> None:
     storage, catalog, clock = MemoryStorage(), Untouched(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
     shadow = replace(how(clock), shadow=True)
@@ -53,7 +53,7 @@ def test_everything_is_done_but_the_writing() -> None:
     assert len(list(recorded(storage, shadow))) == 2, "`details` shows what would be written"
 
 
-def test_nothing_spins() -> None:
+def test_the_next_publish_in_shadow_mode_plans_nothing_again() -> None:
     storage, clock = Watched(MemoryStorage()), Clock()
     settled(storage.real, *write("a", "app1", "10:00", "/a"))
     shadow = replace(how(clock), shadow=True)
@@ -63,7 +63,7 @@ def test_nothing_spins() -> None:
     assert storage.calls == {"lease": 1, "partition": 2}
 
 
-def test_its_end_publishes_all_of_it() -> None:
+def test_the_end_of_shadow_mode_publishes_everything_held_back() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
     publish(storage, Untouched(), replace(how(clock), shadow=True))
@@ -97,7 +97,7 @@ def test_a_new_run_is_planned_again_and_unchanged_plans_are_dropped() -> None:
     assert publish(storage, catalog, how(clock)).removed == 1
 
 
-def test_what_becomes_of_our_own_assets_is_held_back_too() -> None:
+def test_a_new_description_of_a_placeholder_is_held_back_too() -> None:
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, catalog, how(clock))
@@ -112,8 +112,8 @@ def test_what_becomes_of_our_own_assets_is_held_back_too() -> None:
     assert "Dropped" in dict(catalog.assets["fs_path", "file:///out"].attributes)["description"]
 
 
-def test_a_shadow_publisher_that_was_overtaken_takes_nothing_newer_away() -> None:
-    """It found that nothing has changed; meanwhile another holds something back."""
+def test_an_overtaken_publisher_in_shadow_mode_removes_no_newer_plan() -> None:
+    """It found no change; before it deletes its plan, another publisher holds back a newer one."""
     storage, catalog, clock = MemoryStorage(), Moody(), Clock()
     shadow = replace(how(clock), shadow=True)
     settled(storage, *write("a", "app1", "10:00", "/a"))
@@ -147,7 +147,7 @@ def catalog(request: pytest.FixtureRequest) -> Catalog:
     return AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token)))
 
 
-def test_a_real_catalog_is_as_it_was_until_shadow_mode_ends(catalog: Catalog) -> None:
+def test_a_real_catalog_is_unchanged_until_shadow_mode_ends(catalog: Catalog) -> None:
     storage, clock = MemoryStorage(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, catalog, replace(how(clock), shadow=True))

@@ -1,4 +1,4 @@
-"""A write of several calls, each as slow as a call may be: nobody else writes the same process until all are over."""
+"""A write of several calls, each as slow as a call may be: no other publisher writes the process until all are over."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class Passing:
 
 
 class Slow(MemoryCatalog):
-    """A catalog whose writes take four calls, each just within its bound, of which the last one is what counts; another
+    """A catalog whose writes take four calls, each just within its bound; only the last one takes effect; another
     publisher looks in before each.
     """
 
@@ -65,7 +65,7 @@ def slow_world() -> tuple[MemoryStorage, PublishOptions, Slow, Clock]:
     return storage, publishing, Slow(storage, publishing, clock), clock
 
 
-def test_nobody_writes_what_a_slow_write_may_still_overwrite() -> None:
+def test_no_other_publisher_writes_a_process_during_a_slow_write() -> None:
     storage, publishing, slow, clock = slow_world()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, slow, publishing)
@@ -77,7 +77,7 @@ def test_nobody_writes_what_a_slow_write_may_still_overwrite() -> None:
     assert [name for _, name in process.inputs] == ["file:///a", "file:///b"]
 
 
-def test_nobody_writes_what_a_slow_backfill_may_still_overwrite() -> None:
+def test_no_publisher_writes_a_process_during_a_slow_backfill() -> None:
     storage, publishing, slow, _ = slow_world()
     processes = translate_history([decode(body) for body in write("a", "app1", "10:00", "/a")]).processes
     assert import_processes(context_of(storage, slow, publishing), processes).written == 1
@@ -85,7 +85,7 @@ def test_nobody_writes_what_a_slow_backfill_may_still_overwrite() -> None:
     assert any(other.postponed for other in slow.others)
 
 
-def test_a_write_that_is_cut_off_is_waited_for_no_longer_than_its_last_call_takes() -> None:
+def test_an_unanswered_write_delays_the_next_one_only_by_the_bound_of_a_call() -> None:
     class Cut(MemoryCatalog):
         def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:  # noqa: ARG002 - the same for all
             return CALLS
@@ -102,7 +102,7 @@ def test_a_write_that_is_cut_off_is_waited_for_no_longer_than_its_last_call_take
     assert publish(storage, MemoryCatalog(), publishing).written == 1
 
 
-def test_a_backfill_that_is_cut_off_is_taken_up_soon() -> None:
+def test_an_unanswered_backfill_can_continue_after_the_bound_of_a_call() -> None:
     class Cut(MemoryCatalog):
         away = True
 
@@ -122,7 +122,7 @@ def test_a_backfill_that_is_cut_off_is_taken_up_soon() -> None:
     assert import_processes(context_of(storage, catalog, publishing), processes).written == 1
 
 
-def test_what_takes_long_to_find_leaves_the_write_its_time() -> None:
+def test_a_slow_look_up_of_assets_does_not_shorten_the_time_of_the_write() -> None:
     class Seeking(MemoryCatalog):
         def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
             clock.at += BOUND - timedelta(seconds=1)
@@ -135,7 +135,7 @@ def test_what_takes_long_to_find_leaves_the_write_its_time() -> None:
     assert publish(storage, Seeking(), publishing).written == 1
 
 
-def test_nothing_is_written_for_which_placing_has_left_no_time() -> None:
+def test_a_process_is_not_written_when_its_placeholders_took_too_long() -> None:
     class Placing(MemoryCatalog):
         def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
             clock.at += 3 * BOUND
@@ -155,7 +155,7 @@ def test_nothing_is_written_for_which_placing_has_left_no_time() -> None:
     assert import_processes(context_of(storage, catalog, publishing), processes).written == 1
 
 
-def test_a_write_holds_as_many_processes_as_keep_it_bounded() -> None:
+def test_the_bound_of_a_write_limits_its_number_of_processes() -> None:
     class Heavy(MemoryCatalog):
         def __init__(self) -> None:
             super().__init__()

@@ -75,7 +75,7 @@ def names(found: Lineage) -> list[str]:
     return [each.qualified_name.removeprefix("file://") for each in found.datasets]
 
 
-def test_upstream_and_downstream_as_far_as_asked(place: Source) -> None:
+def test_lineage_is_followed_in_both_directions_to_the_requested_depth(place: Source) -> None:
     assert names(lineage(place, "/mart/places", direction="upstream", depth=1)) == ["/clean/cities"]
     assert names(lineage(place, "/mart/places", direction="upstream")) == ["/clean/cities", "/raw/cities"]
     assert names(lineage(place, "/raw/cities", direction="downstream")) == ["/clean/cities", "/mart/places"]
@@ -85,7 +85,7 @@ def test_upstream_and_downstream_as_far_as_asked(place: Source) -> None:
     assert {step.direction for step in both.steps} == {"upstream", "downstream"}
 
 
-def test_a_column_is_followed_and_no_other(place: Source) -> None:
+def test_only_the_requested_column_is_followed(place: Source) -> None:
     found = lineage(place, "/mart/customers", direction="upstream", depth=2, column="age")
     assert [step.columns for step in found.steps] == [(("age", "age"),), (("born", "age"),)]
     assert [(each.qualified_name, column) for each, column in found.columns] == [
@@ -96,7 +96,7 @@ def test_a_column_is_followed_and_no_other(place: Source) -> None:
     assert [column for _, column in down.columns] == ["name", "customer"]
 
 
-def test_circles_are_gone_round_once(place: Source) -> None:
+def test_a_cycle_is_followed_once(place: Source) -> None:
     found = lineage(place, "/mart/customers", direction="upstream", depth=20)
     assert sorted(names(found)) == ["/clean/people", "/raw/people"]
     assert len(found.steps) == 3
@@ -113,7 +113,7 @@ def test_circles_are_gone_round_once(place: Source) -> None:
         (lambda at: lineage(at, "/mart/places", direction=SIDEWAYS), ValueError),
     ],
 )
-def test_what_cannot_be_answered_is_an_error(
+def test_an_unanswerable_question_raises_an_error(
     place: Source, ask: Callable[[Source], object], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -130,11 +130,11 @@ def test_an_unknown_name_is_an_error_that_suggests_the_nearest(place: Source) ->
         lineage(place, "/mart/places", column="plaec")
 
 
-def test_a_column_at_the_end_of_its_way_has_no_steps(place: Source) -> None:
+def test_a_column_without_readers_has_no_downstream_steps(place: Source) -> None:
     assert lineage(place, "/mart/places", direction="downstream", column="place").steps == ()
 
 
-def test_it_can_be_written_as_json(place: Source) -> None:
+def test_lineage_can_be_written_as_json(place: Source) -> None:
     found = json.loads(json.dumps(lineage(place, "/mart/places", depth=1).document()))
     (only,) = found["steps"]
     assert only["output"]["qualified_name"] == "file:///mart/places"
@@ -174,7 +174,7 @@ def test_conditions_are_followed_on_demand(
     assert read(with_indirect=True) == with_conditions
 
 
-def test_a_condition_reaches_every_column_of_what_it_decides(cities: MemoryStorage) -> None:
+def test_a_condition_reaches_every_column_of_the_rows_that_it_decides(cities: MemoryStorage) -> None:
     record = OnRecord(cities, HOW, with_indirect=True)
     found = lineage(record, "/raw/cities", direction="downstream", column="day")
     assert [(step.output.name, step.columns) for step in found.steps] == [

@@ -16,7 +16,7 @@ from tests.support.scanned import scanned
 SCHEMA = {"fields": [{"name": "day", "type": "date"}, {"name": "total", "type": "double"}]}
 
 
-def test_the_document_is_on_the_assets_that_the_catalog_has() -> None:
+def test_the_document_has_the_assets_that_the_catalog_holds() -> None:
     (asset,) = scanned(1)
     storage, catalog = MemoryStorage(), MemoryCatalog()
     catalog.create_assets([asset.entity])
@@ -65,7 +65,7 @@ def test_a_process_whose_job_did_not_start_as_usual_is_overdue() -> None:
     assert [each.health for each in of(*runs, now=START + timedelta(minutes=7 * 60 + 30)).processes] == [Health.GOOD]
 
 
-def test_a_process_has_the_times_and_the_last_of_its_runs() -> None:
+def test_a_process_has_the_times_of_its_runs_and_its_edges_have_their_masks() -> None:
     document = of(written_by("one", 0), written_by("two", 5))
     (process,) = document.processes
     assert (document.times[process.last_seen] - document.times[process.first_seen]).total_seconds() == 300
@@ -78,7 +78,7 @@ def test_an_empty_record_gives_an_empty_document() -> None:
     assert (document.datasets, document.processes, document.times) == ((), (), ())
 
 
-def test_expressions_stand_in_the_document_only_where_sql_is_asked_for() -> None:
+def test_the_document_has_expressions_only_when_sql_is_requested() -> None:
     storage = MemoryStorage()
     made = {**step("DIRECT", "AGGREGATION"), "description": "sum(c) * 7"}
     written = dataset("clean", columnLineage=columns_of({"c": [source("raw", "c", made)]}))

@@ -42,7 +42,7 @@ def seen(catalog: MemoryCatalog, base: str, direction: Direction, depth: int) ->
     return walk(tree(found, "upstream" if direction == "upstream" else "downstream"))
 
 
-def test_upstream_is_followed_with_columns_to_the_depth_asked() -> None:
+def test_upstream_is_followed_with_columns_to_the_requested_depth() -> None:
     catalog = catalog_of("ab", "bc", "cd")
     pair = (("x", "y"),)
     assert seen(catalog, "d", "upstream", 2) == [["cd", [("c", pair, [["bc", [("b", pair, [])]]])]]]

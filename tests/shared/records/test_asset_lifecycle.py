@@ -49,7 +49,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("changes", "expected"), CASES.values(), ids=CASES)
-def test_the_lifecycle_state_of_a_placeholder_in_the_catalog(changes: list[bytes], expected: str) -> None:
+def test_a_placeholder_shows_its_lifecycle_state_for_any_order_of_events(changes: list[bytes], expected: str) -> None:
     for order in permutations((*changes, write("a", "app1", "10:00", "/a")[1])):
         _, catalog = lived(*order)
         assert described(catalog, "/out") == expected, order
@@ -77,7 +77,7 @@ def test_the_same_change_again_writes_nothing() -> None:
     assert catalog.writes == writes
 
 
-def test_a_drop_that_failed_after_all_is_taken_back() -> None:
+def test_a_drop_whose_run_fails_later_is_retracted() -> None:
     dropping = change("DROP", "11:00:00")
     failed = event("DROP11:00:00", "FAIL", "11:00:01", outputs=["/out"], application="app2")
     for order in permutations((dropping, failed, write("a", "app1", "10:00", "/a")[1])):
@@ -86,7 +86,7 @@ def test_a_drop_that_failed_after_all_is_taken_back() -> None:
         assert states(storage) == ()
 
 
-def test_the_oldest_of_many_lifecycle_events_are_kept_together() -> None:
+def test_a_late_failure_of_the_last_of_many_drops_leaves_the_one_before() -> None:
     drops = [change("DROP", f"11:{minute:02}:00") for minute in range(20)]
     failed = event("DROP11:19:00", "FAIL", "11:30:00", outputs=["/out"], application="app2")
     storage, catalog = lived(*write("a", "app1", "10:00", "/a"), *drops, failed)

@@ -12,7 +12,7 @@ from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
 KEY = ("fs_path", "/a")
 
 
-def test_a_superseded_write_forgets_no_source_of_columns() -> None:
+def test_a_superseded_write_loses_no_source_of_columns() -> None:
     storage = MemoryStorage()
     (placed,) = save_matches(storage, [AssetMatch(own=KEY, guid="g", column_sources=("p",))])
     mine = read_matches(storage, [KEY])[KEY]
@@ -42,13 +42,13 @@ def test_columns_are_known_where_all_reports_of_the_placeholder_agree() -> None:
     assert other.columns is None
 
 
-def test_one_that_found_nothing_yet_does_not_hide_what_another_has_placed() -> None:
+def test_a_match_without_an_asset_does_not_overwrite_a_placeholder_of_another_publisher() -> None:
     storage = MemoryStorage()
     (placed,) = save_matches(storage, [AssetMatch(own=KEY, guid="g", column_sources=("p",))])
     assert save_matches(storage, [AssetMatch(own=KEY)]) == (structs.replace(placed, etag=_etag(storage)),)
 
 
-def test_a_match_that_was_dropped_meanwhile_is_recorded_again() -> None:
+def test_a_match_that_another_publisher_deleted_is_recorded_again() -> None:
     storage = MemoryStorage()
     (placed,) = save_matches(storage, [AssetMatch(own=KEY, guid="g")])
     storage.delete("assetmatches", "asset", placed.row(storage).key)
@@ -56,7 +56,7 @@ def test_a_match_that_was_dropped_meanwhile_is_recorded_again() -> None:
     assert read_matches(storage, [KEY]) == {KEY: again}
 
 
-def test_a_row_that_never_rests_is_left_for_later() -> None:
+def test_a_match_that_others_change_all_the_time_raises_write_conflict() -> None:
     class Restless(MemoryStorage):
         def replace(self, table: str, row: Row) -> str | None:  # noqa: ARG002 - somebody was quicker, always
             return None

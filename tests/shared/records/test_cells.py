@@ -1,4 +1,4 @@
-"""Cells: what a record's fields and values of any length become in a row, and that they come back."""
+"""Cells: a record's fields and values of any length are stored in a row, and read back unchanged."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ class Record:
     [Record(key="k"), Record(key="k", number=2**31 - 1, flag=True, at=NOON, long=frozenset({"a"}), etag="e")],
     ids=["empty", "full"],
 )
-def test_a_record_comes_back(record: Record) -> None:
+def test_a_record_is_read_back_unchanged(record: Record) -> None:
     row = Row(partition="p", key=record.key, values=cells_of(record, without=("key", "long")), etag=record.etag)
     assert row.values.keys() <= {"number", "flag", "color", "at"}
     assert {type(cell) for cell in row.values.values()} <= {int, bool, str}, "a table holds no time zone and no enum"
@@ -55,7 +55,7 @@ def test_a_cell_of_another_type_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 100_000])
-def test_a_value_of_any_length_comes_back(size: int) -> None:
+def test_a_value_of_any_length_is_read_back_unchanged(size: int) -> None:
     storage, value = MemoryStorage(), frozenset({Random(7).randbytes(size).hex()})
     row = Row(partition="p", key="k", values=TEXTS.pack(storage, value))
     assert bool(TEXTS.blob(row)) == bool(list(storage.blobs(CONTENTS))) == (size == 100_000)

@@ -1,4 +1,4 @@
-"""Checkpoints: what was saved is loaded, and work that began later keeps its own."""
+"""Checkpoints: a saved position is loaded, and work that began later keeps its own."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -39,7 +39,7 @@ def texts(storage: Storage) -> object:
     return found.texts if found else None
 
 
-def test_it_is_written_once_and_again_only_when_it_changes(storage: Storage) -> None:
+def test_settings_are_recorded_once_and_again_only_when_they_change(storage: Storage) -> None:
     assert settings_on_record(storage) is None
     assert record_settings(storage, OLD, now=datetime(2026, 11, 21, tzinfo=UTC))
     assert not record_settings(storage, dict(reversed(OLD.items()))), "the same settings in another order"
@@ -82,7 +82,7 @@ def test_a_process_that_dies_at_any_call_leaves_the_old_row_or_the_new_one(
 
 
 @pytest.mark.parametrize("call", [1, 2])
-def test_of_two_that_write_at_once_the_row_is_of_one(call: int) -> None:
+def test_the_last_of_two_concurrent_writers_wins(call: int) -> None:
     """The other writes between our reading and our writing."""
 
     class Between(MemoryStorage):
@@ -100,8 +100,8 @@ def test_of_two_that_write_at_once_the_row_is_of_one(call: int) -> None:
     assert texts(storage) == NEW, "the last one wins"
 
 
-def test_after_a_deployment_the_row_has_the_settings_of_those_that_stay() -> None:
-    """An old process starts late, after the new ones: the next tick of a new sweeper puts the row right."""
+def test_after_a_deployment_the_row_has_the_settings_of_the_new_processes() -> None:
+    """An old process starts late, after the new ones: the next tick of a new sweeper corrects the row."""
     storage = MemoryStorage()
     record_settings(storage, OLD)
     record_settings(storage, NEW)  # a new process starts
@@ -121,7 +121,7 @@ class Tick:
 ENDPOINT = "http://127.0.0.1:9/datamap/api/atlas/v2"
 
 
-def test_a_process_of_the_functions_records_its_settings_and_each_tick_looks_again(
+def test_a_process_of_the_functions_records_its_settings_and_each_tick_checks_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with Azurite() as azurite:  # of its own, for a tick looks at everything in it

@@ -62,7 +62,7 @@ EVENT, RUN, HELD, QUEUE = MACHINES
 
 
 class Watching(MemoryStorage):
-    """A store that looks on: `seen` counts each change of a state that a write brought about."""
+    """A store that observes: `seen` counts each change of a state that a write caused."""
 
     def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(clock)
@@ -123,11 +123,11 @@ def test_a_state_machine_defines_each_change_once_and_reaches_every_state(machin
     [(EVENT, EventState), (RUN, State), (HELD, LedgerState), (QUEUE, QueueState)],
     ids=lambda each: getattr(each, "title", ""),
 )
-def test_the_page_has_the_names_in_code(machine: Machine, states: type[StrEnum]) -> None:
+def test_the_page_has_the_names_of_the_states_in_code(machine: Machine, states: type[StrEnum]) -> None:
     assert machine.states == tuple(states)
 
 
-def test_what_no_table_has_is_found() -> None:
+def test_a_change_that_no_table_has_is_detected() -> None:
     assert forbidden(Counter({(HELD.title, LedgerState.NOTHING, LedgerState.WRITTEN): 1})) != []
     assert forbidden(Counter({(RUN.title, State.CONTRIBUTED, State.WAITING): 1})) != []
     assert forbidden(Counter({(EVENT.title, EventState.RECEIVED, EventState.PUBLISHED): 1})) != []
@@ -139,7 +139,7 @@ def test_what_no_table_has_is_found() -> None:
     [({"workers": 1}, range(40)), ({"workers": 3, "duplicates": 3, "death": 0.01}, range(40, 90))],
     ids=["calm", "deadly"],
 )
-def test_random_histories_keep_to_the_tables(life: dict[str, Any], seeds: range) -> None:
+def test_random_histories_make_only_changes_that_the_tables_have(life: dict[str, Any], seeds: range) -> None:
     seen: Counter[tuple[str, str, str]] = Counter()
     for seed in seeds:
         storage = live_through(history(seed, longest=8), seed=seed, storage=Watching, **life).storage
@@ -168,14 +168,14 @@ class Moody(MemoryCatalog):
 
 
 def settle_all(storage: MemoryStorage, spoil: str = "") -> None:
-    """Settle what was received; blobs with `spoil` in their names arrive broken."""
+    """Settle the received events; blobs with `spoil` in their names arrive broken."""
     for fact in list(storage.blobs(EVENTS)):
         packed = b"broken" if spoil and spoil in fact.name else storage.get(EVENTS, fact.name)
         assert packed
         RunProcessor(storage=storage).receive(stored_from_blob(fact.name), packed)
 
 
-def test_what_the_catalog_refuses_and_what_is_replayed_keeps_to_the_tables() -> None:
+def test_refusals_and_replays_make_only_changes_that_the_tables_have() -> None:
     days = [0]
     storage, catalog = Watching(clock=lambda: 86400.0 * days[0]), Moody()
     how = PublishOptions(now=lambda: EPOCH + timedelta(days=days[0]))

@@ -42,11 +42,11 @@ CASES: dict[str, tuple[list[Write], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("writes", "stands"), CASES.values(), ids=CASES)
-def test_what_stands(writes: list[Write], stands: tuple[str, ...]) -> None:
+def test_the_contents_are_those_of_the_newest_versions(writes: list[Write], stands: tuple[str, ...]) -> None:
     assert contents(written(writes)[0]) == stands
 
 
-def test_a_superseded_version_gives_back_the_same_entries() -> None:
+def test_a_superseded_version_does_not_change_the_entries() -> None:
     entries, _ = written([("a", entry(2, "y"))])
     assert merge_entry(entries, "a", entry(2, "z"), most=1)[0] is entries
 
@@ -58,7 +58,7 @@ VERSIONS = st.lists(
 
 
 @given(VERSIONS, st.randoms(use_true_random=False))
-def test_any_order_of_versions_comes_to_the_same(versions: list[tuple[str, int, str | None]], random: Random) -> None:
+def test_the_order_of_versions_does_not_matter(versions: list[tuple[str, int, str | None]], random: Random) -> None:
     writes = [(run, entry(generation, content)) for run, generation, content in versions]
     shuffled = sorted(writes, key=lambda _: random.random())
     assert dict(written(writes)[0]) == dict(written(shuffled)[0])
@@ -66,7 +66,7 @@ def test_any_order_of_versions_comes_to_the_same(versions: list[tuple[str, int, 
     assert {run: each.generation for run, each in written(shuffled)[0].items()} == latest
 
 
-def test_the_oldest_by_time_leave_and_retractions_crowd_out_nothing_that_stands() -> None:
+def test_the_oldest_entries_are_dropped_and_retractions_displace_no_contents() -> None:
     standing = [(f"s{minute}", entry(1, f"c{minute}", minute)) for minute in (3, 1, 4, 2)]
     retracted = [(f"r{minute}", entry(1, None, minute + 10)) for minute in range(5)]
     entries, left = written([*standing, *retracted], most=3)

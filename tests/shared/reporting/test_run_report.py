@@ -61,7 +61,7 @@ def test_the_reports_of_all_runs_add_up_to_the_counts() -> None:
     assert min(states(storage).values()) > 0
 
 
-def test_a_published_run_names_its_process_and_where_its_events_lie() -> None:
+def test_the_report_of_a_published_run_has_its_process_and_the_blobs_of_its_events() -> None:
     storage = MemoryStorage()
     whole(storage, MemoryCatalog())
     found = report(storage, "a")
@@ -77,7 +77,7 @@ def test_a_published_run_names_its_process_and_where_its_events_lie() -> None:
     assert all(storage.get(EVENTS, each.event.blob) for each in found.events)
 
 
-def test_a_run_whose_output_was_dropped_contributed_but_its_events_are_skipped_with_the_reason() -> None:
+def test_the_report_of_a_run_with_a_dropped_output_gives_the_reason() -> None:
     storage = MemoryStorage()
     whole(storage, MemoryCatalog())
     found = report(storage, "c")
@@ -85,7 +85,7 @@ def test_a_run_whose_output_was_dropped_contributed_but_its_events_are_skipped_w
     assert len(found.events) == 2
 
 
-def test_a_dead_letter_stands_with_its_error() -> None:
+def test_the_report_shows_a_dead_letter_with_its_error() -> None:
     storage = MemoryStorage()
     whole(storage, MemoryCatalog())
     found = report(storage, "damaged")
@@ -110,7 +110,7 @@ def test_a_run_that_became_dead_keeps_its_processes() -> None:
     assert [each.state for each in found.processes] == ["published"]
 
 
-def test_a_run_without_an_end_names_what_it_waits_for() -> None:
+def test_the_report_of_a_run_without_an_end_says_that_it_waits_for_the_end() -> None:
     storage = MemoryStorage()
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
     found = report(storage, "open")
@@ -121,7 +121,7 @@ def test_a_run_without_an_end_names_what_it_waits_for() -> None:
     assert run_report(storage, run_id("another")) is None
 
 
-def test_a_run_that_cannot_be_processed_shows_how_often_and_why() -> None:
+def test_the_report_of_a_failing_run_has_the_number_of_failures_and_the_error() -> None:
     storage = MemoryStorage()
     post(storage, *write("bad", "app", "10:00", "/a"))
     Later().sweep(cursed(storage, "bad", ValueError("no such thing")))
@@ -130,7 +130,7 @@ def test_a_run_that_cannot_be_processed_shows_how_often_and_why() -> None:
     assert "no such thing" in found.last_error
 
 
-def test_shadow_mode_and_the_queue_are_reasons() -> None:
+def test_the_report_gives_the_queue_and_shadow_mode_as_reasons() -> None:
     storage = MemoryStorage()
     settled(storage, *write("a", "app", "10:00", "/a"))
     assert [each.state for each in report(storage, "a").processes] == ["pending"]
@@ -156,7 +156,7 @@ def test_archived_events_are_found_with_their_content_and_job() -> None:
 
 @pytest.mark.parametrize("damage", [lambda file: file[:40] + b"x" + file[41:], lambda file: file[: len(file) // 2]])
 def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> None:
-    """Its events were looked for with `zlib.error` as the answer before."""
+    """Earlier, the search for its events ended with `zlib.error`."""
     storage = MemoryStorage()
     settled(storage, *write("a", "app", "10:00", "/a"))
     publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
@@ -169,7 +169,7 @@ def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> No
         list(find_events(storage, RunFilter(), content=True))
 
 
-def test_events_of_a_job_by_glob() -> None:
+def test_events_are_found_by_a_glob_of_the_job() -> None:
     storage = MemoryStorage()
     post(
         storage, *write("a", "app", "10:00", "/a"), event("b", "START", "11:00:00", application="app", job="app.other")
@@ -194,7 +194,7 @@ def test_each_group_has_the_reasons_of_its_events() -> None:
 
 
 def test_the_queue_shows_that_the_catalog_refused_a_process() -> None:
-    """The sentence blamed another publisher before."""
+    """Earlier, the message named another publisher as the cause."""
     storage, catalog = MemoryStorage(), Picky(refusal)
     settled(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b", sink="/bad"))
     assert [each.state for run in "ab" for each in report(storage, run).processes] == ["pending", "pending"]

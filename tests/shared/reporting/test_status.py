@@ -1,4 +1,4 @@
-"""Status: the counts by day and job reconcile with one another and the blobs; and what they cost."""
+"""Status: the counts by day and job reconcile with one another and the blobs, at a bounded number of calls."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def test_a_discarded_letter_counts_for_its_job_as_skipped() -> None:
 
 
 @pytest.mark.parametrize("name", ["lost lists", "lost content"])
-def test_what_can_not_be_read_does_not_stop_the_counting(name: str) -> None:
+def test_damaged_rows_and_blobs_do_not_stop_the_count(name: str) -> None:
     world = whole(MemoryStorage(), MemoryCatalog())
     before = status(world.storage)
     PLANTED[name].plant(world)
@@ -125,7 +125,7 @@ def test_what_can_not_be_read_does_not_stop_the_counting(name: str) -> None:
     assert after.waiting == (2 if name == "lost lists" else 0)
 
 
-def test_a_lost_blob_is_not_received_any_more() -> None:
+def test_a_lost_blob_does_not_count_as_received() -> None:
     world = whole(MemoryStorage(), MemoryCatalog())
     before = status(world.storage).received
     remove_blob(world.storage, EVENTS, next(iter(world.storage.blobs(EVENTS))).name)

@@ -47,7 +47,7 @@ def mistakes(text: str, place: str = "f.toml") -> list[str]:
     return [line.strip() for line in str(caught.value).splitlines()]
 
 
-def test_values_are_those_of_the_kinds() -> None:
+def test_values_have_the_types_of_their_keys() -> None:
     text = '[[thing]]\nname = "a"\ncolour = "red"\nsize = 3\nafter = "7d"\nlabels = "x"\nothers = []\n'
     reader = RulesReader(text, "f.toml")
     (entry,) = reader.entries(KEYS, "thing")
@@ -99,7 +99,7 @@ shape = "round"
     ]
 
 
-def test_json_has_the_keys_instead_of_lines() -> None:
+def test_mistakes_in_json_are_located_by_keys_instead_of_lines() -> None:
     _, *found = mistakes('{"thing": [{"name": "a"}, {"name": "a", "size": true}], "by": {"b": 1}}', "f.json")
     assert found == [
         "f.json: by.b: by.b must be a table: write [by.b] above its keys",
@@ -125,7 +125,7 @@ def test_json_has_the_keys_instead_of_lines() -> None:
         ("one.name = 1", "f.toml:1: name must be a text"),
     ],
 )
-def test_other_shapes_are_mistakes(text: str, message: str) -> None:
+def test_values_of_a_wrong_shape_are_reported_as_mistakes(text: str, message: str) -> None:
     assert any(message in line for line in mistakes(text))
 
 

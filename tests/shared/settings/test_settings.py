@@ -35,8 +35,8 @@ def test_all_missing_and_wrong_settings_are_reported_at_once() -> None:
         assert name in str(caught.value)
 
 
-def test_what_the_receiver_does_not_need_does_not_keep_it_from_taking_events() -> None:
-    """A sender would lose them: no listener repeats what was answered by a 500."""
+def test_wrong_settings_that_the_receiver_does_not_need_do_not_stop_it() -> None:
+    """Otherwise senders lose events: no listener repeats a request that was answered with 500."""
     wrong = {"THROUGHLINE_NAMES": "nowhere.toml", "THROUGHLINE_MAX_BATCH": "0", "THROUGHLINE_CATALOG_ENDPOINT": "x"}
     settings = load(catalog=False, environment={**LOCAL, **wrong})
     assert (settings.names, settings.batch, settings.catalog) == (None, 50, None)
@@ -44,7 +44,7 @@ def test_what_the_receiver_does_not_need_does_not_keep_it_from_taking_events() -
         load(catalog=False, environment={**LOCAL, "THROUGHLINE_MAX_BODY_BYTES": "0"})
 
 
-def test_what_is_given_counts_over_the_environment() -> None:
+def test_given_settings_take_precedence_over_the_environment() -> None:
     settings = load(
         catalog=True, environment={**LOCAL, "THROUGHLINE_MAX_BATCH": "1"}, over={"THROUGHLINE_MAX_BATCH": "2"}
     )
@@ -61,8 +61,8 @@ def test_the_receiver_needs_no_catalog() -> None:
     assert load(catalog=False, environment={"AzureWebJobsStorage": "AccountName=x"}).catalog is None
 
 
-def test_data_can_lie_in_another_account_than_what_the_host_keeps() -> None:
-    """The receiver's own account opens nothing but its keys: what it stores goes to the account of the data."""
+def test_data_can_be_in_another_account_than_the_storage_of_the_host() -> None:
+    """The receiver's own account holds only its keys; its events are stored in the account of the data."""
     own = {
         "AzureWebJobsStorage__blobServiceUri": "https://own.blob.core.windows.net/",
         "AzureWebJobsStorage__tableServiceUri": "https://own.table.core.windows.net/",
@@ -82,13 +82,13 @@ def test_data_can_lie_in_another_account_than_what_the_host_keeps() -> None:
 
 
 @pytest.mark.parametrize("given", ["THROUGHLINE_STORAGE__blobServiceUri", "THROUGHLINE_STORAGE__tableServiceUri"])
-def test_half_of_another_account_is_none(given: str) -> None:
+def test_another_account_with_only_one_endpoint_is_refused(given: str) -> None:
     environment = {"AzureWebJobsStorage": "UseDevelopmentStorage=true", given: "https://data.example/"}
     with pytest.raises(Misconfigured, match="belong together: set both, or neither"):
         load(catalog=False, environment=environment)
 
 
-def test_an_identity_does_instead_of_a_connection_string() -> None:
+def test_an_identity_replaces_a_connection_string() -> None:
     settings = load(
         catalog=True,
         environment={
@@ -135,7 +135,7 @@ def test_a_user_needs_a_password() -> None:
         load(catalog=True, environment={**LOCAL, **user})
 
 
-def test_columns_of_a_plain_atlas_are_not_for_purview() -> None:
+def test_column_entities_of_a_plain_atlas_are_refused_for_purview() -> None:
     settings = load(
         catalog=True,
         environment={
@@ -162,7 +162,7 @@ def test_operations_are_listed_with_commas() -> None:
     assert settings.operations_kept == ()
 
 
-def test_no_print_shows_a_secret() -> None:
+def test_the_repr_of_the_settings_shows_no_secret() -> None:
     settings = load(
         catalog=True,
         environment={
@@ -181,7 +181,7 @@ def test_the_example_of_local_settings_is_complete_and_has_nothing_unknown() -> 
     assert set(values) <= known
 
 
-def test_the_page_of_settings_is_made_of_the_table() -> None:
+def test_the_page_of_settings_matches_the_table_of_settings() -> None:
     text = PAGE.read_text()
     assert rendered(text) == text, f"run `python -m shared.settings.page {PAGE.relative_to(ROOT)}`"
     for setting in SETTINGS:
@@ -205,15 +205,15 @@ RECEIVER_ALONE = frozenset({"max_body_bytes", "redact", "operations_ignored", "o
 """Fields of `Settings` that `shared/bootstrap.py` does not read."""
 
 
-def test_what_commands_take_from_nowhere_is_the_receivers() -> None:
-    """What the composition root of the functions does not read can change nothing that a command does."""
+def test_settings_without_a_source_for_commands_belong_to_the_receiver() -> None:
+    """A setting that the composition root of the functions does not read cannot affect a command."""
     root = (ROOT / "shared" / "bootstrap.py").read_text()
     for name in RECEIVER_ALONE:
         assert f"settings.{name}" not in root
     assert all(setting.of_receiver for setting in SETTINGS if setting.source is SettingSource.NONE)
 
 
-def test_no_credential_is_put_on_record() -> None:
+def test_no_credential_is_recorded() -> None:
     secret = {
         "AzureWebJobsStorage": "AccountName=x;AccountKey=geheim",
         "THROUGHLINE_CATALOG_USER": "geheim",
@@ -235,7 +235,7 @@ def on_record(**settings: str) -> dict[str, str]:
     "name",
     [name for name in RECORDED if name not in {"THROUGHLINE_NAMES", "THROUGHLINE_CATALOG_ENDPOINT"}],
 )
-def test_each_recorded_setting_is_obeyed_and_its_difference_named(name: str) -> None:
+def test_commands_obey_each_recorded_setting_and_name_its_difference(name: str) -> None:
     setting = RECORDED[name]
     text = next(text for text in ("true", "false", "12", "abc") if _is_new(setting, text))
     record = on_record(**{name: text})
@@ -252,7 +252,7 @@ def _is_new(setting: Setting, text: str) -> bool:
         return False
 
 
-def test_shadow_mode_holds_where_either_side_has_it() -> None:
+def test_shadow_mode_is_on_if_the_functions_or_the_command_have_it_on() -> None:
     for functions, here in (("true", "false"), ("false", "true"), ("true", "true")):
         record = on_record(THROUGHLINE_SHADOW=functions)
         assert load(catalog=True, environment={**LOCAL, "THROUGHLINE_SHADOW": here}, record=record).shadow
@@ -261,7 +261,7 @@ def test_shadow_mode_holds_where_either_side_has_it() -> None:
     assert not load(catalog=True, environment=LOCAL, record=record).shadow
 
 
-def test_the_local_worlds_catalog_is_where_it_is_now() -> None:
+def test_the_endpoint_of_the_local_worlds_catalog_is_the_current_one() -> None:
     """Its port may be another one since the functions last started; everything else is as they have it."""
     record = on_record(THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:1/atlas", THROUGHLINE_COLLECTION="a")
     over = {**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:2/atlas", "THROUGHLINE_COLLECTION": "b"}
@@ -270,7 +270,7 @@ def test_the_local_worlds_catalog_is_where_it_is_now() -> None:
     assert (found.endpoint, found.collection) == ("http://127.0.0.1:2/atlas", "a")
 
 
-def test_a_setting_that_only_a_newer_version_has_is_named() -> None:
+def test_a_record_with_settings_of_another_version_is_refused() -> None:
     for record in (
         {**on_record(), "THROUGHLINE_NEWEST": "x"},
         {**on_record(), "THROUGHLINE_APPLICATION_IDLE_MINUTES": "soon"},

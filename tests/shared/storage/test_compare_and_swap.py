@@ -1,4 +1,4 @@
-"""The compare-and-swap loop: what it writes, what it leaves, and what it does while others write."""
+"""The compare-and-swap loop: changed rows, unchanged rows, and concurrent writers."""
 
 from collections.abc import Callable
 
@@ -71,7 +71,7 @@ def test_the_change_is_applied_to_the_row(before: int | None, after: int | None,
     assert before != after or now == found, "an equal value writes nothing"
 
 
-def test_a_change_is_applied_to_what_another_wrote_in_between() -> None:
+def test_a_change_is_applied_to_the_value_that_another_writer_wrote() -> None:
     storage = MemoryStorage()
     set_to(storage, 1)
     others = iter([10, None, 20])
@@ -89,7 +89,7 @@ def test_a_change_is_applied_to_what_another_wrote_in_between() -> None:
     assert all(0 <= seconds < 1 for seconds in slept)
 
 
-def test_a_row_that_never_rests_is_a_conflict_and_is_left_as_it_is() -> None:
+def test_a_row_changed_before_each_attempt_raises_write_conflict_and_is_not_overwritten() -> None:
     storage = MemoryStorage()
     calls: list[int | None] = []
 
@@ -106,7 +106,7 @@ def test_a_row_that_never_rests_is_a_conflict_and_is_left_as_it_is() -> None:
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=3), max_size=MAX_ATTEMPTS - 1))
 def test_no_addition_is_lost_however_writers_interleave(rounds: list[list[str]]) -> None:
-    """Between any two steps of one writer others write to the row: every one of all additions is there at the end."""
+    """Between any two steps of one writer others write to the row: at the end the row has every addition."""
     storage = MemoryStorage()
     waiting = iter(rounds)
 

@@ -99,7 +99,7 @@ VALUES: dict[str, Value] = {
 }
 
 
-def test_every_kind_of_value_comes_back(storage: Storage, unique: str) -> None:
+def test_every_kind_of_value_is_read_back_unchanged(storage: Storage, unique: str) -> None:
     storage.upsert(unique, Row(partition="p", key="k", values=VALUES))
     found = storage.read(unique, "p", "k")
     assert found
@@ -109,7 +109,7 @@ def test_every_kind_of_value_comes_back(storage: Storage, unique: str) -> None:
 @pytest.mark.parametrize(
     "odd", ["with space", "o'quote", "ü|ö", "event|20261121T130000000000Z|START|ab", "~!*().,;=&+"]
 )
-def test_odd_keys_are_found_again(storage: Storage, unique: str, odd: str) -> None:
+def test_rows_with_special_characters_in_their_keys_are_found(storage: Storage, unique: str, odd: str) -> None:
     storage.insert(unique, Row(partition=odd, key=odd, values={"n": 1}))
     assert storage.read(unique, odd, odd)
     assert [row.key for row in storage.partition(unique, odd)] == [odd]
@@ -154,7 +154,7 @@ def test_deleting_by_etag_spares_a_row_that_changed(storage: Storage, unique: st
     assert storage.delete(unique, "p", "k", second), "gone is gone"
 
 
-def test_an_empty_etag_is_that_of_no_row(storage: Storage, unique: str) -> None:
+def test_an_empty_etag_matches_no_existing_row(storage: Storage, unique: str) -> None:
     storage.upsert(unique, Row(partition="p", key="k", values={"n": 1}))
     assert not storage.delete(unique, "p", "k", "")
     assert storage.replace(unique, Row(partition="p", key="k", values={"n": 2})) is None
@@ -178,13 +178,13 @@ def test_a_partition_holds_its_own_rows_by_key(storage: Storage, unique: str) ->
     ]
 
 
-def test_more_than_a_page_of_rows_comes_back(storage: Storage, unique: str) -> None:
+def test_a_partition_of_more_than_one_page_is_read_completely(storage: Storage, unique: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: storage.insert(unique, Row(partition="p", key=f"{n:05}")), range(1100)))
     assert len(list(storage.partition(unique, "p"))) == 1100
 
 
-def test_only_one_holds_a_lease(storage: Storage, unique: str) -> None:
+def test_only_one_worker_holds_a_lease(storage: Storage, unique: str) -> None:
     lease = storage.lease(unique, 15)
     assert lease
     assert storage.lease(unique, 15) is None
@@ -197,8 +197,8 @@ def test_only_one_holds_a_lease(storage: Storage, unique: str) -> None:
     assert storage.lease(unique, 15) is None, "a late release does not take it from the other"
 
 
-def everybody(act: Callable[[int], object]) -> list[object]:
-    """What eight threads get that start at the same moment."""
+def in_eight_threads(act: Callable[[int], object]) -> list[object]:
+    """The results of eight threads that start at the same time."""
     ready = threading.Barrier(8)
 
     def run(number: int) -> object:
@@ -210,9 +210,9 @@ def everybody(act: Callable[[int], object]) -> list[object]:
 
 
 def test_of_many_writers_at_once_exactly_one_wins(storage: Storage, unique: str) -> None:
-    blobs = everybody(lambda n: storage.put_new(unique, "b", str(n).encode()))
-    rows = everybody(lambda n: bool(storage.insert(unique, Row(partition="p", key="k", values={"n": n}))))
-    leases = everybody(lambda _: storage.lease(unique, 15) is not None)
+    blobs = in_eight_threads(lambda n: storage.put_new(unique, "b", str(n).encode()))
+    rows = in_eight_threads(lambda n: bool(storage.insert(unique, Row(partition="p", key="k", values={"n": n}))))
+    leases = in_eight_threads(lambda _: storage.lease(unique, 15) is not None)
     assert [sum(map(bool, won)) for won in (blobs, rows, leases)] == [1, 1, 1]
 
 
@@ -227,7 +227,7 @@ def test_counting_with_etags_loses_nothing(storage: Storage, unique: str) -> Non
                 if storage.replace(unique, replace(row, values={"n": int(str(row.values["n"])) + 1})):
                     break
 
-    everybody(add)
+    in_eight_threads(add)
     found = storage.read(unique, "p", "k")
     assert found
     assert found.values["n"] == 40
@@ -272,13 +272,13 @@ def test_unavailable_storage_raises_its_error() -> None:
     ],
     ids=["bytes", "text", "slash", "hash"],
 )
-def test_what_a_table_cannot_hold_is_refused_by_all(storage: Storage, unique: str, row: Row) -> None:
+def test_every_storage_refuses_rows_that_a_table_cannot_hold(storage: Storage, unique: str, row: Row) -> None:
     storage.insert(unique, Row(partition="p", key="other"))
     with pytest.raises((ValueError, HttpResponseError)):
         storage.insert(unique, row)
 
 
-def test_the_largest_cells_are_held(storage: Storage, unique: str) -> None:
+def test_cells_of_the_largest_size_are_stored(storage: Storage, unique: str) -> None:
     values: dict[str, Value] = {"b": bytes(64 * 1024), "t": "x" * (32 * 1024)}
     storage.insert(unique, Row(partition="p", key="k", values=values))
     found = storage.read(unique, "p", "k")
@@ -325,7 +325,7 @@ def refusing() -> Iterator[tuple[type[Refusing], str]]:
         server.shutdown()
 
 
-def test_the_receiver_asks_a_busy_storage_once(refusing: tuple[type[Refusing], str]) -> None:
+def test_the_receiver_calls_busy_storage_once(refusing: tuple[type[Refusing], str]) -> None:
     handler, connection = refusing
     settings = load(catalog=False, environment={"AzureWebJobsStorage": connection})
     storage = receiver_storage(settings)
@@ -337,7 +337,7 @@ def test_the_receiver_asks_a_busy_storage_once(refusing: tuple[type[Refusing], s
 
 
 @pytest.mark.parametrize("code", ["ContainerBeingDeleted", "TableBeingDeleted"])
-def test_a_conflict_of_another_kind_is_no_proof_that_something_is_stored(
+def test_a_conflict_of_another_kind_does_not_mean_that_the_data_is_stored(
     refusing: tuple[type[Refusing], str], code: str
 ) -> None:
     handler, connection = refusing
@@ -349,7 +349,7 @@ def test_a_conflict_of_another_kind_is_no_proof_that_something_is_stored(
         storage.insert("t", Row(partition="p", key="k"))
 
 
-def test_requests_go_by_the_proxy_but_to_those_that_need_none(refusing: tuple[type[Refusing], str]) -> None:
+def test_requests_use_the_proxy_except_for_excluded_hosts(refusing: tuple[type[Refusing], str]) -> None:
     handler, connection = refusing
     proxy = connection.partition("BlobEndpoint=")[2].partition("/devstore")[0]
     far = connection.replace(proxy, "http://storage.invalid")

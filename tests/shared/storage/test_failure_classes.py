@@ -68,7 +68,7 @@ RETRY_AFTER: dict[str, tuple[str, float]] = {
 
 
 @pytest.mark.parametrize(("header", "seconds"), RETRY_AFTER.values(), ids=RETRY_AFTER)
-def test_what_retry_after_asks_for(header: str, seconds: float) -> None:
+def test_retry_after_gives_the_seconds_to_wait(header: str, seconds: float) -> None:
     assert retry_after(header, NOW) == seconds
 
 
@@ -110,7 +110,7 @@ CATALOG: dict[str, tuple[tuple[ScriptedAnswer, ...], type[Exception] | None, flo
 
 
 @pytest.mark.parametrize(("answers", "kind", "after", "calls"), CATALOG.values(), ids=CATALOG)
-def test_what_a_catalog_may_answer(
+def test_each_answer_of_a_catalog_has_its_failure_class_and_number_of_tries(
     answers: tuple[ScriptedAnswer, ...], kind: type[Exception] | None, after: float | None, calls: int
 ) -> None:
     with scripted(*answers) as server:
@@ -124,14 +124,14 @@ def test_what_a_catalog_may_answer(
         assert server.calls == calls
 
 
-def test_a_server_that_knows_only_all_or_nothing_is_asked_for_fewer() -> None:
+def test_entities_are_requested_one_by_one_after_a_404_for_all_of_them() -> None:
     with scripted(ScriptedAnswer(status=404), ScriptedAnswer(status=404), ScriptedAnswer(body=ENTITY)) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         assert catalog.find([("t", "p"), ("t", "q")]) == {("t", "q"): "g"}
         assert server.calls == 3
 
 
-def test_a_pause_is_as_long_as_asked_for_and_otherwise_by_lot() -> None:
+def test_a_retry_waits_as_long_as_retry_after_says() -> None:
     with scripted(ScriptedAnswer(status=429, headers={"Retry-After": "1"}), ScriptedAnswer(body=ENTITY)) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
         began = time.monotonic()
@@ -139,20 +139,20 @@ def test_a_pause_is_as_long_as_asked_for_and_otherwise_by_lot() -> None:
         assert 1 <= time.monotonic() - began < 3
 
 
-def test_a_name_that_nobody_knows_is_a_catalog_that_is_away() -> None:
+def test_an_unknown_host_name_raises_catalog_unavailable() -> None:
     client = SteadyAtlasClient("http://catalog.invalid", StaticToken("t"), retry_policy=QUICK)
     with pytest.raises(CatalogUnavailable, match="ConnectionError"):
         AtlasCatalog(client).find([("t", "q")])
 
 
 class NoToken:
-    """An identity of which nobody knows anything."""
+    """An identity that gets no token."""
 
     def get_token(self, *_: str, **__: object) -> AccessToken:
         raise ClientAuthenticationError("secret=x")
 
 
-def test_without_a_token_storage_is_not_even_asked() -> None:
+def test_without_a_token_storage_is_not_called() -> None:
     nowhere, nobody = "https://127.0.0.1:1", NoToken()
     storage = AzureStorage(
         BlobServiceClient(nowhere, credential=nobody, retry_total=0),
@@ -164,7 +164,7 @@ def test_without_a_token_storage_is_not_even_asked() -> None:
         assert caught.value.after == 60
 
 
-def test_an_identity_that_gets_no_token_is_tried_again_in_a_minute() -> None:
+def test_a_catalog_call_without_a_token_is_retried_after_a_minute() -> None:
     with scripted(ScriptedAnswer(body=ENTITY)) as server:
         client = SteadyAtlasClient(
             server.url, CredentialToken(NoToken(), scope="https://catalog.example.com/.default"), retry_policy=QUICK
@@ -185,7 +185,7 @@ def _error(status: int, code: str = "x", **headers: str) -> ScriptedAnswer:
 
 AWAY, BUSY, FORBIDDEN = StorageUnavailable, StorageBusy, StorageForbidden
 STORAGE: dict[str, tuple[ScriptedAnswer, type[StorageUnavailable], float, int]] = {
-    # the answer; the class, the seconds, and what the sender of an event is answered
+    # the answer; the class, the seconds, and the status that the sender of an event gets
     "above its rates": (_error(503, "ServerBusy"), BUSY, 5, 429),
     "above its rates, with a wait": (_error(503, "ServerBusy", Retry_After="7"), BUSY, 7, 429),
     "too many requests": (_error(429, "TooManyRequests", Retry_After="30"), BUSY, 30, 429),
@@ -212,7 +212,7 @@ CALLS: dict[str, Callable[[Storage], object]] = {
 
 
 @pytest.mark.parametrize("name", STORAGE)
-def test_what_storage_may_answer(name: str) -> None:
+def test_each_answer_of_storage_has_its_failure_class_and_response_to_the_sender(name: str) -> None:
     scripted_answer, kind, after, answered = STORAGE[name]
     with scripted(scripted_answer) as server:
         storage = receiver_storage(_settings(server.url))
@@ -234,7 +234,7 @@ def test_what_storage_may_answer(name: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["AuthorizationFailure", "AuthorizationPermissionMismatch", ""])
-def test_a_refusal_by_the_network_is_another_than_one_for_a_role(code: str) -> None:
+def test_storage_forbidden_has_the_code_of_the_refusal(code: str) -> None:
     with scripted(_error(403, code or "AuthenticationFailed")) as server:
         storage = receiver_storage(_settings(server.url))
         for what, call in CALLS.items():
@@ -250,7 +250,7 @@ def _settings(url: str) -> Settings:
     )
 
 
-def test_an_account_that_nobody_knows_is_storage_that_is_away() -> None:
+def test_an_unknown_storage_account_raises_storage_unavailable() -> None:
     storage = receiver_storage(_settings("http://storage.invalid"))
     for what in ("put", "insert"):
         with pytest.raises(StorageUnavailable) as caught:
@@ -258,7 +258,7 @@ def test_an_account_that_nobody_knows_is_storage_that_is_away() -> None:
         assert type(caught.value) is StorageUnavailable
 
 
-def test_a_blob_that_is_cut_off_on_the_way_is_read_again_later() -> None:
+def test_a_truncated_download_raises_storage_unavailable() -> None:
     partial = ScriptedAnswer(body="abc", cut=True, headers={"Content-Range": "bytes 0-102/103", "ETag": "e"})
     with scripted(partial) as server, pytest.raises(StorageUnavailable):
         receiver_storage(_settings(server.url)).get("c", "b")
@@ -280,7 +280,7 @@ def test_an_error_of_the_sender_is_a_4xx_without_retry_after(refusal: Refused, e
     assert "Retry-After" not in answer.headers
 
 
-def test_what_is_kept_is_a_201() -> None:
+def test_a_kept_event_is_answered_with_201() -> None:
     receipt = Receipt(run_id="r", event_type="START", digest="d", omitted=("inputs[0]",))
     answer = kept(receipt)
     assert (answer.status, answer.kind, answer.headers) == (201, "application/json", {})
@@ -297,7 +297,7 @@ def test_only_storage_that_pushes_back_gives_a_429() -> None:
     assert not issubclass(WriteConflict, StorageUnavailable)
 
 
-def test_what_is_refused_waits_longer_each_time_and_not_all_as_long() -> None:
+def test_refused_processes_wait_longer_each_time_and_for_different_times() -> None:
     storage, clock = MemoryStorage(), Clock()
     sinks = [f"/bad{number}" for number in range(6)]
     settled(storage, *(raw for sink in sinks for raw in write(f"r{sink}", "app1", "10:00", "/a", sink=sink)))
@@ -313,7 +313,7 @@ def test_what_is_refused_waits_longer_each_time_and_not_all_as_long() -> None:
 
 
 def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
-    """Have everything refused once: the seconds that each waits then."""
+    """Have every process refused once; return the seconds that each then waits."""
 
     class Never(Moody):
         def write_processes(self, *_: object) -> dict[str, str]:
@@ -324,13 +324,13 @@ def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
     return [(each.due - clock.at).total_seconds() for each in found]
 
 
-def test_a_catalog_that_asks_for_an_hour_is_left_alone_for_an_hour() -> None:
-    class ResolutionContext(Moody):
+def test_a_catalog_that_requests_an_hour_is_not_called_for_an_hour() -> None:
+    class RequestsAnHour(Moody):
         def find(self, *_: object) -> dict[tuple[str, str], str]:
             self.calls += 1
             raise CatalogUnavailable("429", after=3600)
 
-    storage, catalog, clock = MemoryStorage(), ResolutionContext(), Clock()
+    storage, catalog, clock = MemoryStorage(), RequestsAnHour(), Clock()
     settled(storage, *write("a", "app1", "10:00", "/a"))
     for minutes, calls in ((0, 1), (30, 1), (59, 1), (61, 2)):
         start = clock.at

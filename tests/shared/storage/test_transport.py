@@ -18,7 +18,7 @@ from shared.storage.transport import transport
 
 @contextmanager
 def server(seen: list[tuple[str, int, dict[str, str]]]) -> Iterator[str]:
-    """Answers everything, and notes what was asked, from which port, with which headers."""
+    """Answers everything, and notes the path, port and headers of each request."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -60,7 +60,7 @@ def test_connections_are_kept_and_cookies_are_not() -> None:
     assert not any("Cookie" in headers for _, _, headers in seen)
 
 
-def test_a_proxy_is_asked_for_all_hosts_but_those_that_need_none() -> None:
+def test_the_proxy_is_used_for_all_hosts_except_excluded_ones() -> None:
     by_proxy: list[tuple[str, int, dict[str, str]]] = []
     straight: list[tuple[str, int, dict[str, str]]] = []
     with server(by_proxy) as proxy, server(straight) as url:
@@ -70,8 +70,8 @@ def test_a_proxy_is_asked_for_all_hosts_but_those_that_need_none() -> None:
     assert [path for path, _, _ in straight] == ["/b"]
 
 
-def test_a_call_costs_much_less_than_by_the_transport_of_the_sdk() -> None:
-    """Why there is a transport of our own: without it every call to storage takes about twice the CPU."""
+def test_a_call_costs_much_less_than_with_the_transport_of_the_sdk() -> None:
+    """The reason for our own transport: without it every call to storage takes about twice the CPU."""
     with server([]) as url:
         ours = transport(connection_timeout=2, read_timeout=2, proxies={}, authorities="")
         plain = RequestsTransport(use_env_settings=False, connection_timeout=2, read_timeout=2)
@@ -96,7 +96,7 @@ def function_calls(way: RequestsTransport, url: str) -> int:
     return calls
 
 
-def test_a_host_that_does_not_answer_is_the_sdks_own_error() -> None:
+def test_a_host_that_does_not_answer_raises_the_sdks_own_error() -> None:
     with server([]) as url:
         pass
     with pytest.raises(ServiceRequestError):

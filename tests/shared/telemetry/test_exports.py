@@ -39,14 +39,14 @@ PARTS = {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_nothing_of_opentelemetry_is_imported_when_it_is_off(part: str, azurite: Azurite) -> None:
+def test_opentelemetry_is_not_imported_when_telemetry_is_off(part: str, azurite: Azurite) -> None:
     there = {"AzureWebJobsStorage": azurite.connection_string}
     off = python(PARTS[part] + LOADED, **there)
     assert (off.stdout, off.stderr) == ("[]\n", "")
     assert "opentelemetry.sdk" in python(PARTS[part] + LOADED, THROUGHLINE_TELEMETRY="console", **there).stdout
 
 
-def test_microsofts_exporter_does_not_hold_up_the_receiver() -> None:
+def test_the_receiver_starts_without_importing_microsofts_exporter() -> None:
     string = "InstrumentationKey=00000000-0000-0000-0000-000000000001;IngestionEndpoint=http://127.0.0.1:1/"
     settings = {"THROUGHLINE_TELEMETRY": "azure", "APPLICATIONINSIGHTS_CONNECTION_STRING": string}
     found = python(PARTS["receiver"] + LOADED, **settings)
@@ -58,7 +58,7 @@ WRONG = {"a word": {"THROUGHLINE_TELEMETRY": "loud"}, "no connection string": {"
 
 
 @pytest.mark.parametrize("settings", WRONG.values(), ids=WRONG)
-def test_the_receiver_goes_on_without_telemetry_where_that_is_wrong(settings: dict[str, str]) -> None:
+def test_wrong_telemetry_settings_stop_the_worker_but_not_the_receiver(settings: dict[str, str]) -> None:
     receiver = python(PARTS["receiver"], **settings)
     assert (receiver.returncode, receiver.stderr) == (0, "")
     worker = python(PARTS["worker"], **settings)
@@ -70,7 +70,7 @@ def test_the_receiver_goes_on_without_telemetry_where_that_is_wrong(settings: di
 REPORT = "from shared.telemetry.kinds import EVENT; worker().telemetry.report(EVENT, 'r', state='kept');"
 
 
-def test_what_is_left_is_sent_when_the_process_ends(azurite: Azurite) -> None:
+def test_pending_spans_and_metrics_are_sent_when_the_process_ends(azurite: Azurite) -> None:
     there = {"AzureWebJobsStorage": azurite.connection_string}
     ended = python(PARTS["worker"] + REPORT, THROUGHLINE_TELEMETRY="console", **there)
     assert '"name": "receive"' in ended.stderr

@@ -130,7 +130,7 @@ def test_all_spans_of_a_run_have_one_trace() -> None:
     assert {trace(span) for span in (*one.named("receive"), *other.named("process run"))} == {trace_of(run_id("a"))}
 
 
-def test_traces_are_even_enough_to_sample_by() -> None:
+def test_trace_ids_are_distributed_evenly_enough_for_sampling() -> None:
     """Samplers look at the last 56 or 64 bits; those of a UUID begin with the same two."""
     ids = [trace_of(run_id(str(number))) for number in range(400)]
     assert len(set(ids)) == 400

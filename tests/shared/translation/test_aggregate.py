@@ -1,4 +1,4 @@
-"""Adding up: what of all contributions the catalog should hold, and when that may change. Rule 5 of the design."""
+"""Aggregation: the process that all contributions give, and when it may change. Rule 5 of the design."""
 
 import itertools
 from collections.abc import Iterable
@@ -43,11 +43,11 @@ A, B = contribution("one", "/a"), contribution("one", "/b", minute=20)
 NEW_A, NEW_B = contribution("two", "/a", day=1), contribution("two", "/b", day=1, minute=20)
 
 
-def test_nothing_adds_up_to_nothing() -> None:
+def test_no_contributions_give_no_process() -> None:
     assert _sum([]) == AggregatedProcess(process=None)
 
 
-def test_what_a_run_adds_shows_at_once() -> None:
+def test_a_contribution_is_part_of_the_process_at_once() -> None:
     assert _sources([A]) == ["/a"]
     assert _sources([A, B]) == ["/a", "/b"]
 
@@ -57,7 +57,7 @@ class TestAJobThatAppendsFromAThenFromB:
 
     @pytest.mark.parametrize("gap", [0.5, 1, 7, 30, 365])
     @pytest.mark.parametrize("state", ["COMPLETE", None])
-    def test_nothing_flickers_while_it_runs_again(self, gap: float, state: str | None) -> None:
+    def test_no_source_is_removed_while_the_job_runs_again(self, gap: float, state: str | None) -> None:
         facts = _ended("one")
         new_a, new_b = contribution("two", "/a", day=gap), contribution("two", "/b", day=gap, minute=20)
         assert _sources([A, B, new_a], facts, _at(gap, 5)) == ["/a", "/b"]
@@ -65,7 +65,7 @@ class TestAJobThatAppendsFromAThenFromB:
         facts |= _ended("two", day=gap) if state else {}
         assert _sources([A, B, new_a, new_b], facts, _at(gap, 500)) == ["/a", "/b"]
 
-    def test_a_source_that_it_no_longer_has_leaves_when_it_is_over(self) -> None:
+    def test_a_source_that_the_new_run_lacks_is_removed_when_the_run_ends(self) -> None:
         facts = _ended("one")
         assert _sources([A, B, NEW_A], facts, _at(1, 1)) == ["/a", "/b"]
         assert _sources([A, B, NEW_A], facts | _ended("two", day=1), _at(1, 1)) == ["/a"]
@@ -77,13 +77,13 @@ def test_an_application_that_was_quiet_for_an_hour_is_over() -> None:
     assert _sources([A, NEW_B], facts, _at(1, 20 + 60)) == ["/b"]
 
 
-def test_its_own_events_count_for_being_quiet() -> None:
+def test_an_applications_own_events_restart_its_quiet_time() -> None:
     facts = {run_id("two"): ApplicationTimes(first=_at(1), last=_at(1, 120), ended=None)}
     assert _sources([A, NEW_B], facts, _at(1, 150)) == ["/a", "/b"]
     assert _sources([A, NEW_B], facts, _at(1, 180)) == ["/b"]
 
 
-def test_without_a_clock_nobody_is_quiet() -> None:
+def test_without_a_clock_no_application_is_quiet() -> None:
     assert _sources([A, NEW_B], _ended("one"), None) == ["/a", "/b"]
 
 
@@ -99,7 +99,7 @@ def test_an_older_run_is_superseded_however_it_ended(state: str | None) -> None:
     assert _sources([A, NEW_B], facts, _at(1, 1)) == ["/b"]
 
 
-def test_an_end_that_was_seen_before_the_newer_run_began_supersedes_nothing_newer() -> None:
+def test_the_end_of_the_older_run_supersedes_nothing() -> None:
     assert _sources([A, NEW_B], _ended("one"), _at(1, 21)) == ["/a", "/b"]
 
 
@@ -116,7 +116,7 @@ def test_a_run_between_two_others_is_superseded_by_the_newest_alone() -> None:
     assert _sources([A, NEW_B, three], facts | _ended("three", day=2), _at(2, 1)) == ["/c"]
 
 
-def test_newer_is_by_the_applications_own_first_event() -> None:
+def test_the_first_event_of_an_application_decides_whether_it_is_newer() -> None:
     """Two runs that overlap: the one that wrote first may be the one that began later."""
     facts = {
         run_id("early"): ApplicationTimes(first=_at(0, 0), last=_at(0, 90), ended="COMPLETE"),
@@ -133,17 +133,17 @@ def test_ties_are_broken_by_id() -> None:
 
 
 class TestApplicationsThatNeverEnd:
-    """Streams and interactive clusters: what was not seen for seven days leaves."""
+    """Streams and interactive clusters: edges that were not seen for seven days are removed."""
 
-    def test_an_edge_unseen_for_more_than_seven_days_leaves(self) -> None:
+    def test_an_edge_unseen_for_more_than_seven_days_is_removed(self) -> None:
         stream = [contribution("stream", "/a"), contribution("stream", "/b", day=7)]
         assert _sources(stream) == ["/a", "/b"]
         assert _sources([*stream, contribution("stream", "/b", day=7.01)]) == ["/b"]
 
-    def test_time_alone_does_not_make_it_leave(self) -> None:
+    def test_time_alone_does_not_remove_an_edge(self) -> None:
         assert _sources([contribution("stream", "/a")], None, _at(300)) == ["/a"]
 
-    def test_what_is_seen_again_and_again_stays(self) -> None:
+    def test_an_edge_that_is_seen_again_stays(self) -> None:
         stream = [
             contribution("stream", "/a"),
             contribution("stream", "/b", day=6),
@@ -151,20 +151,20 @@ class TestApplicationsThatNeverEnd:
         ]
         assert _sources(stream) == ["/a", "/b"]
 
-    def test_an_older_one_that_never_ended_is_forgotten(self) -> None:
+    def test_an_older_application_that_never_ended_is_removed_after_seven_days(self) -> None:
         assert _sources([contribution("old stream", "/a"), contribution("stream", "/b", day=8)]) == ["/b"]
 
-    def test_what_an_ended_one_left_behind_leaves_after_seven_days_of_writing(self) -> None:
+    def test_edges_of_an_ended_application_are_removed_after_seven_days_of_newer_writes(self) -> None:
         contributions = [A, contribution("stream", "/b", day=30), contribution("stream", "/b", day=36)]
         assert _sources(contributions, _ended("one")) == ["/a", "/b"]
         assert _sources([*contributions, contribution("stream", "/b", day=37.1)], _ended("one")) == ["/b"]
 
-    def test_one_that_has_ended_is_not_judged_by_age(self) -> None:
+    def test_an_ended_application_keeps_its_edges_of_any_age(self) -> None:
         slow = [contribution("slow", "/a"), contribution("slow", "/b", day=20)]
         assert _sources(slow, _ended("slow")) == ["/a", "/b"]
 
 
-def test_when_the_passing_of_time_may_change_it() -> None:
+def test_the_aggregate_has_the_time_at_which_it_may_change() -> None:
     facts = _ended("one")
     assert _sum([A], facts, _at(0, 5)).revisit is None
     assert _sum([A, NEW_B], facts, _at(1, 25)).revisit == _at(1, 20 + 60)
@@ -182,7 +182,7 @@ def test_the_earliest_end_of_several_quiet_times_is_the_next_check() -> None:
     assert _sources([oldest, *long, short], None, found.revisit) == ["/short"]
 
 
-def test_patience_is_a_setting() -> None:
+def test_the_quiet_time_and_the_unseen_time_are_settings() -> None:
     hasty = SupersessionPolicy(quiet=timedelta(minutes=1), unseen=timedelta(hours=1))
     stream = [contribution("s", "/a"), contribution("s", "/b", day=1)]
     unseen = aggregate(stream, {}, now=None, patience=hasty).process
@@ -201,7 +201,7 @@ def test_operations_assets_and_columns_are_united() -> None:
     )
 
 
-def test_a_self_loop_leaves_with_its_columns() -> None:
+def test_a_self_loop_is_removed_with_its_columns() -> None:
     found = _sum([_seen("one", process("/a", "/out"))]).process
     assert found == process("/a")
     assert found
@@ -209,11 +209,11 @@ def test_a_self_loop_leaves_with_its_columns() -> None:
 
 
 @pytest.mark.parametrize("content", [process("/out"), process()], ids=["only itself", "nothing"])
-def test_what_has_no_input_is_no_process(content: Process) -> None:
+def test_contributions_without_inputs_give_no_process(content: Process) -> None:
     assert _sum([_seen("one", content)]).process is None
 
 
-def test_noise_is_judged_after_adding_up() -> None:
+def test_contributions_without_inputs_are_judged_after_aggregation() -> None:
     """An INSERT of constants into a MERGE's target is no process alone, yet one of its operations."""
     constants = process(operations=("insert",))
     found = _sum([_seen("one", constants), _seen("one", process("/a", operations=("merge",)))]).process
@@ -222,13 +222,13 @@ def test_noise_is_judged_after_adding_up() -> None:
     assert found.inputs == (asset("/a"),)
 
 
-def test_a_rewrite_without_inputs_takes_the_process_away() -> None:
+def test_a_rewrite_without_inputs_removes_the_process() -> None:
     empty = contribution("two", day=1)
     assert _sources([A], _ended("one")) == ["/a"]
     assert _sources([A, empty], _ended("one") | _ended("two", day=1)) == []
 
 
-def test_one_end_that_was_seen_is_enough() -> None:
+def test_one_contribution_with_a_seen_end_is_enough() -> None:
     unseen = contribution("one", "/a", end_not_seen=True)
     assert _sum([unseen]).process == process("/a", end_not_seen=True)
     assert _sum([unseen, A]).process == process("/a")

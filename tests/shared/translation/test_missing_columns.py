@@ -44,7 +44,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("run", "reason"), CASES.values(), ids=CASES)
-def test_the_reason(run: dict[str, Any], reason: str) -> None:
+def test_a_process_without_columns_has_the_reason(run: dict[str, Any], reason: str) -> None:
     one = merged(**{"inputs": ["/in"], "job": "adaptive_spark_plan.out", **run})
     found = translate(one)
     assert not isinstance(found, Skip | Wait)

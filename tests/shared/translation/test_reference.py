@@ -24,7 +24,7 @@ def _job(application: str, *sources: str, day: float = 0, end: str | None = "COM
     return [*events, own(application, end, start + 20)] if end else events
 
 
-def test_no_events_are_no_history() -> None:
+def test_no_events_give_an_empty_history() -> None:
     assert translate_history([]) == History(runs=(), processes=(), ignored=())
 
 
@@ -70,7 +70,7 @@ def test_a_job_that_runs_again_unchanged_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("gap", [1, 30])
-def test_no_step_of_a_second_run_makes_a_source_flicker(gap: float) -> None:
+def test_a_second_run_of_an_unchanged_job_removes_no_source_at_any_step(gap: float) -> None:
     first, second = _job("one", "/a", "/b"), _job("two", "/a", "/b", day=gap)
     for length in range(len(second) + 1):
         assert _shown([*first, *second[:length]]) == {"/out": ["/a", "/b"]}
@@ -82,7 +82,7 @@ def test_a_changed_job_loses_its_old_source_when_it_is_complete() -> None:
     assert _shown([*first, *second]) == {"/out": ["/a", "/c"]}
 
 
-def test_a_changed_job_that_fails_takes_nothing_away() -> None:
+def test_a_failed_run_of_a_changed_job_removes_no_source() -> None:
     assert _shown([*_job("one", "/a"), *_job("two", "/b", day=1, end="FAIL")]) == {"/out": ["/a", "/b"]}
 
 
@@ -91,7 +91,7 @@ def test_an_old_run_that_arrives_late_changes_nothing() -> None:
     assert _shown([*newer, *old]) == _shown(newer) == {"/out": ["/b"]}
 
 
-def test_a_failure_that_arrives_late_withdraws() -> None:
+def test_a_failure_that_arrives_late_retracts_the_contribution() -> None:
     written = decoded_run("application", ["/a"])
     failure = decoded("FAIL", minute=9, inputs=["/a"], outputs=["/out"], run=f"application {['/a']} /out 0")
     assert failure.run_id == written[0].run_id
@@ -108,7 +108,7 @@ def test_one_write_that_spark_reports_as_two_runs_is_one_process() -> None:
     assert process.operations == ("ctas", "insert")
 
 
-def test_a_merge_into_what_the_same_job_seeded_is_one_process() -> None:
+def test_a_merge_into_a_table_and_its_first_write_by_the_same_job_are_one_process() -> None:
     seed = decoded(run="seed", job="append_data.t", outputs=["/t"])
     merge = decoded(run="merge", job="execute_merge_into_command.t", inputs=["/t", "/staging"], outputs=["/t"])
     (process,) = translate_history([seed, merge]).processes

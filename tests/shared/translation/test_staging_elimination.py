@@ -204,7 +204,7 @@ def test_a_column_of_a_staging_table_that_came_from_nowhere_is_sourceless() -> N
     assert [each.column for each in process.sourceless] == ["risk"]
 
 
-def test_a_run_whose_work_was_dropped_is_skipped_and_one_that_was_renamed_is_published() -> None:
+def test_a_run_with_a_dropped_output_is_skipped_and_one_with_a_renamed_output_published() -> None:
     events = [
         wrote("gone", "01:00", "/a", "/stage"),
         lifecycle("DROP", "02:00", "/stage"),
@@ -255,7 +255,7 @@ TABLES = {f"/{name}": f"default.{name}" for name in ("a", "b", "rates", "out")}
 SUBQUERY = "INSERT INTO out SELECT b.x, (SELECT max(r.y) FROM rates r) AS top FROM b"
 
 
-def test_a_table_that_only_a_statement_names_is_found_where_another_run_names_it() -> None:
+def test_a_table_that_only_a_statement_names_is_found_by_events_of_another_run() -> None:
     events = [
         wrote("a", "01:00", "/a", "/rates", tables=TABLES),
         wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY),
@@ -270,7 +270,7 @@ def test_an_unknown_table_is_left_out() -> None:
     assert shown([wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY)]) == {"/out": ["/b"]}
 
 
-def test_a_statement_that_writes_something_else_is_not_believed() -> None:
+def test_sources_of_a_statement_with_another_target_are_ignored() -> None:
     events = [
         wrote("a", "01:00", "/a", "/rates", tables=TABLES),
         wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY.replace("INTO out", "INTO elsewhere")),
@@ -281,7 +281,7 @@ def test_a_statement_that_writes_something_else_is_not_believed() -> None:
 SHELL = "adb-123.12.azuredatabricks.net.execute_insert_into_hadoop_fs_relation_command.out"
 
 
-def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_known() -> None:
+def test_the_identity_by_notebook_replaces_the_generic_name_of_the_job() -> None:
     """Yesterday no event named the notebook; today one does, and today's application run has ended."""
     nameless = [
         event("old", "COMPLETE", "09:00:00", inputs=["/a"], outputs=["/out"], application="monday", job=SHELL),
@@ -298,7 +298,7 @@ def test_a_notebook_takes_the_place_of_the_generic_name_by_which_its_job_was_kno
     assert {each.name for each in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
 
 
-def test_a_notebook_that_only_looks_at_a_schema_takes_no_place() -> None:
+def test_a_notebook_that_only_infers_a_schema_replaces_no_process() -> None:
     """An older listener reports a read and a write of the same data set; it wrote nothing, so earlier writes stay."""
     looks = event(
         "new",
@@ -320,7 +320,7 @@ def test_a_notebook_that_only_looks_at_a_schema_takes_no_place() -> None:
 
 
 @pytest.mark.parametrize("reads", [1, 2], ids=["one after the other", "each made of two before it"])
-def test_a_long_chain_of_staging_tables_costs_no_more_than_its_length(reads: int) -> None:
+def test_a_long_chain_of_staging_tables_is_eliminated(reads: int) -> None:
     length = 400
     names = ["/first", *(f"/s{number}" for number in range(length)), "/last"]
     events = [

@@ -1,4 +1,4 @@
-"""What changed between two states of lineage: schemas, sources, masks; renames are one change."""
+"""The changes between two snapshots of lineage: schemas, sources, masks; renames are one change."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,18 +69,18 @@ def test_a_state_that_is_not_readable_is_refused() -> None:
         ("raw", "id:INTEGER mail:string sum:decimal(10,2) day:date", []),
     ],
 )
-def test_a_change_of_a_schema_is_as_severe_as_it_may_harm(table: str, columns: str, expected: object) -> None:
+def test_the_severity_of_a_schema_change_follows_its_possible_harm(table: str, columns: str, expected: object) -> None:
     assert changes_between(BEFORE, state(JOBS, {**SCHEMAS, table: columns})) == expected
 
 
 def test_a_dropped_column_is_breaking_where_it_is_read_and_is_one_change() -> None:
-    """Its reader lost a source by it: that is no change of its own."""
+    """The reader's lost source is no separate change."""
     jobs = {**JOBS, "load": [each for each in JOBS["load"] if "raw.mail" not in each]}
     after = state(jobs, {**SCHEMAS, "raw": "id:int sum:decimal(10,2) day:date"})
     assert changes_between(BEFORE, after) == [("column_dropped", "raw", "mail", "breaking")]
 
 
-def test_a_column_that_only_filters_is_read_too() -> None:
+def test_dropping_a_column_that_only_filters_rows_is_breaking() -> None:
     jobs = {**JOBS, "load": JOBS["load"][:3]}
     after = state(jobs, {**SCHEMAS, "raw": "id:int mail:string sum:decimal(10,2)"})
     assert changes_between(BEFORE, after) == [("column_dropped", "raw", "day", "breaking")]
@@ -92,7 +92,7 @@ def test_a_dropped_column_that_nothing_reads_is_risky() -> None:
     assert changes_between(BEFORE, after) == [("column_dropped", "report", "mail", "risky")]
 
 
-def test_a_rename_is_one_change_through_all_that_is_made_of_it() -> None:
+def test_a_rename_is_one_change_for_all_columns_made_from_it() -> None:
     jobs = {
         "load": [each.replace("raw.mail", "raw.email") for each in JOBS["load"]],
         "report": JOBS["report"],
@@ -116,7 +116,7 @@ def test_ambiguous_renames_are_a_drop_and_an_addition() -> None:
     assert sorted(each.kind for each in changes(before, after)) == ["column_added"] * 2 + ["column_dropped"] * 2
 
 
-def test_a_source_that_came_or_went_is_a_change_of_what_is_made_of_it() -> None:
+def test_a_new_or_lost_source_is_a_change_of_the_data_set_made_from_it() -> None:
     more = {**JOBS, "load2": ["other.sum > orders.sum"]}
     after = state(more, {**SCHEMAS, "other": "sum:int"})
     assert changes_between(BEFORE, after) == [("source_came", "orders", "", "risky")]
@@ -138,7 +138,7 @@ def test_new_data_sets_and_jobs_are_no_change() -> None:
     assert changes(BEFORE, state({**JOBS, "copy": ["report.id > copy.id"]}, {**SCHEMAS, "copy": "id:int"})) == ()
 
 
-def test_a_schema_that_nobody_reports_any_more_is_no_change() -> None:
+def test_a_schema_that_no_run_reports_any_more_is_no_change() -> None:
     assert changes(BEFORE, state(JOBS, {key: SCHEMAS[key] for key in ("orders", "report")})) == ()
 
 
@@ -151,7 +151,7 @@ def test_a_placeholder_that_was_scanned_is_no_change() -> None:
     assert [str(each.kind) for each in changes(moved("raw2"), BEFORE)] == ["source_came", "source_went"]
 
 
-def test_a_mask_that_was_lost_names_what_is_plain_now() -> None:
+def test_a_lost_mask_names_the_columns_that_are_plain_now() -> None:
     after = state({**JOBS, "load": [each.removesuffix(" mask") for each in JOBS["load"]]}, SCHEMAS)
     (change,) = changes(BEFORE, after)
     assert (change.kind, change.severity, change.column) == (ChangeKind.MASK_LOST, Severity.BREAKING, "mail")
@@ -161,7 +161,7 @@ def test_a_mask_that_was_lost_names_what_is_plain_now() -> None:
     ]
 
 
-def test_a_way_around_a_mask_is_a_mask_lost() -> None:
+def test_a_path_around_a_mask_is_a_lost_mask() -> None:
     after = state(
         {**JOBS, "around": ["raw.mail > tmp.mail", "tmp.mail > report.mail"]}, {**SCHEMAS, "tmp": "mail:string"}
     )
@@ -170,14 +170,14 @@ def test_a_way_around_a_mask_is_a_mask_lost() -> None:
     assert lost[0].processes == ("throughline:v1://around", "throughline:v1://around")
 
 
-def test_a_mask_beside_a_plain_way_was_none() -> None:
+def test_removing_a_mask_beside_a_plain_path_is_no_change() -> None:
     before = state({**JOBS, "plain": ["raw.mail > report.mail", "raw.mail > orders.mail"]}, SCHEMAS)
     unmasked = {**JOBS, "load": [each.removesuffix(" mask") for each in JOBS["load"]]}
     after = state({**unmasked, "plain": ["raw.mail > report.mail", "raw.mail > orders.mail"]}, SCHEMAS)
     assert changes(before, after) == ()
 
 
-def test_gates_and_overdue_jobs_are_changes_when_they_begin() -> None:
+def test_broken_gates_and_overdue_jobs_are_changes_only_when_they_begin() -> None:
     at = datetime(2026, 11, 23, 6, tzinfo=UTC)
     late = (Overdue(process="throughline:v1://load", last_start=at, due=at + timedelta(hours=2)),)
     gate = (BrokenGate(policy="training", rule="no_tag PII", sentence="raw.mail reaches report.mail"),)
@@ -193,7 +193,7 @@ def test_gates_and_overdue_jobs_are_changes_when_they_begin() -> None:
 
 
 def _ways(view: View, start: int, seen: frozenset[int], *, masked: bool) -> Iterator[tuple[int, bool]]:
-    """Each column at the end of a way, and whether a mask was on it."""
+    """Each column at the end of a path, and whether a mask was on it."""
     for edge in view.edges_from(start):
         if edge.kind is Kind.CONDITION or edge.output in seen:
             continue
@@ -203,7 +203,7 @@ def _ways(view: View, start: int, seen: frozenset[int], *, masked: bool) -> Iter
 
 
 def _exposure(found: Snapshot) -> dict[tuple[object, object], set[bool]]:
-    """By pairs of columns: whether ways between them are masked."""
+    """By pairs of columns: whether the paths between them are masked."""
     view = View(found.document)
     exposed: dict[tuple[object, object], set[bool]] = {}
     for number in range(len(found.document.columns)):
@@ -273,7 +273,7 @@ def test_a_type_widens_where_it_holds_every_value(before: str, after: str, wider
     assert widens(before, after) is wider
 
 
-def test_spellings_of_one_type() -> None:
+def test_spellings_of_one_type_are_equal() -> None:
     assert same("INTEGER", "int")
     assert same("Decimal(10, 2)", "decimal(10,2)")
     assert not same("int", "long")
@@ -285,7 +285,7 @@ MONDAY = datetime(2026, 11, 2, 6, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
-def test_a_steady_job_is_due_half_a_gap_late() -> None:
+def test_a_steady_job_is_due_one_and_a_half_gaps_after_its_last_start() -> None:
     starts = [MONDAY + number * HOUR for number in range(10)]
     assert due(starts) == starts[-1] + 1.5 * HOUR
 
@@ -339,7 +339,7 @@ def test_a_test_that_begins_to_fail_is_a_change_once() -> None:
     assert changes_between(_failing(*both), _failing()) == []
 
 
-def test_a_failed_test_names_what_is_downstream_of_its_column() -> None:
+def test_the_message_of_a_failed_test_names_the_columns_downstream() -> None:
     (message,) = messages(BEFORE, _failing(("raw", "id", "unique")), comparison="x", now=MONDAY)
     assert (message.title, [each.text for each in message.changes]) == (
         "Quality of raw: 1 test failed",
@@ -351,8 +351,8 @@ def test_a_failed_test_names_what_is_downstream_of_its_column() -> None:
     ]
 
 
-def test_what_has_no_times_of_day_stays_out_of_a_snapshot() -> None:
-    """Another run of the same lineage is no other state."""
+def test_a_snapshot_has_no_times() -> None:
+    """Another run of the same lineage gives the same snapshot."""
     document = BEFORE.document
     assert packed(snapshot_of(document)) == packed(BEFORE)
     assert document.times == ()

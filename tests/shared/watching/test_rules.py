@@ -153,7 +153,7 @@ def test_every_mistake_is_reported_at_once_with_its_line_and_the_nearest_name() 
 
 
 @pytest.mark.parametrize("text", ["x = ", "rules = 3", "channels = 4", "quiet = 5", "[[quiet]]", "[channels]\na = 1"])
-def test_other_shapes_are_mistakes_and_no_errors(text: str) -> None:
+def test_values_of_a_wrong_shape_are_reported_as_mistakes(text: str) -> None:
     with pytest.raises(Misconfigured, match=r"watch\.toml"):
         parse_watch_rules(text, "watch.toml")
 

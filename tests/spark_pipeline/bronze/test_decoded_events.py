@@ -1,4 +1,4 @@
-"""Events as bronze keeps them: the same when they are read again, and not believed where other code has read them."""
+"""Decoded events in bronze: unchanged when they are read back, and decoded again when the code changes."""
 
 import json
 from typing import Any
@@ -25,8 +25,8 @@ def _read(found: list[Any]) -> dict[str, tuple[Event, bool]]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
-def test_every_captured_event_comes_back(folder: Any) -> None:
-    """To the letter: events of one instant are put in order by it."""
+def test_every_captured_event_is_read_back_unchanged(folder: Any) -> None:
+    """Also by their `repr`: it decides the order of events of one instant."""
     events = list(_events(folder))
     again = [decoded._unpack(kept(each) or b"") for each in events]
     assert again == events
@@ -43,7 +43,7 @@ def test_events_of_one_instant_merge_as_their_texts_do() -> None:
     assert merge([decoded._unpack(kept(each) or b"") for each in events]) == merge(events)
 
 
-def test_what_other_code_has_read_is_read_again(spark: SparkSession) -> None:
+def test_an_event_decoded_by_other_code_is_decoded_again(spark: SparkSession) -> None:
     packed = kept(decode(TEXT))
     known = [
         ("ours", "not even looked at", packed, DECODER),
@@ -58,7 +58,7 @@ def test_what_other_code_has_read_is_read_again(spark: SparkSession) -> None:
     }
 
 
-def test_a_number_that_cannot_be_kept_leaves_the_text() -> None:
+def test_an_event_with_too_large_a_number_is_kept_only_as_text() -> None:
     content = json.loads(TEXT)
     properties = {"spark.databricks.job.id": 2**70}
     content["run"]["facets"] = {"environment-properties": {"environment-properties": properties}}

@@ -42,7 +42,7 @@ FINE: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize(("path", "content"), FINE.values(), ids=FINE)
-def test_an_event_is_found(path: str, content: bytes) -> None:
+def test_an_event_is_found_in_a_file_of_every_kind(path: str, content: bytes) -> None:
     (found,) = _read(path, content)
     assert isinstance(found, Read)
     assert found.event.run_id == json.loads(EVENT)["run"]["runId"]
@@ -67,7 +67,7 @@ def test_a_broken_file_is_reported_with_line_and_reason(path: str, content: byte
     assert message in found[0].reason
 
 
-def test_what_stands_before_the_break_of_a_file_is_read() -> None:
+def test_events_before_the_damage_of_a_file_are_read() -> None:
     """Cut in the second of two members: the first one is whole."""
     content = gzip.compress(_archived() + b"\n") + gzip.compress(EVENT)[:-20]
     found = _read("a.jsonl.gz", content)
@@ -75,7 +75,7 @@ def test_what_stands_before_the_break_of_a_file_is_read() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 5_000_000, 9_000_000])
-def test_many_members_are_read_to_the_end(size: int) -> None:
+def test_all_members_of_a_gzip_file_are_read(size: int) -> None:
     """Whether they are unpacked at once or, being too much for that, piece by piece."""
     blank = gzip.compress(b" " * size + b"\n")
     content = b"".join([gzip.compress(_archived() + b"\n"), *[blank] * 4, gzip.compress(_archived() + b"\n"), bytes(9)])
@@ -91,7 +91,7 @@ def test_an_event_that_is_too_large_is_reported_and_the_next_is_read() -> None:
     assert isinstance(found[1], Read)
 
 
-def test_what_came_after_its_run_was_closed_is_late() -> None:
+def test_an_event_that_arrived_after_its_run_was_closed_is_late() -> None:
     (late,) = _read("a.jsonl", _archived(closed="2026-11-21T09:59:59Z"))
     (timely,) = _read("a.jsonl", _archived(closed="2026-11-21T10:00:00Z"))
     assert isinstance(late, Read)
@@ -99,7 +99,7 @@ def test_what_came_after_its_run_was_closed_is_late() -> None:
     assert (late.late, timely.late) == (True, False)
 
 
-def test_what_the_receiver_ignored_stays_ignored() -> None:
+def test_an_event_that_the_receiver_ignored_stays_ignored() -> None:
     (found,) = _read("a.jsonl", _archived(ignored="names no data set"))
     assert isinstance(found, Read)
     assert found.ignored == "names no data set"

@@ -45,7 +45,7 @@ def test_cells_equal_those_of_arrow(kind: pa.DataType, some: st.SearchStrategy[A
 
 
 @given(st.lists(st.datetimes(timezones=st.just(UTC)) | st.none()))
-def test_times_are_numbers_and_times_again(times: list[datetime | None]) -> None:
+def test_times_are_converted_to_numbers_and_back(times: list[datetime | None]) -> None:
     column = pa.array(times, TIMES)
     numbers = cells(column)
     assert [None if number is None else moment(number) for number in numbers] == times
@@ -53,13 +53,13 @@ def test_times_are_numbers_and_times_again(times: list[datetime | None]) -> None
     assert pa.array(numbers, TIMES) == column
 
 
-def test_times_are_utc_whatever_the_session_shows() -> None:
+def test_times_are_utc_in_any_time_zone_of_the_session() -> None:
     shown = pa.array([NOON], pa.timestamp("us", tz="Europe/Berlin"))
     assert [moment(number) for number in cells(shown)] == [NOON]
     assert cells(pa.array([NOON], pa.timestamp("ms", tz="UTC"))) == [micros(NOON.replace(microsecond=0))]
 
 
-def test_days_are_numbers_and_days_again() -> None:
+def test_days_are_converted_to_numbers_and_back() -> None:
     days = pa.array([date(2026, 3, 1), None, date(1969, 12, 31)], pa.date32())
     assert cells(days) == [20513, None, -1]
     assert pa.array(cells(days), pa.date32()) == days
@@ -68,7 +68,7 @@ def test_days_are_numbers_and_days_again() -> None:
 SCHEMA = pa.schema([("run_id", pa.string()), ("at", TIMES), ("merged", pa.binary()), ("fields", pa.list_(PAIRS))])
 
 
-def test_what_a_row_lacks_is_null_and_structs_may_be_tuples() -> None:
+def test_missing_cells_of_a_row_are_null_and_structs_may_be_tuples() -> None:
     made = batch_of([{"run_id": "a", "at": NOON, "fields": (("x", "int"),)}, {"run_id": "b", "merged": b"1"}], SCHEMA)
     assert made.to_pylist() == [
         {"run_id": "a", "at": NOON, "merged": None, "fields": [{"name": "x", "type": "int"}]},
@@ -78,19 +78,19 @@ def test_what_a_row_lacks_is_null_and_structs_may_be_tuples() -> None:
 
 
 @given(st.lists(st.text() | st.none()))
-def test_text_comes_back(texts: list[str | None]) -> None:
+def test_texts_are_read_back_unchanged(texts: list[str | None]) -> None:
     assert [row.run_id for row in rows([batch_of([{"run_id": text} for text in texts], SCHEMA)])] == texts
 
 
-def test_no_batch_holds_many_rows_or_heavy_ones_for_long() -> None:
-    """Rows that lack what weighs most weigh nothing: a run that cannot be merged is such a row."""
+def test_batches_are_limited_by_number_of_rows_and_by_weight() -> None:
+    """Rows without the weighed cell weigh nothing; a run that cannot be merged is such a row."""
     light: list[Row] = [{"run_id": str(number)} for number in range(2_500)]
     heavy: list[Row] = [{"run_id": "x", "merged": bytes(9 * 1024 * 1024)} for _ in range(3)]
     made = list(through([], lambda _: [*light, *heavy], SCHEMA, weigh="merged"))
     assert [batch.num_rows for batch in made] == [1_000, 1_000, 502, 1]
 
 
-def test_a_group_that_comes_twice_is_no_group() -> None:
+def test_a_group_that_appears_twice_raises_out_of_order_error() -> None:
     found = list(rows([pa.RecordBatch.from_pydict({"key": ["a", "a", "b", "a"]})]))
     with pytest.raises(OutOfOrderError, match="a came after b"):
         [list(own) for _, own in grouped(found, "key")]

@@ -15,7 +15,7 @@ from tests.spark_pipeline.files import OF_SPARK
 pytestmark = OF_SPARK
 
 
-def test_each_waits_for_the_other(spark: SparkSession) -> None:
+def test_parts_run_at_the_same_time(spark: SparkSession) -> None:
     met = threading.Barrier(2, timeout=30)
 
     def counted(rows: int) -> int:
@@ -25,7 +25,7 @@ def test_each_waits_for_the_other(spark: SparkSession) -> None:
     assert together(engine_of(spark), lambda: counted(3), lambda: counted(4)) == (3, 4)
 
 
-def test_what_one_raises_comes_when_all_have_ended(spark: SparkSession) -> None:
+def test_an_error_of_one_part_is_raised_after_all_have_ended(spark: SparkSession) -> None:
     done = threading.Event()
 
     def fails() -> None:
@@ -40,7 +40,7 @@ def test_what_one_raises_comes_when_all_have_ended(spark: SparkSession) -> None:
     assert done.is_set()
 
 
-def test_who_stops_it_waits_for_what_is_under_way(spark: SparkSession) -> None:
+def test_an_interrupt_waits_for_running_parts(spark: SparkSession) -> None:
     done = threading.Event()
 
     def writes() -> None:

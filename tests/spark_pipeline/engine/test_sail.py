@@ -1,5 +1,5 @@
-"""The lake on Sail: what its tests hold every engine to, and the commands as a user runs them. In other processes, for
-in one of them PySpark 3.5 has_context to one kind of engine.
+"""The lake on Sail: the tests of every engine, and the commands as a user runs them. In other processes, for
+in one process PySpark 3.5 keeps to one kind of engine.
 """
 
 import json
@@ -28,7 +28,7 @@ def test_the_lake_is_the_same_on_sail() -> None:
     _run("pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--engine", "sail", *files)
 
 
-def test_a_lake_is_made_and_asked_without_java(tmp_path: Path) -> None:
+def test_a_lake_is_made_and_queried_without_java(tmp_path: Path) -> None:
     archive, lake = tmp_path / "archive", ("--lake", tmp_path / "lake")
     with ProcessOfCommands() as commands:
 
@@ -59,7 +59,7 @@ runpy.run_module("cli", run_name="__main__")
 
 
 def test_ctrl_c_ends_a_run_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
-    """In the midst of bronze."""
+    """The signal comes during bronze."""
     _run("cli", "synth", "--events", "3000", "--out", tmp_path / "archive")
     arguments = (
         "lake",

@@ -27,7 +27,7 @@ def _asset(name: str) -> tuple[str, str]:
 
 
 def _store(lake: Lake, table: Table, *rows: dict[str, Any]) -> None:
-    """Write these rows; what they do not have is null."""
+    """Write these rows; their missing cells are null."""
     values = [tuple(row.get(name) for name in table.names) for row in rows]
     lake.put(table, lake.session.createDataFrame(values, table.struct()), batch=1)
 

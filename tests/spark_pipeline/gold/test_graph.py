@@ -1,4 +1,4 @@
-"""Closures by arrays, held to the plainest search there is."""
+"""Closures by arrays, compared with a plain search."""
 
 from collections import deque
 
@@ -16,7 +16,7 @@ edges = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1))
 
 
 def _search(pairs: list[tuple[int, int]], start: int, deepest: int) -> dict[int, tuple[int, int]]:
-    """Depth and number of shortest ways of all that is reached."""
+    """The depth of each node that is reached, and the number of shortest paths to it."""
     found, waiting = {start: (0, 1)}, deque([start])
     while waiting:
         here = waiting.popleft()
@@ -33,8 +33,8 @@ def _search(pairs: list[tuple[int, int]], start: int, deepest: int) -> dict[int,
 
 
 @given(pairs=edges, deepest=st.integers(1, NODES))
-def test_a_closure_is_what_a_search_finds(pairs: list[tuple[int, int]], deepest: int) -> None:
-    """Cycles and edges that stand twice among them."""
+def test_a_closure_equals_the_result_of_a_search(pairs: list[tuple[int, int]], deepest: int) -> None:
+    """With cycles and repeated edges among them."""
     starts, ends = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
     graph = Graph.of(starts, ends, NODES)
     found = graph.closure(np.arange(NODES), depth=deepest)
@@ -51,7 +51,7 @@ def _columns(*rows: tuple[str, str, str, str, bool, bool]) -> Columns:
     return Columns.of(pd.DataFrame(rows, columns=names).assign(process="p"))
 
 
-def test_what_decides_over_rows_reaches_every_column() -> None:
+def test_a_condition_of_rows_reaches_every_column() -> None:
     known = _columns(("a", "filter", "b", "", False, False), ("b", "x", "c", "x", True, False))
     found = {(each.asset, each.column): (each.depth, each.direct) for each in downstream(known, "a", "filter")}
     assert found == {("b", ""): (1, False), ("b", "x"): (2, False), ("c", "x"): (3, False)}

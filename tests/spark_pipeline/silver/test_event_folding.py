@@ -1,4 +1,4 @@
-"""A run with very many events is the same run when what they repeat is left out."""
+"""A run with very many events is the same run when repetitions are left out."""
 
 import random
 from pathlib import Path
@@ -27,7 +27,7 @@ def _one_run(count: int, draw: random.Random) -> list[Event]:
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32))
-def test_the_run_is_the_same(seed: int) -> None:
+def test_the_run_is_the_same_without_repeated_events(seed: int) -> None:
     events = _one_run(thinning.FEW + 100, random.Random(seed))
     few = thinned(iter(events))
     assert merge(few) == merge(events)
@@ -39,7 +39,7 @@ def test_repetitions_take_no_memory() -> None:
     assert len(thinned(iter(events))) < thinning.FEW
 
 
-def test_a_run_of_endless_difference_is_refused() -> None:
+def test_a_run_with_too_many_different_events_is_refused() -> None:
 
     body = next(event.body for event in BODIES if event.body and event.body.outputs)
     output = body.outputs[0] if body.outputs else None

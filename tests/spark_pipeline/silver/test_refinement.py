@@ -1,4 +1,4 @@
-"""What silver knows of runs from the steps before."""
+"""The facts of runs that silver keeps from earlier steps."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from tests.spark_pipeline.files import OF_SPARK
 pytestmark = OF_SPARK
 
 
-def test_why_a_run_could_not_be_merged_stays_known(spark: SparkSession) -> None:
-    """It has nothing that could be translated again; one that was merged gets its reason from its translation."""
+def test_the_reason_why_a_run_could_not_be_merged_is_kept(spark: SparkSession) -> None:
+    """Such a run cannot be translated again; a merged one gets its reason from its translation."""
     rows: list[dict[str, Any]] = [
         {"run_id": "broken", "outcome": "unusable", "reason": "ValueError: no"},
         {"run_id": "skipped", "outcome": "skipped", "reason": "the run failed", "merged": b"12345"},

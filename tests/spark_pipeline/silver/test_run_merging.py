@@ -57,7 +57,7 @@ def _runs() -> dict[str, list[tuple[str, Event]]]:
     return found
 
 
-def test_runs_are_merged_whatever_batches_they_lie_in() -> None:
+def test_runs_are_merged_for_any_division_into_batches() -> None:
     runs = _runs()
     texts = [(run_id, text) for run_id, own in runs.items() for text, _ in own]
     for size in (1, 3, 1_000):
@@ -71,8 +71,8 @@ def test_runs_are_merged_whatever_batches_they_lie_in() -> None:
             assert rows[run_id]["events"] == len(own)
 
 
-def test_a_run_that_the_core_cannot_take_is_a_row_too() -> None:
-    """Its events are counted to the end, and the next run is as it would be."""
+def test_a_run_that_the_core_cannot_merge_is_a_row_with_its_problem() -> None:
+    """All of its events are counted, and the next run is not affected."""
     (run_id, own), *_ = _runs().items()
     texts = [*[("0", OF_NO_RUN)] * 3, *((run_id, text) for text, _ in own)]
     broken, whole = _merged(_batches(texts, 2))
@@ -83,7 +83,7 @@ def test_a_run_that_the_core_cannot_take_is_a_row_too() -> None:
     assert (whole["events"], whole["problem"]) == (len(own), None)
 
 
-def test_what_a_later_core_refuses_stops_no_other_run() -> None:
+def test_an_event_that_a_later_core_refuses_stops_no_other_run() -> None:
     (run_id, own), *_ = _runs().items()
     refused = {"run_id": "0", "arrived": NOON, "day": NOON.date(), "content": b'{"eventTime": 1}', "plain": True}
     first = pa.RecordBatch.from_pylist([refused], EVENTS)

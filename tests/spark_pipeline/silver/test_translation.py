@@ -51,7 +51,7 @@ def _span(micros: list[int]) -> Span:
 def test_the_batches_around_a_run_are_those_that_enclose_it(
     intervals: list[tuple[list[int], bool]], ran: list[list[int]]
 ) -> None:
-    """Of batches side by side, one after the other, and of which no beginning is known; one of them the run itself."""
+    """With batches in parallel, in sequence, and without a known beginning; one of them is the run itself."""
     known = Batches()
     batches = [
         StreamBatch(seen=_span(micros), run_id=str(number), inputs=(), began=began)

@@ -75,7 +75,7 @@ def _again(run: MergedRun) -> MergedRun:
     return replace(run, run_id=IDS[0], first=run.first + timedelta(days=1), last=run.last + timedelta(days=1))
 
 
-def test_only_what_is_new_is_translated() -> None:
+def test_only_new_content_is_translated() -> None:
     run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and run.outputs)
     sayings = TranslationCache()
     first = sayings.of(run, NO_CONTEXT, timed_out=False)
@@ -84,7 +84,7 @@ def test_only_what_is_new_is_translated() -> None:
     assert sayings.of(replace(run, statement="select 1"), NO_CONTEXT, timed_out=False) is not first
 
 
-def test_what_was_done_to_data_sets_as_wholes_has_its_own_time() -> None:
+def test_a_cached_lifecycle_event_gets_the_time_of_its_own_run() -> None:
     run = next(run for run in _runs() if translated_run(run, NO_CONTEXT, timed_out=False)["lifecycle_events"])
     sayings = TranslationCache()
     for each in (run, _again(run)):
@@ -116,7 +116,7 @@ def test_an_application_is_not_taken_for_one_of_its_runs() -> None:
     assert reasons == {"an application's own event", "names no data set"}
 
 
-def test_no_more_is_held_than_is_allowed() -> None:
+def test_the_cache_stays_within_its_memory_limit() -> None:
     """With wide runs that all differ, whose texts are a small part of their memory."""
     run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and not run.outputs)
     source = replace(run.inputs[0], schema=tuple((f"column_{each}", "string") for each in range(200)))

@@ -1,4 +1,4 @@
-"""Which rows of a table change when it is given new ones, and that nothing is written when none do."""
+"""The rows of a table that new rows change; nothing is written when none change."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def _rows(lake: Lake, table: Table) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in lake.read(table).collect())
 
 
-def test_only_what_differs_is_changed(lake: Lake) -> None:
+def test_only_rows_that_differ_are_changed(lake: Lake) -> None:
     _put(lake, MARKED, 1, [("a", "x", "1"), ("b", "x", "1"), ("c", "y", "1")])
     scope = lake.session.createDataFrame([("x",)], "of string")
     assert _put(lake, MARKED, 2, [("a", "x", "1"), ("d", "x", "1")], scope=scope) == 2
@@ -65,7 +65,7 @@ def test_only_what_differs_is_changed(lake: Lake) -> None:
     assert ("b", "x", "2", True, 4) in _rows(lake, MARKED)
 
 
-def test_rows_may_differ_by_some_columns_only_and_are_written_whole(lake: Lake) -> None:
+def test_only_the_compared_columns_decide_but_rows_are_written_whole(lake: Lake) -> None:
     _put(lake, MARKED, 1, [("a", "x", "1"), ("b", "x", "1")])
     rows = [("a", "y", "1"), ("b", "y", "2"), ("c", "y", "1")]
     assert _put(lake, MARKED, 2, rows, compared=("outcome",)) == 2
@@ -92,7 +92,7 @@ def test_rows_that_are_all_new_are_appended(lake: Lake, tmp_path: Path) -> None:
     assert done[1:] == ["WRITE", "MERGE"]
 
 
-def test_rows_without_marks_go(lake: Lake) -> None:
+def test_missing_rows_of_a_table_without_marks_are_deleted(lake: Lake) -> None:
     _put(lake, PLAIN, 1, [("a", "x", "1"), ("b", "x", "1")])
     assert _put(lake, PLAIN, 2, [("a", "x", "2")], whole=True) == 2
     assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
@@ -121,7 +121,7 @@ def test_an_engine_that_cannot_add_columns_names_one_that_can(lake: Lake) -> Non
         _put_wider(lake)
 
 
-def test_every_file_comes_once(lake: Lake, tmp_path: Path) -> None:
+def test_every_file_is_listed_and_read_once(lake: Lake, tmp_path: Path) -> None:
     size, names = 5 * 1024 * 1024, ("a.gz", "b.gz", "in/c d%20.gz")  # together so much that engines read them in parts
     for name in names:
         path = tmp_path / name
@@ -141,7 +141,7 @@ def test_every_file_comes_once(lake: Lake, tmp_path: Path) -> None:
 _WRITTEN = "2023-11-14 22:13:20.123"
 
 
-def test_what_is_not_there_is_empty(lake: Lake) -> None:
+def test_a_missing_table_is_empty(lake: Lake) -> None:
     assert _rows(lake, PLAIN) == []
     assert version_of(lake, PLAIN) == -1
     assert lake.progress("lake") == 0
@@ -153,7 +153,7 @@ def test_progress_is_kept(lake: Lake) -> None:
     assert lake.progress("lake") == 2
 
 
-def test_by_what_settings_a_lake_was_made_is_kept(lake: Lake) -> None:
+def test_a_lake_records_the_settings_that_it_was_made_with(lake: Lake) -> None:
     others = Meaning(names=("[[rules]]", "/one/names.toml")), Meaning(quiet=timedelta(minutes=5))
     assert replace(others[0], names=("[[rules]]", "/another.toml")).number == others[0].number, "by content"
     assert len({0, MIXED, *(each.number for each in others)}) == 4

@@ -1,4 +1,4 @@
-"""Owners and descriptions that events declare: on our own assets and processes, never over what people wrote."""
+"""Owners and descriptions that events declare: on our own assets and processes, never over texts of people."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +47,7 @@ def _process(catalog: Catalog) -> AssetKey:
     return found.type, found.qualified_name
 
 
-def test_a_placeholder_has_them_and_follows_them(catalog: tuple[Catalog, Attributes]) -> None:
+def test_a_placeholder_has_the_last_declared_owner_and_description(catalog: tuple[Catalog, Attributes]) -> None:
     storage, (written, read) = MemoryStorage(), catalog
     run(storage, written, _copy(1, owner="team:sales", text="Totals by day."))
     assert read(OUT)["description"] == f"{PLACED} Totals by day. {owned_by('team:sales')}"
@@ -61,7 +61,7 @@ def test_a_placeholder_has_them_and_follows_them(catalog: tuple[Catalog, Attribu
     assert read(OUT)["description"] == PLACED
 
 
-def test_an_event_without_them_writes_as_before(catalog: tuple[Catalog, Attributes]) -> None:
+def test_a_run_without_declarations_writes_the_usual_description(catalog: tuple[Catalog, Attributes]) -> None:
     storage, (written, read) = MemoryStorage(), catalog
     run(storage, written, _copy(1))
     assert read(OUT)["description"] == PLACED
@@ -94,7 +94,7 @@ def test_a_description_that_people_wrote_stays(fresh_catalog: CatalogServer) -> 
     assert (found["description"], found.get("owner") or "") == ("The totals, says Ann.", "")
 
 
-def test_a_scanned_asset_is_left_alone() -> None:
+def test_declarations_do_not_change_a_scanned_asset() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     scanned = AssetEntity(type=OUT[0], qualified_name=OUT[1], attributes=(("name", "totals"), ("description", "Mine.")))
     catalog.create_assets([scanned])
@@ -103,7 +103,7 @@ def test_a_scanned_asset_is_left_alone() -> None:
     assert catalog.processes
 
 
-def test_a_process_has_those_of_its_job(fresh_catalog: CatalogServer) -> None:
+def test_a_process_has_the_declared_owner_and_description_of_its_job(fresh_catalog: CatalogServer) -> None:
     storage, catalog = MemoryStorage(), over(fresh_catalog)
     run(storage, catalog, _copy(1, job_owner="team:jobs", job_text="Adds up orders."))
     attributes = by_name(fresh_catalog, _process(catalog))["attributes"]
@@ -123,5 +123,5 @@ OWNERS: dict[str, tuple[tuple[str, str, str], str | None]] = {
 
 
 @pytest.mark.parametrize(("given", "expected"), OWNERS.values(), ids=OWNERS)
-def test_the_owner_to_write(given: tuple[str, str, str], expected: str | None) -> None:
+def test_a_declared_owner_replaces_only_our_own_one(given: tuple[str, str, str], expected: str | None) -> None:
     assert owner_to_write(*given) == expected

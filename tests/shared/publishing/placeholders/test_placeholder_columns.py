@@ -84,7 +84,7 @@ def test_a_schema_that_a_scan_owns_is_never_touched(fresh_catalog: CatalogServer
     assert active(by_name(fresh_catalog, TABLE), "columns") == ["scanned"]
 
 
-def test_who_writes_a_data_set_knows_its_columns_best(fresh_catalog: CatalogServer) -> None:
+def test_columns_that_the_writer_reports_take_precedence_over_those_of_a_reader(fresh_catalog: CatalogServer) -> None:
     storage, catalog = MemoryStorage(), over(fresh_catalog)
     reads = packed(
         body(
@@ -123,7 +123,7 @@ class KnowsNoColumns(MemoryCatalog):
         return super().describe_placeholder(asset, bare=bare)
 
 
-def test_columns_that_are_refused_keep_no_lineage_away() -> None:
+def test_refused_columns_do_not_prevent_lineage() -> None:
     storage, catalog = MemoryStorage(), KnowsNoColumns()
     run(storage, catalog, copy("one", (X, Y), (X,)))
     assert len(catalog.processes) == 1
@@ -133,7 +133,7 @@ def test_columns_that_are_refused_keep_no_lineage_away() -> None:
     assert {each.columns for each in catalog.assets.values()} == {()}
 
 
-def test_the_columns_of_a_placeholder_outlive_a_new_look(fresh_catalog: CatalogServer) -> None:
+def test_a_new_look_up_keeps_the_columns_of_a_placeholder(fresh_catalog: CatalogServer) -> None:
     storage, catalog = MemoryStorage(), over(fresh_catalog)
     run(storage, catalog, copy("one", (X,), (X, Y)))
     reader = body(
@@ -150,7 +150,7 @@ def test_the_columns_of_a_placeholder_outlive_a_new_look(fresh_catalog: CatalogS
     assert active(by_name(fresh_catalog, tabular), "columns") == ["x", "y"]
 
 
-def test_a_hive_columns_name_stands_before_the_host() -> None:
+def test_the_name_of_a_hive_column_precedes_the_host() -> None:
     (column,) = column_entities("hive_table", "db.t@host", (("a", ""),))
     assert (column.type, column.qualified_name) == ("hive_column", "db.t.a@host")
     assert dict(column.attributes) == {"name": "a", "type": "unknown"}, "the attribute is mandatory"
@@ -171,7 +171,7 @@ def test_a_schema_alone_changes_no_fingerprint() -> None:
     assert catalog.assets[FOLDER].columns == (X, Z)
 
 
-def test_every_type_that_is_named_has_its_columns(fresh_catalog: CatalogServer) -> None:
+def test_placeholders_of_every_type_have_their_columns(fresh_catalog: CatalogServer) -> None:
     """The table of columns fits the catalog's own types."""
     from shared.atlas.columns import COLUMN_RULES  # noqa: PLC0415 - the inner table, for this test alone
 
@@ -197,14 +197,14 @@ def test_every_type_that_is_named_has_its_columns(fresh_catalog: CatalogServer) 
 
 
 @pytest.mark.parametrize("minute", [5, -5])
-def test_the_schema_that_was_seen_last_counts_whatever_comes_last(minute: float) -> None:
+def test_the_schema_with_the_latest_event_time_counts_in_any_order_of_arrival(minute: float) -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     run(storage, catalog, copy("one", (X,), (X,)))
     run(storage, catalog, copy("two", (X, Y), (X,), minute=minute))
     assert catalog.assets[TABLE].columns == ((X, Y) if minute > 0 else (X,))
 
 
-def test_a_placeholder_goes_with_its_schema_and_columns_and_comes_again_with_them(
+def test_a_purge_removes_schema_and_columns_and_a_new_run_creates_them_again(
     fresh_catalog: CatalogServer,
 ) -> None:
     storage, catalog = MemoryStorage(), over(fresh_catalog)

@@ -1,4 +1,4 @@
-"""Finding assets: the cache and its times, catalogs that change meanwhile, ambiguous matches, concurrency."""
+"""Finding assets: the cache and its times, catalogs that change during the search, ambiguous matches, concurrency."""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ def sides(catalog: MemoryCatalog) -> set[tuple[tuple[AssetKey, ...], tuple[Asset
     return {(each.inputs, each.outputs) for each in catalog.processes.values()}
 
 
-def test_a_repeated_run_asks_nothing_and_a_new_job_asks_only_for_what_is_new() -> None:
+def test_known_assets_are_not_looked_up_again_for_a_repeated_run_or_a_new_job() -> None:
     storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     scan(catalog, A)
     write(storage, "job", "a", "out")
@@ -58,7 +58,7 @@ def test_a_repeated_run_asks_nothing_and_a_new_job_asks_only_for_what_is_new() -
 
 
 AGES: dict[str, tuple[timedelta, bool]] = {
-    # how old it is, and whether a hit is asked for again
+    # the age of a hit, and whether it is looked up again
     "young": (timedelta(hours=1), False),
     "almost old": (timedelta(days=7, seconds=-1), False),
     "old": (timedelta(days=7), True),
@@ -66,7 +66,7 @@ AGES: dict[str, tuple[timedelta, bool]] = {
 
 
 @pytest.mark.parametrize(("age", "asks"), AGES.values(), ids=AGES)
-def test_what_was_found_is_believed_for_its_time(age: timedelta, *, asks: bool) -> None:
+def test_a_found_asset_is_looked_up_again_only_after_its_time(age: timedelta, *, asks: bool) -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     scan(catalog, A, OUT)
     write(storage, "job", "a", "out")
@@ -78,7 +78,7 @@ def test_what_was_found_is_believed_for_its_time(age: timedelta, *, asks: bool) 
     assert (catalog.asked > asked) is asks
 
 
-def test_what_was_missed_is_looked_for_again_sooner_and_all_that_used_the_placeholder_moves() -> None:
+def test_a_missing_asset_is_searched_again_sooner_and_all_its_processes_move_to_it() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     how = PublishOptions(now=clock)
     write(storage, "first", "a", "out")
@@ -102,7 +102,7 @@ def test_what_was_missed_is_looked_for_again_sooner_and_all_that_used_the_placeh
     assert A not in catalog.assets
 
 
-def test_what_somebody_deleted_is_looked_up_again_when_the_catalog_refuses_it() -> None:
+def test_a_deleted_asset_is_looked_up_again_when_the_catalog_refuses_it() -> None:
     storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     scan(catalog, A, OUT)
     write(storage, "job", "a", "out")
@@ -116,7 +116,7 @@ def test_what_somebody_deleted_is_looked_up_again_when_the_catalog_refuses_it() 
     assert ((twin,), (B,)) in sides(catalog)
 
 
-def test_a_catalog_that_is_away_while_it_is_asked_costs_nothing_but_time() -> None:
+def test_a_catalog_that_is_unavailable_during_a_look_up_only_delays_the_write() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     scan(catalog, A, OUT)
     catalog.away = True
@@ -143,7 +143,7 @@ def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
     assert move(context, placed_assets(context)).ambiguous == 1
 
 
-def test_what_reads_and_writes_the_same_scanned_asset_is_no_lineage() -> None:
+def test_a_job_that_reads_and_writes_the_same_scanned_asset_is_no_process() -> None:
     storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     both = (SET, f"{ROOT}/Sales/{{SparkPartitions}}")
     scan(catalog, both)
@@ -156,7 +156,7 @@ def test_what_reads_and_writes_the_same_scanned_asset_is_no_lineage() -> None:
     assert (catalog.asked, catalog.processes) == (asked, {})
 
 
-def test_without_searching_only_names_are_asked_for() -> None:
+def test_without_search_assets_are_only_looked_up_by_name() -> None:
     catalog = Counting()
     twin = (PATH, f"{ROOT}/A")
     scan(catalog, twin)
@@ -180,7 +180,7 @@ def many(number: int) -> dict[AssetKey, tuple[AssetKey, ...]]:
     return {(PATH, f"{ROOT}/Table{each}"): () for each in range(number)}
 
 
-def test_many_are_searched_for_in_few_calls() -> None:
+def test_many_data_sets_are_searched_in_few_calls() -> None:
     catalog = Grouping()
     scan(catalog, (PATH, f"{ROOT}/TABLE7"))
     found = look_up_matches(context_of(MemoryStorage(), catalog), many(40))
@@ -189,7 +189,7 @@ def test_many_are_searched_for_in_few_calls() -> None:
 
 
 @pytest.mark.parametrize("most", [0, 1, 3, 8])
-def test_what_finds_too_much_at_a_time_is_searched_for_in_smaller_groups(most: int) -> None:
+def test_a_search_with_too_many_results_is_repeated_in_smaller_groups(most: int) -> None:
     catalog = Grouping()
     catalog.most = most
     scan(catalog, (PATH, f"{ROOT}/TABLE7"), (PATH, f"{ROOT}/TABLE39"))
@@ -218,7 +218,7 @@ def test_our_own_placeholder_is_never_found() -> None:
     assert [(each.scanned, bool(each.guid)) for each in again.values()] == [(None, True), (None, False)]
 
 
-def test_names_known_only_from_the_run_are_looked_up_after_its_own() -> None:
+def test_the_own_name_of_a_data_set_takes_precedence_over_names_from_the_run() -> None:
     catalog = Counting()
     table = ("databricks_table", "databricks://id/catalogs/c/schemas/s/tables/t")
     scan(catalog, table)
@@ -227,8 +227,8 @@ def test_names_known_only_from_the_run_are_looked_up_after_its_own() -> None:
     assert look_up_matches(context_of(MemoryStorage(), catalog), {A: (table,)})[A].scanned == A
 
 
-def test_reconciling_that_is_cut_off_anywhere_is_done_again() -> None:
-    """Each call to the catalog dies once; at the end nothing of ours is left and nobody was written twice."""
+def test_reconciling_killed_at_any_call_is_completed_by_the_next_attempt() -> None:
+    """The worker dies at each call in turn; at the end no placeholder is left, and no process exists twice."""
     died = 0
     for fatal in range(12):
         storage, catalog, clock = MemoryStorage(), Dying(), Clock()
@@ -243,7 +243,7 @@ def test_reconciling_that_is_cut_off_anywhere_is_done_again() -> None:
                 move(context_of(storage, catalog, how), placed_assets(context_of(storage, catalog)), again=True)
                 publish(storage, catalog, how)
                 remove_left(context_of(storage, catalog, how), wait=True)
-            clock.at += timedelta(minutes=10)  # what was being written is over
+            clock.at += timedelta(minutes=10)  # writes in progress are over
         died += catalog.dies_at < 0
         assert {key[1][-1] for each in catalog.processes.values() for key in (*each.inputs, *each.outputs)} == {"/"}
         assert placed_assets(context_of(storage, catalog)) == []
@@ -252,7 +252,7 @@ def test_reconciling_that_is_cut_off_anywhere_is_done_again() -> None:
 
 
 class _Died(BaseException):
-    """The worker is gone."""
+    """The worker has died."""
 
 
 class Dying(Counting):
@@ -280,7 +280,7 @@ class Dying(Counting):
         super().remove(guids)  # type: ignore[arg-type]  # handed on as it came
 
 
-def test_two_that_publish_and_one_that_reconciles_at_once_end_on_what_was_scanned() -> None:
+def test_concurrent_publishers_and_a_reconciliation_end_on_the_scanned_assets() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     how = PublishOptions(now=clock)
     for number in range(20):
@@ -300,14 +300,14 @@ def test_two_that_publish_and_one_that_reconciles_at_once_end_on_what_was_scanne
     for thread in threads:
         thread.join()
     move(context_of(storage, catalog, how), placed_assets(context_of(storage, catalog)), again=True)
-    clock.at += timedelta(minutes=10)  # what was cut off by another may be taken up again
+    clock.at += timedelta(minutes=10)  # interrupted work may be continued
     publish(storage, catalog, how)
     remove_left(context_of(storage, catalog, how), wait=True)
     assert {kind for inputs, _ in sides(catalog) for kind, _ in inputs} == {SET}
     assert not [key for key in catalog.assets if key[0] == PATH and "/in" in key[1]]
 
 
-def test_the_sweeper_looks_for_a_batch_at_a_time_and_then_rests() -> None:
+def test_reconciling_looks_up_a_batch_at_a_time_until_none_is_due() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
     for number in range(10):
         write(storage, f"job{number}", "a", f"out{number}")
@@ -321,7 +321,7 @@ def test_the_sweeper_looks_for_a_batch_at_a_time_and_then_rests() -> None:
     assert [reconcile_due(context_of(storage, catalog, how)).looked for _ in range(4)] == [4, 4, 3, 0]
 
 
-def test_a_catalog_that_refuses_to_be_asked_only_puts_reconciling_off(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_catalog_that_refuses_look_ups_only_postpones_reconciling(caplog: pytest.LogCaptureFixture) -> None:
     storage, catalog, clock = MemoryStorage(), Refusing(), Clock()
     write(storage, "job", "a", "out")
     publish(storage, catalog, PublishOptions(now=clock))

@@ -1,4 +1,4 @@
-"""Calls that the catalog refuses, chokes on or takes a part of: the rest goes through, in few calls."""
+"""Calls that the catalog refuses, fails on or accepts in part: the rest is written, in few calls."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -37,7 +37,7 @@ def jobs(storage: MemoryStorage, number: int, *more: str, sources: str = "/in") 
 
 
 @pytest.mark.parametrize("makes", [refusal, choking])
-def test_one_that_is_poisonous_is_found_in_few_calls_and_the_rest_goes_through(
+def test_one_faulty_process_is_isolated_in_few_calls_and_the_others_are_written(
     makes: Callable[[str], Exception],
 ) -> None:
     storage, catalog, clock = MemoryStorage(), Picky(makes, "/bad"), Clock()
@@ -59,7 +59,7 @@ def test_one_that_is_poisonous_is_found_in_few_calls_and_the_rest_goes_through(
     assert status(storage).waiting == 0
 
 
-def test_an_asset_that_is_refused_keeps_only_its_own_process_back() -> None:
+def test_a_refused_asset_delays_only_its_own_process() -> None:
     storage, catalog = MemoryStorage(), Picky(refusal, "/bad")
     jobs(storage, PROCESSES - 1, "/bad")
     done = publish(storage, catalog, how(Clock()))
@@ -67,7 +67,7 @@ def test_an_asset_that_is_refused_keeps_only_its_own_process_back() -> None:
     assert len(catalog.sizes) + catalog.placings <= 2 * FEW
 
 
-def test_several_that_are_poisonous_are_all_found() -> None:
+def test_several_refused_processes_are_all_isolated() -> None:
     storage, catalog = MemoryStorage(), Picky(refusal, "/bad1", "/bad2", "/bad3")
     jobs(storage, PROCESSES - 3, "/bad1", "/bad2", "/bad3")
     done = publish(storage, catalog, how(Clock()))
@@ -75,7 +75,7 @@ def test_several_that_are_poisonous_are_all_found() -> None:
     assert len(catalog.processes) == PROCESSES - 3
 
 
-def test_a_catalog_that_chokes_on_both_halves_is_left_alone() -> None:
+def test_a_catalog_that_fails_on_both_halves_of_a_call_is_not_called_further() -> None:
     storage, catalog, clock = MemoryStorage(), Picky(choking, *"0123456789"), Clock()
     jobs(storage, PROCESSES)
     done = publish(storage, catalog, how(clock))
@@ -87,7 +87,7 @@ def test_a_catalog_that_chokes_on_both_halves_is_left_alone() -> None:
     assert catalog.sizes == [PROCESSES], "and one failure makes calls no smaller"
 
 
-def test_what_is_not_answered_is_sent_in_ever_smaller_calls_once_it_may_not_land_any_more() -> None:
+def test_unanswered_processes_are_sent_in_ever_smaller_calls_after_their_bound() -> None:
     storage, catalog, clock = MemoryStorage(), Picky(silence, "/bad"), Clock()
     jobs(storage, PROCESSES - 1, "/bad")
     for _ in range(120):
@@ -97,7 +97,7 @@ def test_what_is_not_answered_is_sent_in_ever_smaller_calls_once_it_may_not_land
     assert status(storage).waiting_for == {"the catalog": 2}
 
 
-def test_a_catalog_that_asks_to_come_back_later_blames_nobody() -> None:
+def test_throttling_counts_as_no_attempt_of_any_process() -> None:
     storage, catalog, clock = MemoryStorage(), Picky(), Clock()
     jobs(storage, PROCESSES)
     catalog.makes = lambda _: CatalogUnavailable("429", after=30, over=True, blames=False)
@@ -115,7 +115,7 @@ def test_a_catalog_that_asks_to_come_back_later_blames_nobody() -> None:
 
 
 @pytest.mark.parametrize("taken", [0, 1, 30, PROCESSES - 1])
-def test_what_the_answer_leaves_out_is_sent_again(taken: int) -> None:
+def test_processes_that_the_answer_leaves_out_are_sent_again(taken: int) -> None:
     """A catalog that applies a part of a call and answers 200, twice."""
 
     class Partial(Picky):
@@ -132,7 +132,7 @@ def test_what_the_answer_leaves_out_is_sent_again(taken: int) -> None:
     assert len(catalog.sizes) <= 5
 
 
-def test_assets_that_the_answer_leaves_out_keep_their_processes_back_alone() -> None:
+def test_assets_that_the_answer_leaves_out_delay_only_their_own_processes() -> None:
     class Partial(Picky):
         def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
             return super().create_assets([each for each in assets if not each.qualified_name.endswith("/bad")])
@@ -144,8 +144,8 @@ def test_assets_that_the_answer_leaves_out_keep_their_processes_back_alone() -> 
     assert "no guid" in status(storage).last_errors[0]
 
 
-def test_a_half_applied_call_is_not_taken_for_nothing() -> None:
-    """A write is applied and refused, and its contribution is retracted meanwhile: the catalog must be empty."""
+def test_processes_of_a_refused_call_that_took_effect_are_removed() -> None:
+    """A write is applied and refused, and its contribution is retracted during the call: the catalog must be empty."""
 
     class Lying(Picky):
         def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
@@ -161,7 +161,7 @@ def test_a_half_applied_call_is_not_taken_for_nothing() -> None:
     assert catalog.processes == {}
 
 
-def test_calls_are_filled_across_what_is_unchanged() -> None:
+def test_unchanged_processes_take_no_room_in_a_call() -> None:
     storage, catalog, clock = MemoryStorage(), Picky(), Clock()
     jobs(storage, 30)
     publish(storage, catalog, how(clock))
@@ -174,7 +174,7 @@ def test_calls_are_filled_across_what_is_unchanged() -> None:
     assert catalog.sizes == [10]
 
 
-def test_a_description_that_is_refused_holds_up_no_other() -> None:
+def test_a_refused_description_delays_no_process() -> None:
     class Mute(Picky):
         def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:  # noqa: ARG002 - the port's
             raise refusal(asset.qualified_name)
@@ -189,8 +189,8 @@ def test_a_description_that_is_refused_holds_up_no_other() -> None:
     assert done.refused == 1
 
 
-def test_batches_that_come_to_nothing_grow_smaller_and_then_larger_again() -> None:
-    """A catalog that takes eight calls and then wants to be left alone, for ever."""
+def test_smaller_batches_write_everything_to_a_catalog_that_takes_few_calls() -> None:
+    """A catalog that throttles every eighth call, for ever."""
 
     class Tired(Picky):
         calls = 0
@@ -221,8 +221,8 @@ def test_batches_that_come_to_nothing_grow_smaller_and_then_larger_again() -> No
     assert status(storage).waiting == 0
 
 
-def test_on_another_catalog_all_is_looked_up_again_in_one_go() -> None:
-    """What was remembered is of a catalog that was lost: no call is halved for that."""
+def test_on_another_catalog_all_assets_are_looked_up_again_without_halved_calls() -> None:
+    """The remembered guids are those of a lost catalog; no call is halved for that."""
     storage, clock = MemoryStorage(), Clock()
     jobs(storage, PROCESSES)
     publish(storage, Picky(), how(clock))
@@ -238,7 +238,7 @@ def test_on_another_catalog_all_is_looked_up_again_in_one_go() -> None:
 
 @pytest.mark.parametrize("made_progress", [False, True])
 def test_a_pause_after_progress_counts_as_no_failure(made_progress: bool) -> None:
-    """What was saved makes the retry cheaper, so that its batch need not be smaller."""
+    """Saved progress makes the retry cheaper, so that its batch need not be smaller."""
 
     class Throttled(MemoryCatalog):
         def write_processes(self, *_: object) -> dict[str, str]:

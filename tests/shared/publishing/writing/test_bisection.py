@@ -12,7 +12,7 @@ SIZES = st.integers(min_value=0, max_value=200)
 
 def run(items: Sequence[int], poison: set[int], *, partial: bool) -> tuple[list[Sequence[int]], set[int], set[int]]:
     """Send all calls to a receiver that refuses `poison`, or (unless `partial`) each call that holds some of it: the
-    calls, what was accepted, and what was refused alone.
+    calls, the accepted items, and the items refused alone.
     """
     bisection = Bisection(items)
     calls, accepted, blamed = [], set[int](), set[int]()
@@ -53,7 +53,7 @@ def test_both_halves_refused_as_a_whole_are_reported(size: int) -> None:
 
 
 @given(st.integers(min_value=2, max_value=100))
-def test_one_half_that_is_accepted_reports_nothing(size: int) -> None:
+def test_nothing_is_reported_when_one_half_is_accepted(size: int) -> None:
     bisection = Bisection(range(size))
     bisection.answered(bisection.next_call())
     bisection.next_call()
@@ -63,7 +63,7 @@ def test_one_half_that_is_accepted_reports_nothing(size: int) -> None:
 
 
 @given(st.integers(min_value=2, max_value=100))
-def test_what_is_final_is_not_sent_again(size: int) -> None:
+def test_an_item_with_a_final_answer_is_not_sent_again(size: int) -> None:
     bisection = Bisection(range(size))
     call = bisection.next_call()
     bisection.answered(call[1:], final=call[:1])

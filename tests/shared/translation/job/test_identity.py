@@ -216,11 +216,11 @@ def _identify(case: Case) -> JobIdentity:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.platform}: {case.parent or case.job}")
-def test_what_becomes_of_a_name(case: Case) -> None:
+def test_the_names_and_properties_of_a_run_give_its_job_identity(case: Case) -> None:
     assert _identify(case) == JobIdentity(strength=case.strength, name=case.name)
 
 
-def test_the_table_is_long_enough_to_mean_something() -> None:
+def test_the_table_has_enough_cases_and_every_strength() -> None:
     assert len(CASES) >= 60
     assert {case.strength for case in CASES} == set(Strength)
 
@@ -273,7 +273,7 @@ UNCHANGED = (
 
 
 @pytest.mark.parametrize("name", UNCHANGED)
-def test_what_only_looks_volatile_stays(name: str) -> None:
+def test_a_part_that_only_looks_volatile_stays_in_the_name(name: str) -> None:
     assert stable_name(name) == name
 
 
@@ -287,7 +287,7 @@ WORDS = st.text(alphabet="abcdefgh", min_size=1, max_size=8)
 
 
 @given(WORDS, WORDS, st.uuids(version=4), st.datetimes(datetime(2000, 1, 1), datetime(2099, 1, 1)))  # noqa: DTZ001 - plain
-def test_whatever_the_run_the_name_is_the_same(before: str, after: str, run: UUID, day: datetime) -> None:
+def test_the_stable_name_is_the_same_for_every_run(before: str, after: str, run: UUID, day: datetime) -> None:
     """The text around such parts remains, for every part and position."""
     for part in (
         str(run),
@@ -303,7 +303,7 @@ def test_whatever_the_run_the_name_is_the_same(before: str, after: str, run: UUI
         assert stable_name(f"{before}-{part}") == before
 
 
-def test_an_endless_name_is_read_in_no_time() -> None:
+def test_a_very_long_name_is_read() -> None:
     assert stable_name("_" * 200_000 + "x" + "_" * 200_000 + "_12345678") == "x"
     assert stable_name("nativespark-" * 20_000 + "x")
     assert stable_name("1" * 200_001) == "unnamed"
@@ -317,7 +317,7 @@ def test_any_text_has_an_identity(job: str, parent: str | None, properties: dict
 
 @pytest.mark.parametrize("value", [None, "", 7, [], {"a": 1}])
 @pytest.mark.parametrize("key", ["notebook.path", "job.id", "clusterUsageTags.clusterName"])
-def test_properties_of_a_wrong_kind_name_nothing(key: str, value: object) -> None:
+def test_properties_of_a_wrong_type_do_not_name_the_job(key: str, value: object) -> None:
     assert identify("a.append_data", "a", {f"spark.databricks.{key}": value}).name == "a"
 
 
@@ -325,7 +325,7 @@ def test_properties_of_a_wrong_kind_name_nothing(key: str, value: object) -> Non
     "tags",
     ["", "{", "7", "null", "[7]", "[{}]", '[{"key": "RunName"}]', '[{"key": "RunName", "value": 7}]', "[" * 99_999],
 )
-def test_tags_that_name_no_run_leave_the_jobs_id(tags: str) -> None:
+def test_tags_without_a_run_name_leave_the_id_of_the_job(tags: str) -> None:
     properties = {"spark.databricks.job.id": "42", "spark.databricks.clusterUsageTags.clusterAllTags": tags}
     assert identify("a.append_data", "a", properties).name == "job 42"
 
@@ -350,23 +350,23 @@ def test_only_the_highest_strength_counts() -> None:
 
 
 @pytest.mark.parametrize("known", [[], [SHELL, APP], NOTEBOOKS, [NOTEBOOKS[1], NOTEBOOKS[2], JOBS[0]]])
-def test_none_or_several_leave_a_run_its_own(known: list[JobIdentity]) -> None:
+def test_a_run_keeps_its_identity_unless_exactly_one_can_be_inherited(known: list[JobIdentity]) -> None:
     assert inherit(SHELL, known) == SHELL
 
 
 @pytest.mark.parametrize("own", [JOBS[0], NOTEBOOKS[0]])
-def test_a_strong_identity_of_ones_own_stays(own: JobIdentity) -> None:
+def test_a_run_keeps_its_own_strong_identity(own: JobIdentity) -> None:
     assert inherit(own, [NOTEBOOKS[1]]) == own
 
 
 @given(IDENTITIES, IDENTITIES)
-def test_summaries_add_up(one: list[JobIdentity], other: list[JobIdentity]) -> None:
+def test_summaries_of_identities_can_be_combined(one: list[JobIdentity], other: list[JobIdentity]) -> None:
     assert strongest(one + other) == strongest([*strongest(one), *strongest(other)])
     assert len(strongest(one)) <= 2
 
 
 @given(st.sampled_from([*NOTEBOOKS, *JOBS, SHELL, APP]), IDENTITIES, st.randoms())
-def test_inheriting_depends_on_the_set_alone(own: JobIdentity, known: list[JobIdentity], random: Any) -> None:
+def test_inheriting_depends_only_on_the_set(own: JobIdentity, known: list[JobIdentity], random: Any) -> None:
     expected = inherit(own, known)
     shuffled = known * 2
     random.shuffle(shuffled)
@@ -389,7 +389,7 @@ def _name(sink: str = "/out", namespace: str = "file", **fields: Any) -> str:
     return _names(run, canonical(namespace, sink))[0]
 
 
-def test_how_a_process_is_called() -> None:
+def test_a_process_is_named_by_its_job_and_sink() -> None:
     assert _name() == "throughline:v1://tests/app/file/out"
     assert name_process("tests", APP, canonical("file", "/out")) == ("throughline:v1://tests/app/file/out", "app → out")
 
@@ -439,11 +439,11 @@ def test_the_namespace_of_a_job_distinguishes_jobs() -> None:
     assert _names(run, canonical("file", "/out"))[0] == "throughline:v1://production/app/file/out"
 
 
-def test_names_that_would_run_together_are_kept_apart() -> None:
+def test_a_slash_in_a_name_does_not_make_two_processes_one() -> None:
     assert _name(app_name="a/b") != _name(app_name="a", sink="/b/out")
 
 
-def test_an_application_without_a_parent_is_the_part_before_sparks_node() -> None:
+def test_an_application_without_a_parent_is_named_by_the_part_before_sparks_node() -> None:
     assert _name(application=None, app_name="app.adaptive_spark_plan.out") == _name()
 
 
@@ -461,7 +461,7 @@ def test_a_merged_run_of_another_engine_is_called_by_its_own_job() -> None:
     assert identity_of(run) == JobIdentity(strength=Strength.JOB, name="dev.main.shop.orders")
 
 
-def test_names_are_bounded_and_stay_apart() -> None:
+def test_long_names_are_shortened_and_still_differ() -> None:
     names = [_name(sink="/" + "ü" * 5000 + end) for end in "xy"]
     assert all(len(name) == 1000 for name in names)
     assert names[0] != names[1]
@@ -477,6 +477,6 @@ def test_names_are_printable() -> None:
 
 
 @pytest.mark.parametrize("job", ["reruns.execute_insert_into_hadoop_fs_relation_command.out_a", "reruns.3"])
-def test_a_parent_whose_name_the_listener_did_not_know_yet(job: str) -> None:
-    """Listener 1.53: a job that begins at once has a parent called so, and a name of its own that is right."""
+def test_the_jobs_own_name_replaces_an_unknown_name_of_its_parent(job: str) -> None:
+    """Listener 1.53: a job that begins at once has the parent name `unknown`, but its own name is correct."""
     assert identify(job, "unknown", {}) == JobIdentity(strength=Strength.APPLICATION, name="reruns")

@@ -199,7 +199,7 @@ def test_each_platform_names_the_origin_of_a_job(lines: list[bytes], origin: Ori
 
 @pytest.mark.parametrize("case", CASES)
 def test_names_do_not_depend_on_captured_properties(case: str) -> None:
-    """Qualified name and description do not know of it: what the listener is asked for changes neither."""
+    """The properties that the listener captures change neither the qualified name nor the description."""
     lines = CASES[case][0]
     bare = [json.loads(line) for line in lines]
     for each in bare:
@@ -229,7 +229,7 @@ def test_an_origin_does_not_change_from_run_to_run_nor_with_the_order() -> None:
 
 
 def test_an_origin_is_known_without_spark_s_properties() -> None:
-    """With THROUGHLINE_REDACT; what else is captured is not stored."""
+    """With THROUGHLINE_REDACT; other captured properties are not stored."""
     lines = events({**FABRIC, "spark.hadoop.fs.azure.account.key": "geheim"})
     stored = [redacted(decode(line)) for line in lines]
     assert all(b"geheim" not in line for line in stored)
@@ -277,7 +277,7 @@ def test_purview_gets_managed_attributes_where_it_has_the_group(fresh_catalog: C
     assert held(server, server.endpoint, first)["businessAttributes"][MANAGED]["link"] == "https://x"
 
 
-def test_a_plain_atlas_gets_a_user_s_properties_and_no_more(fresh_catalog: CatalogServer) -> None:
+def test_a_plain_atlas_gets_custom_attributes_and_no_managed_attributes(fresh_catalog: CatalogServer) -> None:
     server = fresh_catalog
     process = process_of(events({}))
     catalog, client = catalog_at(server.atlas_endpoint, server.token)

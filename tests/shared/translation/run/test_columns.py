@@ -64,7 +64,7 @@ def test_descriptions_are_expressions_without_literals(facet: Json, expressions:
     assert found.expressions == expressions
 
 
-def test_of_two_ways_to_make_a_column_both_expressions_stay() -> None:
+def test_all_expressions_of_one_column_edge_are_kept() -> None:
     ways = [replace(edge("/a", "/out"), expressions=(text,)) for text in ("upper(x)", "lower(x)", "trim(x)")]
     (one,) = union_edges(ways)
     assert one.expressions == ("lower(x)", "trim(x)", "upper(x)")
@@ -178,7 +178,7 @@ FACETS: dict[str, tuple[Json, set[Edge]]] = {
 
 
 @pytest.mark.parametrize(("facet", "edges"), FACETS.values(), ids=FACETS)
-def test_edges_of_every_version(facet: Json, edges: set[Edge]) -> None:
+def test_every_version_of_the_facet_gives_its_edges(facet: Json, edges: set[Edge]) -> None:
     assert _edges(facet) == edges
 
 

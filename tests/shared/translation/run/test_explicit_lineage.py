@@ -99,7 +99,7 @@ CASES: dict[str, tuple[Json, set[tuple[str, str]], set[tuple[str, str, str, str]
 
 @pytest.mark.parametrize("stored", [False, True], ids=["as sent", "redacted"])
 @pytest.mark.parametrize(("content", "tables", "columns"), CASES.values(), ids=CASES)
-def test_explicit_lineage(
+def test_the_lineage_facet_gives_processes_and_column_edges(
     content: dict[str, Any], tables: set[tuple[str, str]], columns: set[tuple[str, str, str, str]], *, stored: bool
 ) -> None:
     entries = content.get("lineage")

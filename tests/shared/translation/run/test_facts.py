@@ -101,7 +101,7 @@ def test_a_process_shows_its_last_run(catalog: MemoryCatalog | AtlasCatalog) -> 
     ]
 
 
-def test_facts_travel_only_with_lineage(catalog: MemoryCatalog | AtlasCatalog) -> None:
+def test_facts_are_written_only_with_changed_lineage(catalog: MemoryCatalog | AtlasCatalog) -> None:
     storage = MemoryStorage()
     settle(storage, event("START"), event("COMPLETE", minute=2))
     publish(storage, catalog, how())
@@ -115,7 +115,7 @@ def test_facts_travel_only_with_lineage(catalog: MemoryCatalog | AtlasCatalog) -
     assert "10:21 UTC, succeeded in 1 min 0 s; 7 rows" in description(catalog)
 
 
-def test_what_the_catalog_holds_is_compared_without_them(catalog: MemoryCatalog | AtlasCatalog) -> None:
+def test_facts_are_left_out_when_a_process_of_the_catalog_is_compared(catalog: MemoryCatalog | AtlasCatalog) -> None:
     storage = MemoryStorage()
     settle(storage, event("START"), event("COMPLETE", minute=2))
     publish(storage, catalog, how())
@@ -153,7 +153,7 @@ def test_on_databricks_there_is_a_link_to_the_jobs_run() -> None:
         ),
     ],
 )
-def test_else_to_the_job_or_the_notebook(without: tuple[str, ...], link: str) -> None:
+def test_without_a_job_run_the_link_leads_to_the_job_or_the_notebook(without: tuple[str, ...], link: str) -> None:
     description = on_databricks({key: value for key, value in PROPERTIES.items() if key not in without})
     assert link in description.splitlines()
 
@@ -165,7 +165,7 @@ def test_without_a_host_the_workspace_is_its_number_and_there_is_no_link() -> No
 
 
 @pytest.mark.parametrize("user", ["pa55word", "ann@host?sig=x", "Bearer x.y.z", "", 7])
-def test_what_is_no_accounts_name_is_not_shown(user: object) -> None:
+def test_a_user_that_is_no_account_name_is_not_shown(user: object) -> None:
     assert " by " not in on_databricks(PROPERTIES | {"user": user})
 
 

@@ -60,18 +60,18 @@ CASES: dict[str, tuple[Json, set[tuple[Any, ...]]]] = {
 
 @pytest.mark.parametrize("where", ["facets", "inputFacets"])
 @pytest.mark.parametrize(("facets", "expected"), CASES.values(), ids=CASES)
-def test_results_of_an_input(facets: Json, expected: set[tuple[Any, ...]], where: str) -> None:
+def test_an_input_gives_its_results(facets: Json, expected: set[tuple[Any, ...]], where: str) -> None:
     found = _results(inputs=[{**dataset("/a"), where: facets}])
     assert {(r.column, r.kind, r.name, r.success, r.severity, r.value) for r in found} == expected
     assert {r.qualified_name for r in found} <= {"file:///a"}
 
 
-def test_an_output_is_tested_too_and_each_result_counts_once() -> None:
+def test_the_same_result_of_an_input_and_an_output_counts_once() -> None:
     tested = dataset("/a", **_tested(NOT_NULL, NOT_NULL))
     assert len(_results(inputs=[tested], outputs=[tested])) == 1
 
 
-def test_a_data_set_has_the_name_that_lineage_gives_it() -> None:
+def test_a_tested_data_set_has_the_same_name_as_in_lineage() -> None:
     lake = "abfss://raw@acct.dfs.core.windows.net"
     (found,) = _results(inputs=[dataset("/orders", lake, **_tested(NOT_NULL))])
     assert found.qualified_name == "https://acct.dfs.core.windows.net/raw/orders"
@@ -87,13 +87,13 @@ def _expected_by_great_expectations(*assertions: Json) -> Json:
     return {**dataset("/a"), "inputFacets": {"greatExpectations_assertions": {"assertions": list(assertions)}}}
 
 
-def test_a_test_of_great_expectations_is_a_test() -> None:
+def test_an_expectation_of_great_expectations_is_a_test() -> None:
     failed = {"expectationType": "expect_column_values_to_not_be_null", "success": False, "column": "id"}
     (found,) = _results(inputs=[_expected_by_great_expectations(failed)])
     assert (found.kind, found.name, found.column, found.success) == ("test", failed["expectationType"], "id", False)
 
 
-def test_a_result_that_openlineages_client_could_not_write_costs_itself() -> None:
+def test_a_result_that_openlineages_client_could_not_serialise_is_left_out() -> None:
     known = {"expectationType": "expect_column_to_exist", "success": True, "column": "id"}
     unknown = {"expectationType": "expect_column_max_to_be_between", "success": "<<non-serializable: bool>>"}
     (found,) = _results(inputs=[_expected_by_great_expectations(unknown, known)])

@@ -1,4 +1,4 @@
-"""Translation of one run: its states, its sources, and what is noise."""
+"""Translation of one run: its states, its sources, and noise."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ STATES: dict[str, tuple[list[str], bool, str]] = {
 
 
 @pytest.mark.parametrize(("kinds", "timed_out", "state"), STATES.values(), ids=STATES)
-def test_when_a_run_counts(kinds: list[str], *, timed_out: bool, state: str) -> None:
+def test_the_event_types_decide_whether_a_run_contributes(kinds: list[str], *, timed_out: bool, state: str) -> None:
     run = merge([decoded(kind, minute=n, inputs=["/in"], outputs=["/out"]) for n, kind in enumerate(kinds)])
     result = translate(run, timed_out=timed_out)
     match result:
@@ -75,18 +75,18 @@ NOTHING: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("fields", "reason"), NOTHING.values(), ids=NOTHING)
-def test_why_a_run_is_skipped(fields: dict[str, Any], reason: str) -> None:
+def test_a_skipped_run_has_the_reason(fields: dict[str, Any], reason: str) -> None:
     assert translate(merged(**fields)) == Skip(reason=reason)
 
 
 @pytest.mark.parametrize("fields", [{"inputs": ["/in"]}, {"outputs": ["/out"]}, {}])
-def test_without_an_end_only_what_read_and_wrote_counts(fields: dict[str, Any]) -> None:
+def test_a_run_without_an_end_that_did_not_read_and_write_is_skipped(fields: dict[str, Any]) -> None:
     result = translate(merged("START", **fields), timed_out=True)
     assert result == Skip(reason="no end event and no lineage")
 
 
 def test_a_write_without_inputs_is_a_process() -> None:
-    """Whether it is noise is judged on the process after adding up."""
+    """The aggregated process decides whether it is noise."""
     (process,) = _processes(outputs=["/out"])
     assert process.inputs == ()
     assert process.outputs == (asset("/out"),)
@@ -152,18 +152,18 @@ def test_names_in_column_lineage_are_folded_to_the_runs_inputs(
     assert {each.input.qualified_name for each in process.columns} <= {f"file://{name}" for name in expected}
 
 
-def test_the_root_of_a_container_holds_all_that_is_in_it() -> None:
+def test_the_root_of_a_container_includes_all_files_in_it() -> None:
     facet = lineage({"x": [source("a.csv", "x", IDENTITY, namespace="s3://b")]})
     (process,) = _processes(inputs=[dataset("", namespace="s3://b")], outputs=[dataset("/out", columnLineage=facet)])
     assert [each.qualified_name for each in process.inputs] == ["s3://b/"]
 
 
-def test_folders_of_another_store_hold_nothing() -> None:
+def test_a_folder_of_another_store_does_not_include_the_file() -> None:
     process = _with_columns("/in/a.csv", inputs=[dataset("/in", namespace="dbfs")])
     assert [each.qualified_name for each in process.inputs] == ["dbfs/in", "file:///in/a.csv"]
 
 
-def test_the_target_may_be_its_own_source_until_all_is_added_up() -> None:
+def test_the_target_may_be_its_own_source_before_aggregation() -> None:
     process = _with_columns("/t", "/in", sink="/t", inputs=["/t"])
     assert _inputs(process) == ["/in", "/t"]
     assert process.outputs == (asset("/t"),)
@@ -175,7 +175,7 @@ def test_every_sink_is_a_process() -> None:
     assert all(_inputs(process) == ["/in"] for process in processes)
 
 
-def test_a_source_that_one_sinks_columns_name_is_no_source_of_the_other() -> None:
+def test_a_source_in_the_column_lineage_of_one_sink_is_no_source_of_the_other() -> None:
     facet = lineage({"x": [source("/only", "x", IDENTITY)]})
     first, second = _processes(inputs=["/in"], outputs=[dataset("/a", columnLineage=facet), "/b"])
     assert _inputs(first) == ["/in", "/only"]
@@ -199,12 +199,12 @@ def test_a_symlink_of_any_spelling_counts() -> None:
     assert [each.qualified_name for each in process.inputs] == ["d.t@h"]
 
 
-def test_noise_is_no_input() -> None:
+def test_delta_logs_and_checkpoints_are_no_inputs() -> None:
     (process,) = _processes(inputs=["/in", "/in/_delta_log", "/x/_checkpoint/0"], outputs=["/out"])
     assert _inputs(process) == ["/in"]
 
 
-def test_many_files_in_many_folders_are_folded_in_no_time() -> None:
+def test_many_files_in_many_folders_are_folded() -> None:
     """As many folders as files: looking each file up in each folder would take minutes."""
     count = 4000
     process = _with_columns(*(f"/in/{n}/{n}.csv" for n in range(count)), inputs=[f"/in/{n}" for n in range(count)])
@@ -224,7 +224,7 @@ def test_columns_that_name_a_table_by_its_symlink_come_from_the_input_that_has_i
     assert [edge.input.qualified_name for edge in process.columns] == ["file:///lake/customer"]
 
 
-def test_a_target_that_is_read_by_its_tables_name_is_not_its_own_source() -> None:
+def test_a_target_that_is_read_by_its_tables_name_is_recognised() -> None:
     target = dataset("/lake/customer", symlinks=TABLE)
     by_name = dataset("crm.customer", namespace="hive://metastore:9083")
     result = translate(merged(inputs=["/in", by_name], outputs=[target]))

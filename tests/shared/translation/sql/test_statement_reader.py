@@ -45,7 +45,7 @@ def test_sources_target_and_columns_of_a_statement(case: Case) -> None:
     assert " ".join(statement.constants if statement else ()) == case.constants
 
 
-def test_the_table_shows_every_kind() -> None:
+def test_the_table_of_statements_has_every_kind() -> None:
     assert {case.says.partition(" ")[0] for case in STATEMENTS.values()} - {""} == set(KINDS)
     assert len(STATEMENTS) >= 60
 
@@ -54,7 +54,7 @@ def test_the_table_shows_every_kind() -> None:
 
 
 def _is_sound(statement: Statement | None) -> None:
-    """What holds of any answer."""
+    """The properties of any result."""
     if statement is None:
         return
     assert statement.kind in KINDS
@@ -72,7 +72,7 @@ def _is_sound(statement: Statement | None) -> None:
 @example("`" * 3)
 @example("SELECT a FROM t WHERE x = '\ud800'")
 @example("MERGE INTO a USING b ON x WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *")
-def test_any_text_is_answered(text: str) -> None:
+def test_any_text_gives_a_sound_result(text: str) -> None:
     _is_sound(read_statement(text))
     assert isinstance(redact(text), str)
 
@@ -98,7 +98,7 @@ def _broken(draw: st.DrawFn) -> str:
 
 
 @given(_broken())
-def test_a_broken_statement_is_answered(sql: str) -> None:
+def test_a_broken_statement_gives_a_sound_result(sql: str) -> None:
     _is_sound(read_statement(sql))
     assert isinstance(redact(sql), str)
 
@@ -123,7 +123,7 @@ BEYOND: dict[str, str] = {
 
 
 @pytest.mark.parametrize("sql", BEYOND.values(), ids=BEYOND)
-def test_what_is_beyond_the_bounds_is_not_read(sql: str) -> None:
+def test_a_statement_beyond_the_bounds_is_not_read(sql: str) -> None:
     assert read_statement(sql) is None
 
 
@@ -146,7 +146,7 @@ WITHIN: dict[str, str] = {
 
 
 @pytest.mark.parametrize("sql", WITHIN.values(), ids=WITHIN)
-def test_what_is_within_the_bounds_is_read_in_time(sql: str) -> None:
+def test_a_statement_within_the_bounds_is_read_in_time(sql: str) -> None:
     """About a second of CPU at the most; ten times that is no measurement but a different curve."""
     began = time.process_time()
     statement = read_statement(sql)
@@ -156,7 +156,7 @@ def test_what_is_within_the_bounds_is_read_in_time(sql: str) -> None:
     _is_sound(statement)
 
 
-def test_too_many_pairs_of_columns_leave_the_tables() -> None:
+def test_a_statement_with_too_many_pairs_of_columns_gives_only_its_tables() -> None:
     """Two hundred columns in each of a hundred output columns are within the bound."""
     inner = f"SELECT concat({', '.join(f'a{i}' for i in range(200))}) AS c FROM t"  # noqa: S608 - nobody runs it
     for outputs, expected in ((100, 20_000), (101, 0)):
@@ -197,7 +197,7 @@ REDACTED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("sql", "expected"), REDACTED.values(), ids=REDACTED)
-def test_a_statement_without_its_literals(sql: str, expected: str) -> None:
+def test_redaction_removes_the_literals_of_a_statement(sql: str, expected: str) -> None:
     assert redact(sql) == expected
 
 
@@ -222,7 +222,7 @@ SECRET = frozenset("αβγδεζηθ")
     st.text(alphabet="αβγδεζηθ'\"\\ -/*`\n", min_size=1).filter(lambda text: SECRET & set(text)),
     st.data(),
 )
-def test_no_text_gets_through(before: list[str], after: list[str], secret: str, data: st.DataObject) -> None:
+def test_every_literal_is_removed(before: list[str], after: list[str], secret: str, data: st.DataObject) -> None:
     """For any statement and any position of the literal."""
     literal = data.draw(st.sampled_from(list(_quoted(secret))))
     assert not SECRET & set(redact(" ".join([*before, literal, *after])))
