@@ -123,7 +123,6 @@ def test_a_response_decides_whether_to_send_again(status: int, expected: type) -
 def test_errors_of_an_unavailable_or_slow_webhook_hide_the_secret_in_its_url() -> None:
     message = found()[0]
     with webhook_server() as server:
-        server.trouble["slow"] = Trouble(pause=5)
         slow = Webhook(url=server.url("slow?sig=SECRET"), kind=ChannelKind.WEBHOOK, answer=0.2)
         server.trouble["slow?sig=SECRET"] = Trouble(pause=5)
         began = time.monotonic()

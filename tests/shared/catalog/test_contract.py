@@ -285,7 +285,7 @@ def test_the_removal_of_many_columns_continues_with_the_next_write(v2: V2) -> No
     assert seen(v2, "c", "y0", "INPUT") == ["a.x0>c.y0", "c.y0>c.y0"]
 
 
-def test_many_processes_go_in_one_call(catalog: Catalog) -> None:
+def test_many_processes_are_written_together(catalog: Catalog) -> None:
     names = [f"s{number}" for number in range(60)]
     guids = catalog.create_assets([asset(name) for name in (*names, "t")])
     processes = [

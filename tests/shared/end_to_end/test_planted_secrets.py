@@ -160,7 +160,7 @@ def test_texts_without_secrets_are_unchanged(text: str) -> None:
 
 def test_hostile_texts_are_read_in_no_time() -> None:
     for piece in ("a", "password", "password=", "://a:", "key.", "Bearer ", '"', "&code", "account.key"):
-        text_without_secrets(":=" + piece * (100_000 // len(piece)))
+        assert text_without_secrets(":=" + piece * (100_000 // len(piece))).startswith(":=")
 
 
 def test_an_error_of_storage_does_not_show_the_sas_of_its_address(caplog: pytest.LogCaptureFixture) -> None:

@@ -81,4 +81,4 @@ def test_a_damaged_plan_is_read_or_refused_as_unreadable(start: int) -> None:
             read += 1
         except UnreadablePlan:
             continue
-    assert 0 < read <= 100, "some damage does no harm"
+    assert read > 0, "some damage does no harm"
