@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from shared.announcing.outbox import Entry, close, decided, listed
+from shared.announcing.outbox import OutboxEntry, close, decided, listed
 from shared.announcing.port import Never, NotNow, Sender
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
@@ -89,7 +89,7 @@ class Round:
             self.storage.delete(WATCH, _CHANNEL, channel)
         return outcomes, problems
 
-    def _offer(self, entry: Entry) -> Outcome | NotNow | Never:
+    def _offer(self, entry: OutboxEntry) -> Outcome | NotNow | Never:
         try:
             found = decided(self.storage, entry.message)
         except ContentLost as error:

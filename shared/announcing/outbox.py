@@ -22,7 +22,7 @@ _MAX_INLINE = 48 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class OutboxEntry:
     """A message in the list of a channel: its id, and when it was decided."""
 
     channel: str
@@ -51,12 +51,12 @@ def decide(storage: Storage, message: Message, channels: Sequence[str]) -> bool:
     return new
 
 
-def listed(storage: Storage, channel: str) -> Iterator[Entry]:
+def listed(storage: Storage, channel: str) -> Iterator[OutboxEntry]:
     """The messages that a channel has not taken, the oldest first."""
     for row in storage.partition(WATCH, _list(channel)):
         time, _, message = row.key.partition("|")
         decided = datetime.strptime(time, "%Y%m%dT%H%M%S%f%z")
-        yield Entry(channel=channel, message=message, key=row.key, decided=decided)
+        yield OutboxEntry(channel=channel, message=message, key=row.key, decided=decided)
 
 
 def decided(storage: Storage, message: str) -> Decided | None:
@@ -65,7 +65,7 @@ def decided(storage: Storage, message: str) -> Decided | None:
     return _decided(storage, row) if row else None
 
 
-def close(storage: Storage, entry: Entry, *, refused: str = "") -> None:
+def close(storage: Storage, entry: OutboxEntry, *, refused: str = "") -> None:
     """Record that a channel has taken a message, or the reason why it never will. Then remove it from the channel's
     list.
     """

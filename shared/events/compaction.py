@@ -25,7 +25,7 @@ _AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class CompactedEvents:
     """The events of a run merged to few, and the digests of all of them; `blob`: where the row refers to one."""
 
     events: tuple[Event, ...] = ()
@@ -42,16 +42,18 @@ class _Cell(msgspec.Struct, frozen=True, array_like=True):
 _EVENTS = PackedCell(name="events", decoder=msgspec.json.Decoder(_Cell))
 
 
-def compacted_of(row: Row, storage: Storage) -> Compacted:
+def compacted_of(row: Row, storage: Storage) -> CompactedEvents:
     """From a row of `runs`."""
     cell = _EVENTS.unpack(storage, row)
-    return Compacted(events=cell.events, digests=cell.digests, etag=row.etag, blob=_EVENTS.blob(row))
+    return CompactedEvents(events=cell.events, digests=cell.digests, etag=row.etag, blob=_EVENTS.blob(row))
 
 
 Read = Callable[[StoredEvent], Event | None]
 
 
-def compact(storage: Storage, run_id: str, known: Compacted, fresh: Sequence[StoredEvent], read: Read) -> Compacted:
+def compact(
+    storage: Storage, run_id: str, known: CompactedEvents, fresh: Sequence[StoredEvent], read: Read
+) -> CompactedEvents:
     """Compact the `fresh` events of a run too, where these are many; else `known` as it was. `read` gives an event, or
     None where it can't be used or is not stored: that one stays fresh.
     """
@@ -66,18 +68,18 @@ def compact(storage: Storage, run_id: str, known: Compacted, fresh: Sequence[Sto
 
 
 def _note(
-    storage: Storage, run_id: str, before: Compacted, events: tuple[Event, ...], digests: frozenset[str]
-) -> Compacted:
+    storage: Storage, run_id: str, before: CompactedEvents, events: tuple[Event, ...], digests: frozenset[str]
+) -> CompactedEvents:
     """Write it, unless another worker did meanwhile; the blob that it replaces is deleted."""
     values = _EVENTS.pack(storage, _Cell(events=events, digests=digests))
     row = Row(partition=run_id, key=COMPACTED, values=values, etag=before.etag)
     etag = write_if_unchanged(storage, RUNS, row)
     blob = _EVENTS.blob(row)
     if not etag:
-        return Compacted(events=events, digests=digests, etag=before.etag, blob=before.blob)
+        return CompactedEvents(events=events, digests=digests, etag=before.etag, blob=before.blob)
     if before.blob and before.blob != blob:
         storage.delete_blob(CONTENTS, before.blob)
-    return Compacted(events=events, digests=digests, etag=etag, blob=blob)
+    return CompactedEvents(events=events, digests=digests, etag=etag, blob=blob)
 
 
 def delete_compacted(storage: Storage, run_id: str) -> None:

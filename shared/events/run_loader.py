@@ -9,7 +9,7 @@ from shared.errors import Refused
 from shared.events.archive_format import DAMAGED
 from shared.events.archive_index import Archived, Kept, kept_events
 from shared.events.blob_cache import PackedEvents
-from shared.events.compaction import Compacted, compact, compacted_of
+from shared.events.compaction import CompactedEvents, compact, compacted_of
 from shared.events.dead_letters import note_letter, report_dead_letter
 from shared.events.run_rows import RunRows
 from shared.openlineage.decoding import Event, decode
@@ -63,7 +63,7 @@ def gather(storage: Storage, run_id: str, known: PackedEvents, telemetry: Teleme
         return readable(storage, Kept(place=place, packed=packed), telemetry) if packed else None
 
     state = RunState.of(rows.state, storage) if rows.state else RunState(run_id=run_id)
-    compacted = Compacted()
+    compacted = CompactedEvents()
     if state.closed is None:  # else the archive has its events
         compacted = compacted_of(rows.compacted, storage) if rows.compacted else compacted
         fresh = [place for place in rows.events if place.digest not in compacted.digests]

@@ -29,7 +29,7 @@ from shared.naming.rules.regex_safety import why_unsafe
 from shared.naming.rules.rule import NamingRule, rule
 from shared.naming.stores.files.onelake import workspace_folded
 from shared.rules_file.keys import SUBTABLE, Key, ValueKind
-from shared.rules_file.reading import Entry, RulesReader
+from shared.rules_file.reading import RulesEntry, RulesReader
 
 _MAX_TABLES = 100_000
 """A file has at most a mebibyte; large tenants have thousands of workspaces."""
@@ -100,7 +100,7 @@ def _workspaces(reader: RulesReader) -> Iterator[tuple[tuple[str, ...], str]]:
                 yield ("lakehouse", workspace_folded(spelling), lakehouse.casefold()), identifier
 
 
-def _check_rule(entry: Entry, reader: RulesReader) -> None:
+def _check_rule(entry: RulesEntry, reader: RulesReader) -> None:
     """Find what would make a rule fail, or match for ever."""
     if entry.values.get("rule") in {each.name for each in RULES}:
         reader.wrong(f"a rule {entry.values['rule']} exists already: choose another name", *entry.at, "rule")
@@ -130,7 +130,7 @@ def _wrong_fields(template: str, groups: Collection[str]) -> Iterator[str]:
             yield f"uses {{{name}}}: the groups are {known}; define one as (?P<{name or 'table'}>…)"
 
 
-def _check_example(entry: Entry, names: Names, reader: RulesReader) -> None:
+def _check_example(entry: RulesEntry, names: Names, reader: RulesReader) -> None:
     if example := entry.values.get("example"):
         identity = canonical(example["namespace"], example["name"])
         best = names.name(identity).best

@@ -54,15 +54,15 @@ def with_sources(outputs: Iterable[MergedDataset], explicit: Explicit) -> tuple[
 def _targets(body: RunEvent) -> Iterator[tuple[DatasetKey, DatasetLineage]]:
     """The data sets that explicit lineage is about: outputs with the facet, and those of the job's entries."""
     for output in body.outputs or ():
-        if output.facets and output.facets.lineage and _says_something(output.facets.lineage):
+        if output.facets and output.facets.lineage and _has_content(output.facets.lineage):
             yield (output.namespace, output.name), output.facets.lineage
     for entry in _entries(body):
         named = entry.namespace is not None and entry.name is not None
-        if named and entry.type == DATASET and _says_something(entry):
+        if named and entry.type == DATASET and _has_content(entry):
             yield (entry.namespace or "", entry.name or ""), entry
 
 
-def _says_something(lineage: DatasetLineage) -> bool:
+def _has_content(lineage: DatasetLineage) -> bool:
     """Without `inputs` and columns nothing is said; an empty list of inputs says that nothing feeds it."""
     return lineage.inputs is not None or bool(lineage.fields)
 

@@ -9,7 +9,7 @@ from shared.plans.nodes.text_writer import Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class EvaluatedColumn:
     """A column of a plan's output; `text`: what it is made of, None for what another column of its name is."""
 
     id: Id
@@ -23,7 +23,7 @@ class Column:
 class Evaluated:
     """A plan's columns, and what decides about its rows."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[EvaluatedColumn, ...] = ()
     rows: Flow = field(default_factory=dict)
 
     @property
@@ -37,7 +37,7 @@ class Evaluated:
         return {each.id: each.text for each in self.columns if each.text}
 
 
-def column_of(attribute: Node, flow: Flow, text: Text | None = None) -> Column:
+def column_of(attribute: Node, flow: Flow, text: Text | None = None) -> EvaluatedColumn:
     """A column by its attribute."""
     name, type_ = str(attribute.get("name", "")), str(attribute.get("t", ""))
-    return Column(id=id_of(attribute) or (), name=name, type=type_, flow=flow, text=text)
+    return EvaluatedColumn(id=id_of(attribute) or (), name=name, type=type_, flow=flow, text=text)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.evaluated import Column, Evaluated, column_of
+from shared.plans.evaluated import Evaluated, EvaluatedColumn, column_of
 from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
 from shared.plans.nodes.document import Document, Node, UnreadablePlan, children, kind, nodes, ref
 from shared.plans.nodes.expressions import Columns, Id, flow_of, flow_of_named, id_of
@@ -215,7 +215,7 @@ class Context:
         """
         return united(self.flows(name, decides(subtype)))
 
-    def named(self, name: str) -> tuple[Column, ...]:
+    def named(self, name: str) -> tuple[EvaluatedColumn, ...]:
         """The named expressions in a field as columns."""
         known, texts = self.columns, self.texts
         return tuple(
@@ -223,7 +223,7 @@ class Context:
             for each in nodes(self.node.get(name))
         )
 
-    def output(self, name: str, flow: Flow) -> tuple[Column, ...]:
+    def output(self, name: str, flow: Flow) -> tuple[EvaluatedColumn, ...]:
         """The attributes in a field, each with the same flow."""
         return tuple(column_of(each, flow) for each in nodes(self.node.get(name)))
 

@@ -6,7 +6,7 @@ from typing import Any
 from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.shapes.explicit import Transformation
 from shared.openlineage.wire import InputField, OutputField
-from shared.plans.evaluated import Column
+from shared.plans.evaluated import EvaluatedColumn
 from shared.plans.evaluation import Evaluation
 from shared.plans.nodes.document import Node, kind, ref
 from shared.plans.nodes.flow import FILTER, IDENTITY, Flow, FlowStep, decides
@@ -29,7 +29,7 @@ def relation_of(evaluation: Evaluation, command: Node, field: str) -> Any:
     return value
 
 
-def output_at(place: DatasetKey, columns: Iterable[Column], rows: Flow) -> MergedDataset:
+def output_at(place: DatasetKey, columns: Iterable[EvaluatedColumn], rows: Flow) -> MergedDataset:
     """A data set with the lineage of its columns and rows."""
     columns = list(columns)
     return MergedDataset(

@@ -8,7 +8,7 @@ import msgspec
 
 from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.wire import PlanFacet
-from shared.plans.evaluated import Column, Evaluated
+from shared.plans.evaluated import Evaluated, EvaluatedColumn
 from shared.plans.evaluation import Evaluation
 from shared.plans.jdbc import ReadQuery, read_nothing
 from shared.plans.nodes.document import Document, Node, UnreadablePlan, kind, nodes, ref, unpack
@@ -127,7 +127,7 @@ def _load(evaluation: Evaluation, command: Node) -> MergedDataset:
     return output_at(_place(evaluation, command, "made table"), (), NOTHING)
 
 
-def _named(evaluation: Evaluation, command: Node, found: Evaluated) -> list[Column]:
+def _named(evaluation: Evaluation, command: Node, found: Evaluated) -> list[EvaluatedColumn]:
     """The columns of a write, named as the table does: by position, or by their own names in any order and case."""
     table = relation_of(evaluation, command, "table")
     names = [str(each.get("name", "")) for each in nodes(table.get("output"))] if isinstance(table, dict) else []

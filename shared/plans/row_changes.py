@@ -8,7 +8,7 @@ from operator import itemgetter
 import msgspec
 
 from shared.openlineage.run import DatasetKey, MergedDataset
-from shared.plans.evaluated import Column
+from shared.plans.evaluated import EvaluatedColumn
 from shared.plans.evaluation import Context, Evaluation
 from shared.plans.nodes.document import Node, UnreadablePlan, kind, nodes, ref
 from shared.plans.nodes.flow import FILTER, JOIN, Flow, united
@@ -94,7 +94,9 @@ def _changed(at: Context, place: DatasetKey, given: Given, rows: Flow) -> Merged
     for name, group in groupby(sorted(given, key=_name), key=_name):
         values = list(group)
         flow = _foreign(united(each for _, each, _ in values), place)
-        columns.append(Column(id=(), name=name, type="", flow=flow, text=together(text for *_, text in values)))
+        columns.append(
+            EvaluatedColumn(id=(), name=name, type="", flow=flow, text=together(text for *_, text in values))
+        )
     output = output_at(place, columns, _foreign(rows, place))
     return msgspec.structs.replace(output, schema=tuple((each.name, each.type) for each in at.below[-1].columns))
 

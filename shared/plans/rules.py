@@ -6,7 +6,7 @@ What decides about rows (filters, joins, groups, sorts) concerns every column, a
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shared.plans.evaluated import Column, Evaluated, column_of
+from shared.plans.evaluated import Evaluated, EvaluatedColumn, column_of
 from shared.plans.evaluation import Context, Rule
 from shared.plans.generators import generated
 from shared.plans.nodes.document import Node, children, kind, nodes, ref
@@ -136,7 +136,7 @@ def _union(at: Context) -> Evaluated:
     return Evaluated(columns=tuple(columns), rows=at.rows)
 
 
-def _of_branches(columns: Sequence[Column]) -> Text | None:
+def _of_branches(columns: Sequence[EvaluatedColumn]) -> Text | None:
     made = [each.text or Text(each.name) for each in columns]
     return together(made) if any(each.text for each in columns) else None
 

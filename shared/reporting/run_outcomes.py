@@ -59,7 +59,7 @@ class Waiting(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
+class CondensedRun:
     """A run's row, condensed. `state` is empty while the run is not processed; `merged` are the digests of its merged
     events; `processes` the processes that it contributes to, by application run; `columns` who gave their columns.
 
@@ -116,7 +116,7 @@ class RunOutcomes:
     these to their qualified names.
     """
 
-    runs: dict[str, RunOutcome] = field(default_factory=dict)
+    runs: dict[str, CondensedRun] = field(default_factory=dict)
     lifecycle: dict[str, LifecycleEvents] = field(default_factory=dict)
     remaining: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class RunOutcomes:
                     self.names[short(process_key(name))] = name
         self.remaining |= {key: frozenset(now) for key, now in found.items()}
 
-    def processes_of(self, run: RunOutcome) -> tuple[frozenset[int], frozenset[int]]:
+    def processes_of(self, run: CondensedRun) -> tuple[frozenset[int], frozenset[int]]:
         """The processes that a run contributes to, and those that stand for them after staging elimination."""
         own = frozenset(process for _, processes in run.processes for process in processes)
         now = frozenset(
@@ -186,7 +186,7 @@ class RunOutcomes:
             return EventState(run.state), run.reason
         return self._published(run, processes)
 
-    def _published(self, run: RunOutcome, processes: ProcessStates) -> tuple[EventState, str]:
+    def _published(self, run: CondensedRun, processes: ProcessStates) -> tuple[EventState, str]:
         own, now = self.processes_of(run)
         if not processes.queued.isdisjoint(now | own):
             return EventState.WAITING, Waiting.CATALOG if processes.refused.isdisjoint(now | own) else Waiting.REFUSED
@@ -203,13 +203,13 @@ _NOT_BEGUN = "?"
 """In place of a state: no worker has begun to process the run."""
 
 
-def _outcome(state: RunState | None, jobs: Mapping[str, str], archived_job: str) -> RunOutcome:
+def _outcome(state: RunState | None, jobs: Mapping[str, str], archived_job: str) -> CondensedRun:
     job = next(iter(jobs.values()), archived_job)
     others = {short(digest): each for digest, each in jobs.items() if each != job}
     processes: dict[str, list[str]] = {}
     for process, by, _ in state.current if state else ():
         processes.setdefault(intern(by), []).append(process)
-    return RunOutcome(
+    return CondensedRun(
         state=_NOT_BEGUN if state is None else intern(state.verdict.value) if state.settled else "",
         reason=intern(str(state.reason)) if state else "",
         merged=shorts(state.merged if state else ()),

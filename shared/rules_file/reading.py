@@ -11,7 +11,7 @@ from shared.rules_file.source import Place, read_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class RulesEntry:
     """A table of the file. `values`: of the known keys that it has; None for a wrong value. `line`: of its header."""
 
     at: Place
@@ -56,10 +56,10 @@ class RulesReader:
         found = self._found(*at)
         return None if found is None else self._value(kind, found, *at)
 
-    def table(self, keys: Keys, *at: str) -> Entry:
+    def table(self, keys: Keys, *at: str) -> RulesEntry:
         """The table `[at]`; without values if the file lacks it."""
         found = self._found(*at)
-        return Entry(at=at, line=0, values={}) if found is None else self._entry(keys, found, *at)
+        return RulesEntry(at=at, line=0, values={}) if found is None else self._entry(keys, found, *at)
 
     def all_of(self, kind: ValueKind, *at: str) -> dict[str, Any]:
         """The values of the table `[at]`, whose keys are names, each of this kind."""
@@ -67,7 +67,7 @@ class RulesReader:
         names = found if isinstance(found, dict) else ()
         return self.table(dict.fromkeys(names, Key(kind=kind, meaning="")), *at).values
 
-    def named(self, keys: Keys, *at: str, most: int = MAX_TEXTS) -> dict[str, Entry]:
+    def named(self, keys: Keys, *at: str, most: int = MAX_TEXTS) -> dict[str, RulesEntry]:
         """The tables `[at.NAME]`, by their names."""
         found, label = self._found(*at), ".".join(at)
         if found is None:
@@ -77,7 +77,7 @@ class RulesReader:
             return {}
         return {name: self._entry(keys, each, *at, name) for name, each in found.items()}
 
-    def entries(self, keys: Keys, name: str, *, most: int = MAX_TEXTS) -> list[Entry]:
+    def entries(self, keys: Keys, name: str, *, most: int = MAX_TEXTS) -> list[RulesEntry]:
         """The tables `[[name]]`, in the file's order."""
         found = self._found(name)
         if found is None:
@@ -90,9 +90,9 @@ class RulesReader:
             return []
         return [self._entry(keys, each, name, number) for number, each in enumerate(found)]
 
-    def twice(self, entries: Iterable[Entry], key: str) -> None:
+    def twice(self, entries: Iterable[RulesEntry], key: str) -> None:
         """Refuse a value of this key that an earlier one of these tables has."""
-        first: dict[Any, Entry] = {}
+        first: dict[Any, RulesEntry] = {}
         for entry in entries:
             name = entry.values.get(key)
             before = first.setdefault(name, entry)
@@ -106,12 +106,12 @@ class RulesReader:
             found = found.get(name) if isinstance(found, dict) else None
         return found
 
-    def _entry(self, keys: Keys, given: Any, *at: str | int) -> Entry:
+    def _entry(self, keys: Keys, given: Any, *at: str | int) -> RulesEntry:
         label = _label(at)
         values: dict[str, Any] = {}
         if not isinstance(given, dict):
             self.wrong(f"{label} must be a table: write [{label}] above its keys", *at)
-            return Entry(at=at, line=self.line(*at), values=values)
+            return RulesEntry(at=at, line=self.line(*at), values=values)
         for name, value in given.items():
             if key := keys.get(name):
                 values[name] = self._value(key.kind, value, *at, name)
@@ -120,7 +120,7 @@ class RulesReader:
         for name, key in keys.items():
             if key.needed and name not in given:
                 self.wrong(f"{label} needs {name}: {key.meaning}", *at)
-        return Entry(at=at, line=self.line(*at), values=values)
+        return RulesEntry(at=at, line=self.line(*at), values=values)
 
     def _value(self, kind: ValueKind, given: Any, *at: str | int) -> Any:
         value = kind.value(given)

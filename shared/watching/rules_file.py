@@ -27,7 +27,7 @@ from zoneinfo import ZoneInfo
 
 from shared.rules_file.keys import TEXT, Key, ValueKind, list_of, one_of
 from shared.rules_file.nearest import did_you_mean
-from shared.rules_file.reading import Entry, RulesReader
+from shared.rules_file.reading import RulesEntry, RulesReader
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 
@@ -93,7 +93,7 @@ def parse_watch_rules(text: str, place: str) -> WatchRules:
     )
 
 
-def _check_channel(name: str, entry: Entry, reader: RulesReader) -> None:
+def _check_channel(name: str, entry: RulesEntry, reader: RulesReader) -> None:
     if not _CHANNEL_NAME.fullmatch(name):
         reader.wrong(f"{name!r} is no name of a channel: use letters, digits, _ and -, at most 40", *entry.at)
     kind = entry.values.get("kind")
@@ -103,7 +103,7 @@ def _check_channel(name: str, entry: Entry, reader: RulesReader) -> None:
         reader.wrong(f"path is for the kind file, not for {kind}", *entry.at, "path")
 
 
-def _rule(entry: Entry) -> RoutingRule:
+def _rule(entry: RulesEntry) -> RoutingRule:
     values = dict(entry.values)
     topics, to = frozenset(values.pop("topics", ())), tuple(dict.fromkeys(values.pop("to")))
     return RoutingRule(**values, topics=topics, to=to, line=entry.line)

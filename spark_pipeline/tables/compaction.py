@@ -13,7 +13,7 @@ from spark_pipeline.tables.schemas import LAKE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class CompactedTable:
     """How many files of a table were combined, and into how many."""
 
     table: str
@@ -21,7 +21,7 @@ class Compacted:
     now: int
 
 
-def compact(lake: Lake, *, note: Callable[[Compacted], None] = lambda _: None) -> tuple[Compacted, ...]:
+def compact(lake: Lake, *, note: Callable[[CompactedTable], None] = lambda _: None) -> tuple[CompactedTable, ...]:
     """Combine the small files of every table; `note` is called after each table. A table without small files is not
     written. Delta keeps replaced files for readers of older versions: a week by default.
 
@@ -31,7 +31,7 @@ def compact(lake: Lake, *, note: Callable[[Compacted], None] = lambda _: None) -
     listing_tasks = str(LISTING_TASKS_PER_CORE * lake.engine.cores)
     lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", listing_tasks)
     lake.session.conf.set("spark.databricks.delta.vacuum.logging.enabled", "false")
-    done: list[Compacted] = []
+    done: list[CompactedTable] = []
     for table in LAKE:
         if not lake.exists(table):
             continue
@@ -42,6 +42,6 @@ def compact(lake: Lake, *, note: Callable[[Compacted], None] = lambda _: None) -
         except PySparkException as error:
             raise LakeError(f"This engine cannot put files together ({error}): use Spark") from error
         files, now = (int(found["numFilesRemoved"]), int(found["numFilesAdded"])) if found else (0, 0)
-        done.append(Compacted(table=table.name, files=files, now=now))
+        done.append(CompactedTable(table=table.name, files=files, now=now))
         note(done[-1])
     return tuple(done)

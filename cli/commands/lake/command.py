@@ -203,13 +203,13 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
         throughline lake compact --lake build/lake
     """
     with opened_lake(root, engine=EngineName.spark, cores=cores, memory=memory, writes=True) as lake:
-        from spark_pipeline.tables.compaction import Compacted  # noqa: PLC0415 - see opened_lake
+        from spark_pipeline.tables.compaction import CompactedTable  # noqa: PLC0415 - see opened_lake
         from spark_pipeline.tables.compaction import compact as compact_tables  # noqa: PLC0415 - the same
         from spark_pipeline.tables.schemas import LAKE  # noqa: PLC0415 - see opened_lake
 
         with bar("tables", len(LAKE)) as update:
 
-            def advance(done: Compacted) -> None:
+            def advance(done: CompactedTable) -> None:
                 update(advance=1, description=done.table)
 
             done = compact_tables(lake, note=advance)

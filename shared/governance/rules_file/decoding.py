@@ -33,9 +33,9 @@ from shared.governance.rules import (
 )
 from shared.governance.rules_file.keys import OF_OTHERS, ON_UNKNOWN, TABLES, UNKNOWN
 from shared.rules_file.nearest import did_you_mean
-from shared.rules_file.reading import Entry, RulesReader
+from shared.rules_file.reading import RulesEntry, RulesReader
 
-_Entries = Mapping[str, list[Entry]]
+_Entries = Mapping[str, list[RulesEntry]]
 Made = TypeVar("Made", Classification, TagRule, Mask, Declassification, Term, Certified, Policy)
 
 
@@ -110,7 +110,7 @@ def _refuse_untagged(entries: _Entries, reader: RulesReader) -> None:
                 reader.wrong(f"no [[tag]] gives the classification {name}.{hint}", *entry.at, key)
 
 
-def _made(kind: type[Made], entries: Iterable[Entry]) -> tuple[Made, ...]:
+def _made(kind: type[Made], entries: Iterable[RulesEntry]) -> tuple[Made, ...]:
     """The rules of these entries. The keys of a selector and of an approval are a value of their own in a rule."""
     return tuple(kind(**_grouped(kind, entry.values), line=entry.line) for entry in entries)
 
@@ -124,7 +124,7 @@ def _grouped(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     return left
 
 
-def _policy(entry: Entry, on_unknown: OnUnknown, reader: RulesReader) -> Policy:
+def _policy(entry: RulesEntry, on_unknown: OnUnknown, reader: RulesReader) -> Policy:
     """The policy of an entry: its demands are a list of values in it."""
     values = {UNKNOWN: on_unknown, **_grouped(Policy, entry.values)}
     wanted = tuple(

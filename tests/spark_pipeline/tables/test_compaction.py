@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_pipeline.tables.compaction import Compacted, compact
+from spark_pipeline.tables.compaction import CompactedTable, compact
 from spark_pipeline.tables.lake import Lake, LakeError
 from spark_pipeline.tables.schemas import FILES
 from tests.spark_pipeline.files import OF_SPARK, version_of
@@ -30,13 +30,13 @@ def _rows(lake: Lake) -> list[str]:
 @pytest.mark.engine("spark")
 def test_many_files_become_one(spark: SparkSession, tmp_path: Path) -> None:
     lake = _grown(spark, tmp_path)
-    reports: list[Compacted] = []
+    reports: list[CompactedTable] = []
     before = _rows(lake)
-    assert compact(lake, note=reports.append) == tuple(reports) == (Compacted(table="files", files=4, now=1),)
+    assert compact(lake, note=reports.append) == tuple(reports) == (CompactedTable(table="files", files=4, now=1),)
     assert _rows(lake) == before
     assert len(lake.read(FILES).inputFiles()) == 1
     version = version_of(lake, FILES)
-    assert compact(lake) == (Compacted(table="files", files=0, now=0),)
+    assert compact(lake) == (CompactedTable(table="files", files=0, now=0),)
     assert version_of(lake, FILES) == version
 
 
