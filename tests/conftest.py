@@ -19,17 +19,17 @@ pytest_plugins = [
     "tests.plugins.spark",
 ]
 
-_MAYBE = {
+_OPTIONAL_PROGRAMS = {
     "bicep": "the templates are compiled|the templates are parsed and their references resolved, but not compiled",
     "func": "the world is also run by func start|the world is run by a program in func's place",
 }
-"""Programs that are not available everywhere, and what is tested with and without them."""
+"""Programs that are not available everywhere, and the tests with and without them."""
 
 
 def pytest_report_header() -> list[str]:
     """Report which tests lack a program."""
     header = []
-    for program, meaning in _MAYBE.items():
+    for program, meaning in _OPTIONAL_PROGRAMS.items():
         there, not_there = meaning.split("|")
         header.append(f"{program}: {there}" if shutil.which(program) else f"{program} is not installed: {not_there}")
     return header

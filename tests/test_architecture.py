@@ -180,7 +180,7 @@ def _tree(source: str) -> ast.Module:
     return ast.parse(source)
 
 
-def broken_arrows(path: str, source: str) -> list[str]:
+def forbidden_imports(path: str, source: str) -> list[str]:
     """Yield the forbidden imports and reads of this file (by its path from the root), one sentence each."""
     module = _module(path)
     tree = _tree(source)
@@ -256,13 +256,13 @@ def _sources() -> dict[str, str]:
     return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
 
 
-def test_no_arrow_is_broken() -> None:
+def test_no_room_has_a_forbidden_import() -> None:
     sources = _sources()
     assert len(sources) > 50
-    assert [sentence for path, source in sources.items() for sentence in broken_arrows(path, source)] == []
+    assert [sentence for path, source in sources.items() for sentence in forbidden_imports(path, source)] == []
 
 
-def test_every_room_that_the_table_names_exists_and_no_other() -> None:
+def test_the_table_lists_exactly_the_existing_rooms() -> None:
     """A new room must be added to the table before it can import anything."""
     here = {_room_of(_module(path)) for path in _sources()}
     assert {room for room in here if room in ROOMS or room.startswith(GROUPS) or room.endswith("_function")} == set(
@@ -444,12 +444,12 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize(("path", "source", "message"), PLANTED.values(), ids=PLANTED)
 def test_the_checker_finds_planted_mistakes(path: str, source: str, message: str) -> None:
-    sentences = broken_arrows(path, source)
+    sentences = forbidden_imports(path, source)
     assert any(message in sentence for sentence in sentences), sentences
     assert all(sentence.startswith(path) for sentence in sentences)
 
 
-FINE: dict[str, tuple[str, str]] = {
+ACCEPTED: dict[str, tuple[str, str]] = {
     "standard library": ("shared/naming/x.py", "import re\nfrom collections.abc import Iterator"),
     "its own inner modules": ("shared/naming/stores/tables.py", "from shared.naming.rules import rule"),
     "a module of another room": ("shared/translation/x.py", "from shared.openlineage.merging import merge"),
@@ -465,12 +465,12 @@ FINE: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("path", "source"), FINE.values(), ids=FINE)
+@pytest.mark.parametrize(("path", "source"), ACCEPTED.values(), ids=ACCEPTED)
 def test_the_checker_accepts_correct_code(path: str, source: str) -> None:
-    assert broken_arrows(path, source) == []
+    assert forbidden_imports(path, source) == []
 
 
-KEPT_FROM_THE_RECEIVER = (
+NOT_LOADED_BY_THE_RECEIVER = (
     *(
         "shared.bootstrap",
         "shared.processing",
@@ -485,7 +485,7 @@ KEPT_FROM_THE_RECEIVER = (
 """Modules that slow a cold start too much: Spark waits at most five seconds for the first answer."""
 
 
-def test_the_receiver_imports_nothing_that_receiving_does_not_need() -> None:
+def test_the_receiver_imports_only_the_modules_that_receiving_needs() -> None:
     """Neither its shells nor the parts of the first call do, with default settings."""
     code = """
 import sys
@@ -501,4 +501,4 @@ print(*sys.modules)
     )
     loaded = set(done.stdout.split())
     assert {"shared.ingest.receiver", "azure.storage.blob"} <= loaded
-    assert sorted(loaded & set(KEPT_FROM_THE_RECEIVER)) == []
+    assert sorted(loaded & set(NOT_LOADED_BY_THE_RECEIVER)) == []

@@ -43,7 +43,7 @@ TINY = Sizes(
 )
 
 
-def test_every_benchmark_has_its_ratio(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_every_benchmark_reports_its_figures(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """All run on tiny sizes, with the real host, Azurite and catalog; Spark's only with `--proofs`."""
     left_out = set() if request.config.getoption("--proofs") else {"plan-jar"}
     out = tmp_path / "folder" / "bench.json"
@@ -148,7 +148,7 @@ def test_requests_are_counted_by_azure_s_billing_classes() -> None:
     assert set(found["idle sweep"]) == {"blob list", "blob other", "table"}
 
 
-def test_the_host_s_requests_are_the_counted_ones_and_limit_the_events_of_an_account() -> None:
+def test_requests_of_the_host_are_counted_and_limit_the_event_rate_of_an_account() -> None:
     polling, event_grid = calls_of("polling"), calls_of("eventGrid")
     heads = sum(call.count for call in CALLS if call.what.startswith("HEAD"))
     receipts = sum(call.count for call in CALLS if call.what.startswith("the receipt"))
@@ -162,7 +162,7 @@ def test_the_host_s_requests_are_the_counted_ones_and_limit_the_events_of_an_acc
         calls_of("carrier pigeon")
 
 
-def test_a_backfill_is_measured_also_one_that_is_stopped_again_and_again(tmp_path: Path) -> None:
+def test_a_backfill_that_is_stopped_repeatedly_is_measured(tmp_path: Path) -> None:
     """`python -m bench.backfill`: new, on an emptied catalog, and unchanged, with real Azurite and catalog."""
     out = tmp_path / "backfill.json"
     assert backfill.main(["--processes", "40", "--rate", "0", "--lost", "--stop", "2", "--out", str(out)]) == 0

@@ -11,7 +11,7 @@ from tests.infra.kusto.analyser import TABLES
 
 PAGE = (Path(__file__).parents[1] / "docs/operate/costs.md").read_text()
 MILLION = 1_000_000
-NEW, AGAIN = "a new job", "the same job again"
+NEW_JOB, SAME_JOB = "a new job", "the same job again"
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,8 @@ def measured() -> dict[str, dict[str, Volume]]:
     return measure()
 
 
-def test_each_event_is_a_line_and_a_call_of_the_receiver(measured: dict[str, dict[str, Volume]]) -> None:
-    for turn in (NEW, AGAIN):
+def test_the_receiver_logs_one_line_and_one_call_for_each_event(measured: dict[str, dict[str, Volume]]) -> None:
+    for turn in (NEW_JOB, SAME_JOB):
         receiver = measured[f"{turn}: receiver"]
         assert receiver["AppTraces"].rows == pytest.approx(MILLION)
         assert receiver["AppRequests"].rows == pytest.approx(MILLION)
@@ -37,17 +37,17 @@ def test_a_row_is_billed_by_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("table", sorted(set(EXAMPLES) & set(TABLES)))
-def test_an_example_has_columns_of_its_table_only(table: str) -> None:
+def test_an_example_row_has_only_columns_of_its_table(table: str) -> None:
     assert set(EXAMPLES[table]) <= set(TABLES[table])
 
 
 def test_the_page_has_the_measured_figures(measured: dict[str, dict[str, Volume]]) -> None:
     rows = {cells[0].strip(): [*map(_number, cells[1:])] for cells in _table("| what | rows | GB, new jobs |")}
     for title, phases, name in (
-        ("receiver's lines (`AppTraces`)", [f"{NEW}: receiver", f"{AGAIN}: receiver"], "AppTraces"),
-        ("receiver's calls (`AppRequests`)", [f"{NEW}: receiver", f"{AGAIN}: receiver"], "AppRequests"),
-        ("parser's and publisher's lines (`AppTraces`)", [f"{NEW}: parser", f"{AGAIN}: parser"], "AppTraces"),
-        ("parser's calls (`AppRequests`)", [f"{NEW}: parser", f"{AGAIN}: parser"], "AppRequests"),
+        ("receiver's lines (`AppTraces`)", [f"{NEW_JOB}: receiver", f"{SAME_JOB}: receiver"], "AppTraces"),
+        ("receiver's calls (`AppRequests`)", [f"{NEW_JOB}: receiver", f"{SAME_JOB}: receiver"], "AppRequests"),
+        ("parser's and publisher's lines (`AppTraces`)", [f"{NEW_JOB}: parser", f"{SAME_JOB}: parser"], "AppTraces"),
+        ("parser's calls (`AppRequests`)", [f"{NEW_JOB}: parser", f"{SAME_JOB}: parser"], "AppRequests"),
         ("archive's lines (`AppTraces`)", ["archive", "archive"], "AppTraces"),
     ):
         found = [measured[phase][name] for phase in phases]
@@ -62,7 +62,7 @@ def test_the_page_has_the_measured_figures(measured: dict[str, dict[str, Volume]
                 for name, volume in volumes.items()
                 if phase.startswith((turn, "archive")) and name.startswith("App")
             )
-            for turn in (NEW, AGAIN)
+            for turn in (NEW_JOB, SAME_JOB)
         ],
         abs=0.05,
     )
@@ -70,7 +70,7 @@ def test_the_page_has_the_measured_figures(measured: dict[str, dict[str, Volume]
     assert rows["with `logDeletes`: a row for each deleted blob (`StorageBlobLogs`)"][:2] == pytest.approx(
         [deleted.rows / MILLION, deleted.bytes / 10**9], abs=0.02
     )
-    filtered = measured[f"{NEW}: receiver"]["filtered"] + measured[f"{NEW}: parser"]["filtered"]
+    filtered = measured[f"{NEW_JOB}: receiver"]["filtered"] + measured[f"{NEW_JOB}: parser"]["filtered"]
     assert rows["filtered by `host.json`: two lines of the host for each call"][:2] == pytest.approx(
         [filtered.rows / MILLION, filtered.bytes / 10**9], abs=0.02
     )

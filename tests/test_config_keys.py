@@ -36,7 +36,7 @@ HOST = {
     "extensions.queues": "maxPollingInterval visibilityTimeout batchSize maxDequeueCount newBatchThreshold "
     "messageEncoding",
 }
-FREE = {"logging.logLevel"}
+FREE_FORM = {"logging.logLevel"}
 """Objects whose keys are names of the app's choice."""
 
 FUNCTION = "scriptFile entryPoint bindings disabled excluded configurationSource retry generatedBy"
@@ -46,7 +46,7 @@ BINDINGS = {
     "blobTrigger": "path connection source dataType",
     "timerTrigger": "schedule runOnStartup useMonitor",
 }
-OF_EVERY_BINDING = "name type direction"
+KEYS_OF_EVERY_BINDING = "name type direction"
 VALUES = {
     "direction": {"in", "out", "inout"},
     "authLevel": {"anonymous", "function", "admin"},
@@ -57,7 +57,7 @@ VALUES = {
 
 def unknown_in_host(value: Any, place: str = "") -> Iterator[str]:
     """Yield keys of host.json that the host does not know."""
-    if not isinstance(value, Mapping) or place in FREE:
+    if not isinstance(value, Mapping) or place in FREE_FORM:
         return
     known = HOST.get(place, "").split()
     for key, inside in value.items():
@@ -76,7 +76,7 @@ def unknown_in_function(config: Mapping[str, Any]) -> Iterator[str]:
         if kind not in BINDINGS:
             yield f"bindings.{kind}"
             continue
-        known = {*OF_EVERY_BINDING.split(), *BINDINGS[kind].split()}
+        known = {*KEYS_OF_EVERY_BINDING.split(), *BINDINGS[kind].split()}
         for key, value in binding.items():
             if key not in known or (key in VALUES and value not in VALUES[key]):
                 yield f"{kind}.{key}"

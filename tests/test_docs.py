@@ -111,11 +111,11 @@ PLAIN = (
     "printf ",
     "python -c ",
 )
-"""What a shell has."""
+"""Commands of a shell."""
 
 SETTING = re.compile(r"[A-Za-z_]+=\S*")
 
-SHOWN: dict[str, str] = {
+NO_COMMANDS: dict[str, str] = {
     "Spark + OpenLineage": "a drawing",
     "POST /api/v1/lineage": "a drawing",
     "events/2026/": "names of blobs",
@@ -125,7 +125,7 @@ SHOWN: dict[str, str] = {
 """The beginnings of blocks that are not commands."""
 
 
-MADE = {"shared/naming/stores/services/cassandra.py"}
+CREATED_BY_READER = {"shared/naming/stores/services/cassandra.py"}
 """Files whose creation a page describes."""
 
 
@@ -140,7 +140,7 @@ class Typed:
 def blocks(page: Path) -> Iterator[str]:
     """Yield the page's blocks without a language, also those in lists, with continued lines joined."""
     for language, found in re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL):
-        if not language and not found.lstrip().startswith(tuple(SHOWN)):
+        if not language and not found.lstrip().startswith(tuple(NO_COMMANDS)):
             yield re.sub(r"\\\n\s*|\|\n\s*(?=az )", " ", found)
 
 
@@ -169,7 +169,7 @@ def proof_of(line: str) -> str | None:
     return max(begins, key=len, default=None)
 
 
-def test_every_command_line_is_tested_or_marked_as_only_read() -> None:
+def test_every_command_line_is_tested_or_marked_as_untested() -> None:
     unknown = [
         f"{each.page.name}: {each.line}"
         for each in TYPED
@@ -178,7 +178,7 @@ def test_every_command_line_is_tested_or_marked_as_only_read() -> None:
     assert unknown == []
 
 
-def test_every_proof_is_there_and_used() -> None:
+def test_every_listed_proof_exists_and_is_used() -> None:
     assert [where for where in PROOFS.values() if not (ROOT / where).is_file()] == []
     inline = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.read_text())]
     used = {proof_of(bare(line)) for line in (*(each.line for each in TYPED), *inline)}
@@ -220,7 +220,7 @@ def test_the_file_that_proves_a_command_names_it(command: str) -> None:
     assert re.search(rf"\b{name}\b", text)
 
 
-def test_a_page_with_untested_commands_says_so() -> None:
+def test_a_page_with_untested_commands_links_to_the_list_of_them() -> None:
     pages = {each.page for each in TYPED if each.line.startswith(READ_ONLY)}
     assert pages
     assert [page.name for page in pages if "unproven.md)" not in page.read_text()] == []
@@ -236,7 +236,7 @@ def ours() -> Iterator[Typed]:
 
 
 @pytest.mark.parametrize("each", list(ours()), ids=lambda each: f"{each.page.stem}: {each.line}")
-def test_our_command_exists_with_these_options(each: Typed) -> None:
+def test_each_of_our_commands_on_a_page_exists_with_its_options(each: Typed) -> None:
     """Also a command's syntax with optional parts in brackets."""
     root: Any = typer.main.get_command(app)
     arguments = shlex.split(re.sub(r"[][|…,]", " ", each.line.replace("'", "")))
@@ -250,16 +250,16 @@ def test_our_command_exists_with_these_options(each: Typed) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_targets_files_and_links_of_a_page_are_there(page: Path) -> None:
+def test_targets_files_and_links_on_a_page_exist(page: Path) -> None:
     text = page.read_text()
     assert set(re.findall(r"`make ([a-z-]+)", text)) <= TARGETS
     assert {line.split()[1] for line in lines(page) if line.startswith("make ")} <= TARGETS
     assert broken_links(page) == []
     named = re.findall(r"`((?:infra|tests|local|shared|bench|examples|spark_pipeline)/[\w./-]+\.\w+)`", text)
-    assert [name for name in named if name not in MADE and not list(ROOT.glob(name))] == []
+    assert [name for name in named if name not in CREATED_BY_READER and not list(ROOT.glob(name))] == []
 
 
-def test_links_of_the_changelog_are_there() -> None:
+def test_links_in_the_changelog_exist() -> None:
     """Commands and files in it may have been removed since."""
     assert broken_links(ROOT / "CHANGELOG.md") == []
 
@@ -284,7 +284,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_index_leads_to_every_page() -> None:
+def test_the_index_links_to_every_page() -> None:
     text = (ROOT / "docs/README.md").read_text()
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
     of_another = ("decisions/", "openlineage-consumer/scenarios/")  # these have their own index or page

@@ -14,7 +14,7 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def test_there_are_the_four_functions() -> None:
+def test_there_are_exactly_four_functions() -> None:
     expected = ["batch_function", "parser_function", "receiver_function", "sweeper_function"]
     assert [path.name for path in FUNCTIONS] == expected
 
@@ -32,7 +32,7 @@ def test_a_function_has_its_script_and_bindings_with_directions(folder: Path) ->
 @pytest.mark.parametrize(
     ("folder", "path"), [("receiver_function", "/api/v1/lineage"), ("batch_function", "/api/v1/lineage/batch")]
 )
-def test_events_are_posted_to_where_clients_post_them_with_a_key(folder: str, path: str) -> None:
+def test_events_are_received_at_the_paths_of_openlineage_clients_with_a_key(folder: str, path: str) -> None:
     trigger, answer = read(ROOT / folder / "function.json")["bindings"]
     assert trigger["type"] == "httpTrigger"
     assert trigger["authLevel"] == "function"
@@ -67,7 +67,7 @@ def test_host_json_names_a_bundle_with_blob_and_timer_triggers() -> None:
     assert host["extensions"]["blobs"]["poisonBlobThreshold"] == 5
 
 
-def test_the_host_turns_no_sender_away_by_itself() -> None:
+def test_the_host_does_not_throttle_senders() -> None:
     """Beyond `maxOutstandingRequests` it answers 429 without Retry-After, and a listener loses the event."""
     http = read(ROOT / "host.json")["extensions"]["http"]
     assert http["maxOutstandingRequests"] == -1
@@ -90,7 +90,7 @@ def test_deployed_requirements_are_pinned_hashed_and_without_addresses() -> None
         assert block.count("--hash=sha256:") >= block.count("=="), block[:80]
 
 
-def test_deployed_requirements_are_those_of_the_functions_without_tools() -> None:
+def test_deployed_requirements_include_no_development_tools() -> None:
     deployed = requirements("requirements.txt")
     wanted = {
         "azure-functions",

@@ -47,34 +47,34 @@ def test_there_are_golden_events() -> None:
 
 
 @every_scenario
-def test_the_lineage_is_the_truth(folder: Path) -> None:
+def test_the_lineage_matches_the_truth(folder: Path) -> None:
     assert _truth(folder).differences(_history(folder).processes) == []
 
 
 @every_scenario
-def test_the_truth_is_the_one_beside_the_job(folder: Path) -> None:
+def test_the_truth_of_a_capture_is_a_copy_of_the_scenario_s_truth(folder: Path) -> None:
     assert (folder / "truth.json").read_text() == scenarios()[folder.name].truth.read_text()
 
 
 @every_scenario
-def test_nothing_of_a_real_event_is_left_out(folder: Path) -> None:
+def test_no_part_of_a_real_event_is_omitted(folder: Path) -> None:
     assert [event.omitted for event in _events(folder) if event.omitted] == []
     ignored = [event.body for event in _events(folder) if isinstance(select(event), Ignore)]
     assert [body for body in ignored if body is None or body.inputs or body.outputs] == []
 
 
 @every_scenario
-def test_a_truth_would_notice_anything_missing_or_too_much(folder: Path) -> None:
+def test_the_truth_detects_missing_and_unexpected_lineage(folder: Path) -> None:
     """Otherwise a truth that compares nothing would always pass."""
     truth, processes = _truth(folder), _history(folder).processes
     for index, process in enumerate(processes):
         others = processes[:index] + processes[index + 1 :]
         assert truth.differences(others)
-        for changed in _spoiled(process):
+        for changed in _changed_processes(process):
             assert truth.differences([*others, changed]), changed
 
 
-def _spoiled(process: Process) -> Iterable[Process]:
+def _changed_processes(process: Process) -> Iterable[Process]:
     yield replace(process, operations=(*process.operations, "more"))
     yield replace(process, inputs=process.inputs[1:], columns=())
     yield replace(process, inputs=(*process.inputs, replace(process.inputs[0], qualified_name="x", name="x")))
@@ -145,7 +145,7 @@ def test_every_version_gives_the_same_entities() -> None:
 
 @settings(max_examples=4)
 @given(seed=st.integers(0, 2**32))
-def test_all_jobs_together_do_not_depend_on_the_order_either(seed: int) -> None:
+def test_the_lineage_of_all_jobs_does_not_depend_on_the_order_of_events(seed: int) -> None:
     """Several listeners' runs of one job share processes: old runs are superseded in any order."""
     events = [event for folder in FOLDERS.values() for event in _events(folder)]
     whole = _everything()

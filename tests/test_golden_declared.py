@@ -16,7 +16,7 @@ def test_declarations_in_events_match_the_truth(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_some_real_producer_declares_each_kind(kind: str) -> None:
+def test_each_kind_of_declaration_occurs_in_real_events(kind: str) -> None:
     assert [name for name, folder in FOLDERS.items() if declared_truth(folder)[kind]]
 
 

@@ -60,7 +60,7 @@ class Needs:
         )
 
 
-def together(*configurations: Mapping[str, str]) -> dict[str, str]:
+def merge_configurations(*configurations: Mapping[str, str]) -> dict[str, str]:
     """Merge Spark properties: the last value holds, but paths, options and packages are joined."""
     found: dict[str, str] = {}
     for configuration in configurations:

@@ -18,7 +18,7 @@ from local.toolchain.interpreter import made_for
 from local.toolchain.java import JavaNeed, find_java
 from tests.capture.cloud import cloud_configuration
 from tests.capture.javac import classes_beside
-from tests.capture.needs import Needs, together
+from tests.capture.needs import Needs, merge_configurations
 from tests.capture.plans import packed, unpacked
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
 from tests.capture.scrub import ROOT, Machine, scrub
@@ -88,7 +88,7 @@ def _run_spark(
     events = _events(folder)
     with SparkJob(
         scenario.script,
-        configuration=together(
+        configuration=merge_configurations(
             SMALL_SESSION,
             file_configuration(events, platform=platform, listener=versions.listener, packages=needs.packages),
             cloud_configuration(folder, java, interpreter.spark_home),

@@ -20,7 +20,7 @@ from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from shared.versions import LAYOUT, NAMING
 from tests.support.events import run_id, write
-from tests.support.publishing import publish, settled
+from tests.support.publishing import post_and_settle, publish
 
 runner = CliRunner()
 
@@ -46,7 +46,7 @@ def each(commands: dict[str, tuple[str, ...]]) -> pytest.MarkDecorator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Storage and a catalog, and what an environment needs to name them."""
+    """Storage and a catalog, and the variables that name them."""
 
     connection: str
     catalog: CatalogServer
@@ -87,15 +87,15 @@ def seeded(connection: str, catalog: CatalogServer) -> Place:
     """One process that was published, and two that wait."""
     found = Place(connection=connection, catalog=catalog)
     parts = assemble(load(catalog=True, environment=found.shell))
-    settled(parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone"))  # type: ignore[arg-type]  # any
+    post_and_settle(parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone"))  # type: ignore[arg-type]  # any
     publish(parts.storage, parts.catalog, parts.publishing)
     for name, sink in (("new", "/b"), ("secret", "/secret/t2")):
-        settled(parts.storage, *write(name, f"app-{name}", "2026-11-20T10:00", "/a", sink=sink))  # type: ignore[arg-type]
+        post_and_settle(parts.storage, *write(name, f"app-{name}", "2026-11-20T10:00", "/a", sink=sink))  # type: ignore[arg-type]
     return found
 
 
 @pytest.fixture(scope="module")
-def still() -> Iterator[Place]:
+def place_without_writes() -> Iterator[Place]:
     """For commands that are to write nothing to the catalog: one place for all of them."""
     with Azurite() as azurite, CatalogServer() as catalog:
         yield seeded(azurite.connection_string, catalog)
@@ -120,26 +120,30 @@ def place(own_azurite: Azurite, fresh_catalog: CatalogServer) -> Iterator[Place]
 
 
 @each(ALSO_FROM_THE_LAKE)
-def test_functions_in_shadow_mode_keep_every_command_from_the_catalog(still: Place, arguments: tuple[str, ...]) -> None:
-    still.functions(THROUGHLINE_SHADOW="true")
-    result = still.run(*arguments)
-    assert still.writes == 0
+def test_no_command_writes_to_the_catalog_when_the_functions_are_in_shadow_mode(
+    place_without_writes: Place, arguments: tuple[str, ...]
+) -> None:
+    place_without_writes.functions(THROUGHLINE_SHADOW="true")
+    result = place_without_writes.run(*arguments)
+    assert place_without_writes.writes == 0
     assert "the functions are in shadow mode: nothing is written to the catalog" in result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
 @each(ALSO_FROM_THE_LAKE)
-def test_a_shell_in_shadow_mode_keeps_every_command_from_the_catalog(still: Place, arguments: tuple[str, ...]) -> None:
-    still.functions()
-    result = still.run(*arguments, THROUGHLINE_SHADOW="true")
-    assert still.writes == 0
+def test_no_command_writes_to_the_catalog_when_the_shell_is_in_shadow_mode(
+    place_without_writes: Place, arguments: tuple[str, ...]
+) -> None:
+    place_without_writes.functions()
+    result = place_without_writes.run(*arguments, THROUGHLINE_SHADOW="true")
+    assert place_without_writes.writes == 0
     assert "this shell is (THROUGHLINE_SHADOW=true) in shadow mode" in result.output
 
 
 READING = {"status": ("status",), "run": ("run", run_id("new")), "events": ("events",), "show": ("show", "/gone")}
 
 
-def test_no_command_reads_rows_of_another_layout(place: Place) -> None:
+def test_every_command_refuses_rows_of_another_layout(place: Place) -> None:
     parts = place.functions()
     note_versions(parts.storage, Versions(layout=LAYOUT - 1))
     for arguments in ({**WRITING, **READING}).values():
@@ -150,20 +154,20 @@ def test_no_command_reads_rows_of_another_layout(place: Place) -> None:
 
 
 @each(REMOVING)
-def test_without_shadow_mode_the_same_command_removes(place: Place, arguments: tuple[str, ...]) -> None:
+def test_a_removing_command_writes_to_the_catalog_outside_shadow_mode(place: Place, arguments: tuple[str, ...]) -> None:
     place.functions(THROUGHLINE_SHADOW="false")
     assert place.run(*arguments).exit_code == 0
     assert place.writes > 0
 
 
-def test_a_shell_cannot_end_the_functions_shadow_mode(still: Place) -> None:
-    still.functions(THROUGHLINE_SHADOW="true")
-    still.run("backfill", THROUGHLINE_SHADOW="false")
-    assert still.writes == 0
+def test_a_shell_cannot_end_the_functions_shadow_mode(place_without_writes: Place) -> None:
+    place_without_writes.functions(THROUGHLINE_SHADOW="true")
+    place_without_writes.run("backfill", THROUGHLINE_SHADOW="false")
+    assert place_without_writes.writes == 0
 
 
 @each(PUBLISHING)
-def test_what_the_functions_exclude_is_not_published(place: Place, arguments: tuple[str, ...]) -> None:
+def test_commands_do_not_publish_paths_that_the_functions_exclude(place: Place, arguments: tuple[str, ...]) -> None:
     place.functions(THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
     assert place.run(*arguments).exit_code == 0
     assert place.shows("/b")
@@ -171,23 +175,25 @@ def test_what_the_functions_exclude_is_not_published(place: Place, arguments: tu
 
 
 @each(ALSO_FROM_THE_LAKE)
-def test_other_settings_are_refused_by_name(still: Place, arguments: tuple[str, ...]) -> None:
-    still.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
-    result = still.run(*arguments, THROUGHLINE_APPLICATION_IDLE_MINUTES="5", THROUGHLINE_EXCLUDE_PATHS="*/private/*")
+def test_other_settings_are_refused_by_name(place_without_writes: Place, arguments: tuple[str, ...]) -> None:
+    place_without_writes.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
+    result = place_without_writes.run(
+        *arguments, THROUGHLINE_APPLICATION_IDLE_MINUTES="5", THROUGHLINE_EXCLUDE_PATHS="*/private/*"
+    )
     assert result.exit_code == 2
     assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in result.output
     assert "THROUGHLINE_EXCLUDE_PATHS: the functions have */secret/*, this shell has */private/*" in result.output
     assert "unset THROUGHLINE_APPLICATION_IDLE_MINUTES THROUGHLINE_EXCLUDE_PATHS" in result.output
-    assert still.writes == 0
+    assert place_without_writes.writes == 0
 
 
-def test_another_spelling_of_a_value_is_no_difference(place: Place) -> None:
+def test_values_that_differ_only_in_spelling_are_accepted(place: Place) -> None:
     place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="a,b")
     same = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "30.0", "THROUGHLINE_EXCLUDE_PATHS": " a, b"}
     assert place.run("backfill", **same).exit_code == 0
 
 
-def test_another_rate_is_no_difference(place: Place) -> None:
+def test_other_rate_and_batch_limits_are_accepted(place: Place) -> None:
     place.functions(THROUGHLINE_MAX_CATALOG_RATE="20", THROUGHLINE_MAX_BATCH="50")
     result = place.run("backfill", THROUGHLINE_MAX_CATALOG_RATE="5", THROUGHLINE_MAX_BATCH="10")
     assert (result.exit_code, place.writes > 0) == (0, True)
@@ -201,17 +207,19 @@ def test_the_functions_settings_are_printed(place: Place) -> None:
     assert place.catalog.token not in result.output
 
 
-def test_the_catalog_on_record_needs_no_name_in_the_shell(place: Place) -> None:
+def test_the_catalog_on_record_is_used_when_the_shell_names_none(place: Place) -> None:
     place.functions()
     result = place.run("backfill", THROUGHLINE_CATALOG_ENDPOINT="")
     assert (result.exit_code, place.writes > 0) == (0, True)
 
 
-def test_another_catalog_is_refused(still: Place) -> None:
-    still.functions()
-    result = still.run("purge", "--yes", THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:9/datamap/api/atlas/v2")
+def test_another_catalog_is_refused(place_without_writes: Place) -> None:
+    place_without_writes.functions()
+    result = place_without_writes.run(
+        "purge", "--yes", THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:9/datamap/api/atlas/v2"
+    )
     assert result.exit_code == 2
-    assert f"THROUGHLINE_CATALOG_ENDPOINT: the functions have {still.catalog.endpoint}" in result.output
+    assert f"THROUGHLINE_CATALOG_ENDPOINT: the functions have {place_without_writes.catalog.endpoint}" in result.output
 
 
 def test_without_recorded_settings_the_shells_settings_apply_with_a_notice(place: Place) -> None:
@@ -221,9 +229,9 @@ def test_without_recorded_settings_the_shells_settings_apply_with_a_notice(place
     assert (place.shows("/b"), place.shows("/secret/t2")) == (True, False)
 
 
-def test_a_plan_with_other_settings_warns_and_is_not_refused(still: Place) -> None:
-    still.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
-    result = still.run("backfill", "--plan", THROUGHLINE_APPLICATION_IDLE_MINUTES="5")
+def test_a_plan_with_other_settings_warns_and_is_not_refused(place_without_writes: Place) -> None:
+    place_without_writes.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
+    result = place_without_writes.run("backfill", "--plan", THROUGHLINE_APPLICATION_IDLE_MINUTES="5")
     assert result.exit_code == 0
     assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in result.output
 
@@ -239,7 +247,7 @@ example = { namespace = "file", name = "/x", qualified_name = "ours:///x" }
 """
 
 
-def test_the_rules_for_names_travel_with_the_record(place: Place, tmp_path: Path) -> None:
+def test_naming_rules_on_record_are_used_without_their_file(place: Place, tmp_path: Path) -> None:
     names = tmp_path / "names.toml"
     names.write_text(RULE)
     place.functions(THROUGHLINE_NAMES=str(names))
@@ -251,27 +259,27 @@ def test_the_rules_for_names_travel_with_the_record(place: Place, tmp_path: Path
     assert result["qualified_name"] == "ours:///b", "explain names by the functions' rules"
 
 
-def test_another_file_of_names_is_refused(still: Place, tmp_path: Path) -> None:
+def test_another_file_of_names_is_refused(place_without_writes: Place, tmp_path: Path) -> None:
     names = tmp_path / "names.toml"
     names.write_text(RULE)
-    still.functions(THROUGHLINE_NAMES=str(names))
+    place_without_writes.functions(THROUGHLINE_NAMES=str(names))
     names.write_text(RULE.replace("ours://", "theirs://").replace('"ours"', '"theirs"'))
-    result = still.run("replay", THROUGHLINE_NAMES=str(names))
+    result = place_without_writes.run("replay", THROUGHLINE_NAMES=str(names))
     assert result.exit_code == 2
     assert "THROUGHLINE_NAMES: the functions have a file of" in result.output
 
 
-def test_a_newer_functions_record_is_not_misread(still: Place) -> None:
-    parts = still.functions()
+def test_settings_recorded_by_a_newer_version_are_refused(place_without_writes: Place) -> None:
+    parts = place_without_writes.functions()
     record_settings(parts.storage, {**parts.to_record, "THROUGHLINE_NEWEST": "x"})
-    result = still.run("backfill")
-    assert (result.exit_code, still.writes) == (2, 0)
+    result = place_without_writes.run("backfill")
+    assert (result.exit_code, place_without_writes.writes) == (2, 0)
     assert "THROUGHLINE_NEWEST" in result.output
     assert "Install the version that is deployed" in result.output
 
 
-def test_nothing_secret_is_on_record(still: Place) -> None:
-    found = settings_on_record(still.functions().storage)
+def test_recorded_settings_contain_no_secret(place_without_writes: Place) -> None:
+    found = settings_on_record(place_without_writes.functions().storage)
     assert found
-    assert still.catalog.token not in str(found.texts)
+    assert place_without_writes.catalog.token not in str(found.texts)
     assert "AccountKey" not in str(found.texts)

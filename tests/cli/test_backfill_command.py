@@ -10,10 +10,10 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import HeldProcess
 from shared.errors import CatalogUnavailable
 from shared.maintenance.backfill import backfill, last_backfill
-from tests.support.backfill import another
+from tests.support.backfill import catalog_with_other_guids
 from tests.support.cli import Parts
 from tests.support.events import write
-from tests.support.publishing import context_of, settled
+from tests.support.publishing import context_of, post_and_settle
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def parts() -> Parts:
     """Three processes that wait, and a catalog that holds nothing."""
     found = Parts()
     for name in "abc":
-        settled(found.storage, *write(name, f"app{name}", "10:00", "/in", sink=f"/{name}"))
+        post_and_settle(found.storage, *write(name, f"app{name}", "10:00", "/in", sink=f"/{name}"))
     return found
 
 
@@ -38,9 +38,9 @@ def test_backfill_writes_the_planned_processes_once(parts: Parts) -> None:
     assert parts.catalog.writes == writes
 
 
-def test_a_catalog_that_was_lost(parts: Parts) -> None:
+def test_backfill_writes_all_processes_again_to_an_empty_catalog(parts: Parts) -> None:
     parts.run("backfill")
-    parts.catalog = another()
+    parts.catalog = catalog_with_other_guids()
     parts.worker = replace(parts.worker, catalog=parts.catalog)
     assert json.loads(parts.run("backfill", "--plan", "--json").output) == {"waiting": 0, "written": 3, "missing": 3}
     assert "3 processes looked up, 3 missing" in parts.run("backfill").output
@@ -50,7 +50,7 @@ def test_a_catalog_that_was_lost(parts: Parts) -> None:
 def test_a_stopped_backfill_is_resumed(parts: Parts) -> None:
     assert "nothing to resume" in parts.run("backfill", "--resume").output
     parts.run("backfill")
-    parts.worker = replace(parts.worker, catalog=another())
+    parts.worker = replace(parts.worker, catalog=catalog_with_other_guids())
     reports: list[object] = []
     how = replace(parts.worker.publishing, stopped=lambda: len(reports) > 1)
     backfill(context_of(parts.storage, parts.worker.catalog, how), progress=reports.append)
@@ -60,7 +60,7 @@ def test_a_stopped_backfill_is_resumed(parts: Parts) -> None:
     assert json.loads(parts.run("backfill", "--plan", "--json").output)["missing"] == 0
 
 
-def test_without_access_or_storage_it_ends_in_a_sentence(parts: Parts) -> None:
+def test_backfill_with_an_unavailable_catalog_names_the_command_that_continues(parts: Parts) -> None:
     class Away(MemoryCatalog):
         def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
             raise CatalogUnavailable(f"no answer for {qualified_names}")
@@ -72,7 +72,7 @@ def test_without_access_or_storage_it_ends_in_a_sentence(parts: Parts) -> None:
     assert "--resume` continues" in result.output
 
 
-def test_shadow_mode_keeps_the_catalog_as_it_is(parts: Parts) -> None:
+def test_backfill_in_shadow_mode_writes_nothing(parts: Parts) -> None:
     parts.shadow()
     assert "shadow mode" in parts.run("backfill").output
     assert parts.catalog.writes == 0

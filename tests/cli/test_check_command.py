@@ -1,4 +1,4 @@
-"""`throughline check`: over the record; what it prints and writes, and how it ends."""
+"""`throughline check`: over the record: its output, its files and its exit codes."""
 
 import json
 import re
@@ -67,7 +67,7 @@ def file(folder: Path, demand: str, **more: str) -> str:
     return str(place)
 
 
-def test_policies_that_hold_end_with_0(parts: Parts, tmp_path: Path) -> None:
+def test_check_ends_with_0_if_all_policies_hold(parts: Parts, tmp_path: Path) -> None:
     done = parts.run("check", file(tmp_path, 'no_tag = "PII"\nsources_only = "/raw/*"'))
     assert (done.exit_code, done.output) == (
         0,
@@ -85,7 +85,7 @@ def test_a_planted_edge_breaks_a_policy_and_is_named(parts: Parts, tmp_path: Pat
     assert (one.exit_code, one.output) == (0, "HOLDS  training: no_tag PII\n1 held\n")
 
 
-def test_what_is_not_known_ends_with_4_unless_it_may(parts: Parts, tmp_path: Path) -> None:
+def test_an_unknown_verdict_ends_with_4_unless_the_policy_only_warns(parts: Parts, tmp_path: Path) -> None:
     event = body(run="x", application="x", minute=9, inputs=["/raw/x"], outputs=["/gold/x"])
     for place in post(parts.storage, packed(event)):
         settle(parts.storage, place)
@@ -97,7 +97,7 @@ def test_what_is_not_known_ends_with_4_unless_it_may(parts: Parts, tmp_path: Pat
 
 
 @pytest.mark.parametrize("demand", ["quality_passed = true", "unchanged_since = 2026-01-01"])
-def test_what_the_record_does_not_have_is_not_known_and_the_lake_is_named(
+def test_demands_about_facts_of_the_lake_are_unknown_on_the_record_and_name_the_lake(
     parts: Parts, tmp_path: Path, demand: str
 ) -> None:
     done = parts.run("check", file(tmp_path, demand))
@@ -105,7 +105,7 @@ def test_what_the_record_does_not_have_is_not_known_and_the_lake_is_named(
     assert "check a lake instead, named by --lake" in done.output
 
 
-def test_a_record_without_lineage_is_not_known(tmp_path: Path) -> None:
+def test_check_of_a_record_without_lineage_ends_with_4(tmp_path: Path) -> None:
     assert Parts().run("check", file(tmp_path, 'no_tag = "PII"')).exit_code == 4
 
 
@@ -137,12 +137,12 @@ def test_a_wrong_file_is_refused_with_all_its_mistakes(parts: Parts, tmp_path: P
     assert (unknown.exit_code, "no data set like" in unknown.stderr) == (2, True)
 
 
-ASKS = RULES.replace('columns = "email"', 'columns = "email"\nclassified_as = "MICROSOFT.*"')
+RULES_WITH_CLASSIFICATION = RULES.replace('columns = "email"', 'columns = "email"\nclassified_as = "MICROSOFT.*"')
 
 
-def asking(folder: Path, demand: str = 'no_tag = "PII"') -> str:
+def policy_with_classification(folder: Path, demand: str = 'no_tag = "PII"') -> str:
     place = folder / "policy.toml"
-    place.write_text(ASKS.format(demand=demand))
+    place.write_text(RULES_WITH_CLASSIFICATION.format(demand=demand))
     return str(place)
 
 
@@ -165,24 +165,24 @@ class Gone(MemoryClassifications):
         raise self.error
 
 
-def test_a_classification_begins_where_the_catalogs_scans_have_set_one(parts: Parts, tmp_path: Path) -> None:
+def test_a_classification_begins_at_columns_classified_by_scans(parts: Parts, tmp_path: Path) -> None:
     written(parts, "/raw/customer", "/gold/leak", {"email": IDENTITY}, minute=9)
-    held = parts.run("check", asking(tmp_path))
+    held = parts.run("check", policy_with_classification(tmp_path))
     assert held.exit_code == 0, held.output
     assert "[[tag]] has no effect: no column has" in held.output, "it was read, and nothing is there"
     classified(parts, "MICROSOFT.EMAIL")
-    done = parts.run("check", asking(tmp_path))
+    done = parts.run("check", policy_with_classification(tmp_path))
     assert done.exit_code == 3
     assert "PII reaches leak.email\n    customer.email → leak.email by " in done.output
     assert "no effect" not in done.output
 
 
-def test_what_we_attached_begins_no_classification(parts: Parts, tmp_path: Path) -> None:
+def test_a_classification_that_we_attached_does_not_begin_another(parts: Parts, tmp_path: Path) -> None:
     written(parts, "/raw/customer", "/gold/leak", {"email": IDENTITY}, minute=9)
     rules = tmp_path / "rules.toml"
     rules.write_text('[[tag]]\nclassification = "MICROSOFT.X"\ndatasets = "/raw/*"\ncolumns = "email"\n')
     assert parts.run("classify", "apply", "--rules", str(rules)).exit_code == 0
-    assert parts.run("check", asking(tmp_path)).exit_code == 0
+    assert parts.run("check", policy_with_classification(tmp_path)).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -193,30 +193,30 @@ def test_what_we_attached_begins_no_classification(parts: Parts, tmp_path: Path)
         (None, "no catalog is configured"),
     ],
 )
-def test_nothing_holds_where_the_catalog_was_not_read(
+def test_demands_on_classifications_are_unknown_if_the_catalog_cannot_be_read(
     parts: Parts, tmp_path: Path, catalog: Gone | None, why: str
 ) -> None:
     parts.worker = replace(parts.worker, classifications=catalog)
-    done = parts.run("check", asking(tmp_path, 'no_tag = "PII"\nsources_only = "/raw/*"'))
+    done = parts.run("check", policy_with_classification(tmp_path, 'no_tag = "PII"\nsources_only = "/raw/*"'))
     assert done.exit_code == 4, done.output
     assert "it is not known where PII begins: the rule in line 1 asks for the catalog's classifications" in done.output
     assert "which were not read (" in done.output
     assert why in done.output
     assert "HOLDS  training: sources_only" in done.output
-    assert "no effect" not in done.output, "nobody knows that"
+    assert "no effect" not in done.output, "the effect is unknown"
     assert parts.run("check", file(tmp_path, 'no_tag = "PII"')).exit_code == 0, "it does not ask the catalog"
 
 
 @pytest.fixture
-def broken(parts: Parts, tmp_path: Path) -> tuple[Parts, str]:
+def record_with_a_broken_demand(parts: Parts, tmp_path: Path) -> tuple[Parts, str]:
     """A record that breaks one demand of three; one only warns."""
     written(parts, "/raw/customer", "/gold/leak", {"email": IDENTITY}, minute=9)
     demand = 'no_tag = "PII"\nsources_only = "/raw/*"\n[[policy]]\nname = "a, b: c"\nquality_passed = true'
     return parts, file(tmp_path, f'{demand}\ndatasets = "/gold/*"\nunknown = "warn"')
 
 
-def test_junit_is_what_pipelines_read(broken: tuple[Parts, str], tmp_path: Path) -> None:
-    parts, place = broken
+def test_junit_has_a_case_for_each_demand(record_with_a_broken_demand: tuple[Parts, str], tmp_path: Path) -> None:
+    parts, place = record_with_a_broken_demand
     done = parts.run("check", place, "--junit", str(tmp_path / "check.xml"))
     assert done.exit_code == 3
     suite = ET.parse(tmp_path / "check.xml").getroot()  # noqa: S314 - our own text
@@ -234,8 +234,8 @@ def test_junit_is_what_pipelines_read(broken: tuple[Parts, str], tmp_path: Path)
     assert "customer.email → leak.email" in str(suite[0][0].text)
 
 
-def test_sarif_is_as_its_schema_requires(broken: tuple[Parts, str], tmp_path: Path) -> None:
-    parts, place = broken
+def test_sarif_is_valid_by_its_schema(record_with_a_broken_demand: tuple[Parts, str], tmp_path: Path) -> None:
+    parts, place = record_with_a_broken_demand
     parts.run("check", place, "--sarif", str(tmp_path / "check.sarif"))
     log = json.loads((tmp_path / "check.sarif").read_text())
     assert list(Draft7Validator(SARIF).iter_errors(log)) == []
@@ -250,8 +250,10 @@ def test_sarif_is_as_its_schema_requires(broken: tuple[Parts, str], tmp_path: Pa
     assert list(Draft7Validator(SARIF).iter_errors(log)), "the schema refuses something"
 
 
-def test_pipelines_are_given_lines_that_they_show(broken: tuple[Parts, str]) -> None:
-    parts, place = broken
+def test_annotations_have_the_syntax_of_github_and_azure_pipelines(
+    record_with_a_broken_demand: tuple[Parts, str],
+) -> None:
+    parts, place = record_with_a_broken_demand
     github = parts.run("check", place, "--annotations", "github").output.splitlines()
     (error,) = (each for each in github if each.startswith("::error "))
     assert error.startswith(f"::error file={place},line=9,title=training%3A no_tag PII::PII reaches leak.email%0A")
@@ -263,8 +265,8 @@ def test_pipelines_are_given_lines_that_they_show(broken: tuple[Parts, str]) -> 
     assert not re.search(r"%(?!AZP25|0A|0D)", error)
 
 
-def test_one_form_goes_to_standard_output(broken: tuple[Parts, str]) -> None:
-    parts, place = broken
+def test_only_one_report_can_be_written_to_standard_output(record_with_a_broken_demand: tuple[Parts, str]) -> None:
+    parts, place = record_with_a_broken_demand
     done = parts.run("check", place, "--json", "-", "--annotations", "github")
     found = json.loads(done.stdout)["results"]
     assert [each["verdict"] for each in found] == ["broken", "holds", "not known"]

@@ -1,4 +1,4 @@
-"""`throughline classify`: what it shows, explains and writes, on memory and on a catalog over HTTP."""
+"""`throughline classify`: its output, explanations and writes, on memory and on a catalog over HTTP."""
 
 import json
 from dataclasses import replace
@@ -58,7 +58,7 @@ def rules(tmp_path: Path, text: str = RULES) -> str:
     return str(tmp_path / "rules.toml")
 
 
-def test_plan_apply_and_plan_again(tmp_path: Path) -> None:
+def test_apply_makes_the_planned_changes_and_the_next_plan_is_empty(tmp_path: Path) -> None:
     parts, file = recorded(), rules(tmp_path)
     planned = parts.run("classify", "plan", "--rules", file)
     assert planned.exit_code == 3, planned.output
@@ -76,7 +76,7 @@ def test_plan_apply_and_plan_again(tmp_path: Path) -> None:
     assert "0 attached, 2 taken away" in nothing.output
 
 
-def test_explain_names_the_way_and_the_mask(tmp_path: Path) -> None:
+def test_explain_shows_the_path_and_the_mask(tmp_path: Path) -> None:
     parts, file = recorded(), rules(tmp_path)
     tagged = parts.run("classify", "explain", "clean.mail", "--rules", file)
     assert "Acme.PII: tagged. It begins by the rule in line 6" in tagged.output
@@ -89,7 +89,7 @@ def test_explain_names_the_way_and_the_mask(tmp_path: Path) -> None:
     assert "Did you mean clean.mail or" in " ".join(unknown.output.split())
 
 
-def test_rules_without_an_effect_and_mistakes_are_named(tmp_path: Path) -> None:
+def test_rules_without_an_effect_and_errors_in_rules_are_reported(tmp_path: Path) -> None:
     parts = recorded()
     unused = parts.run("classify", "plan", "--rules", rules(tmp_path, RULES.replace('"raw"', '"rew"')))
     assert "no data set matches rew. Did you mean raw?" in " ".join(unused.output.split())
@@ -101,7 +101,9 @@ def test_rules_without_an_effect_and_mistakes_are_named(tmp_path: Path) -> None:
     assert "none.toml" in missing.output
 
 
-def test_definitions_and_classifications_reach_a_catalog(tmp_path: Path, fresh_catalog: CatalogServer) -> None:
+def test_definitions_and_classifications_are_written_to_the_catalog(
+    tmp_path: Path, fresh_catalog: CatalogServer
+) -> None:
     """Over HTTP: the definition is created first, and nothing propagates."""
     parts = Parts()
     environment = {

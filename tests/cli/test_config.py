@@ -34,18 +34,18 @@ CASES = [*((platform, "http") for platform in PLATFORMS), ("fabric", "file")]
 runner = CliRunner()
 
 
-def wanted(**more: str) -> Installation:
+def installation(**more: str) -> Installation:
     ours = {"url": URL, "namespace": "sales-workspace", "vault": "kv-lineage", "plan_jar": "/opt/throughline-plan.jar"}
     return Installation(**{**ours, **more})
 
 
-def configuration(platform: str, wanted: Installation) -> Configuration:
-    return configuration_of(platform, wanted, today=TODAY)
+def configuration(platform: str, installation: Installation) -> Configuration:
+    return configuration_of(platform, installation, today=TODAY)
 
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
-def test_what_a_platform_is_configured_with(platform: str, transport: str, rewrite_golden: bool) -> None:
-    found = json.dumps(asdict(configuration(platform, wanted(transport=transport))), indent=2) + "\n"
+def test_the_configuration_of_each_platform_is_golden(platform: str, transport: str, rewrite_golden: bool) -> None:
+    found = json.dumps(asdict(configuration(platform, installation(transport=transport))), indent=2) + "\n"
     path = GOLDEN / f"{platform}-{transport}.json"
     if rewrite_golden:
         path.write_text(found)
@@ -54,7 +54,7 @@ def test_what_a_platform_is_configured_with(platform: str, transport: str, rewri
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
 def test_no_platform_gets_a_forbidden_property(platform: str, transport: str) -> None:
-    text = as_text(configuration(platform, wanted(transport=transport)).properties)
+    text = as_text(configuration(platform, installation(transport=transport)).properties)
     for name in NEVER:
         assert name.split(" ")[0].partition("=")[0] not in text or "transport.url" in name
     (url,) = re.findall(r"^spark\.openlineage\.transport\.url (.*)$", text, re.MULTILINE) or [URL]
@@ -62,7 +62,7 @@ def test_no_platform_gets_a_forbidden_property(platform: str, transport: str) ->
     assert all(line.count(" ") == 1 for line in text.splitlines()), "a space ends a property's name"
 
 
-def test_a_session_here_goes_without_plans_where_their_jar_cannot_be_made(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_local_session_sends_no_plans_if_the_plan_jar_cannot_be_built(capsys: pytest.CaptureFixture[str]) -> None:
     def broken() -> Path:
         raise PlanJarError("There is no compiler.")
 
@@ -73,7 +73,7 @@ def test_a_session_here_goes_without_plans_where_their_jar_cannot_be_made(capsys
 
 
 @pytest.mark.parametrize("activated", [False, True])
-def test_a_command_to_type_is_found_from_here(
+def test_a_printed_command_runs_from_the_current_folder(
     *, activated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In any terminal: it may be typed in another one, which has not activated the environment."""
@@ -84,9 +84,9 @@ def test_a_command_to_type_is_found_from_here(
     assert rest == f"status --home '{tmp_path}/my world'"
 
 
-def test_the_last_step_shows_what_arrived_in_this_world() -> None:
+def test_the_last_step_is_the_status_command_of_this_world() -> None:
     command = "throughline status --home '/my world'"
-    assert configuration("local", wanted(status=command)).steps[-1].endswith(f", then: {command}")
+    assert configuration("local", installation(status=command)).steps[-1].endswith(f", then: {command}")
 
 
 def test_an_installed_command_is_typed_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,17 +95,17 @@ def test_an_installed_command_is_typed_by_its_name(tmp_path: Path, monkeypatch: 
     assert typed("status", HOME) == "throughline status"
 
 
-def test_the_listener_waits_longer_than_it_would_by_itself() -> None:
+def test_the_listener_timeout_is_longer_than_its_default() -> None:
     """Five seconds are its default: too few for a receiver that starts cold."""
     for platform in PLATFORMS:
-        properties = configuration(platform, wanted()).properties
+        properties = configuration(platform, installation()).properties
         assert int(properties["spark.openlineage.transport.timeoutInMillis"]) > 5_000
 
 
 def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> None:
     header = "spark.openlineage.transport.headers.x-functions-key"
     for platform in set(PLATFORMS) - {"local"}:
-        found = configuration(platform, wanted(key="0123456789"))
+        found = configuration(platform, installation(key="0123456789"))
         assert "0123456789" not in json.dumps(asdict(found))
         looked_up = found.properties.get(header, "") == "{{secrets/throughline/throughline-key}}"
         added = any(
@@ -113,7 +113,7 @@ def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> 
         )
         assert looked_up != added
         assert re.search(found.properties["spark.redaction.regex"].removeprefix("(?i)"), header)
-    assert configuration("local", wanted(key="0123456789")).properties[header] == "0123456789"
+    assert configuration("local", installation(key="0123456789")).properties[header] == "0123456789"
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,21 @@ def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> 
         ("fabric", {"transport": "file", "vault": 'x")\nimport os'}, "would not take as it is"),
     ],
 )
-def test_what_can_not_work_is_refused_with_a_sentence(platform: str, more: dict[str, str], message: str) -> None:
+def test_an_unsupported_configuration_is_refused_with_a_message(
+    platform: str, more: dict[str, str], message: str
+) -> None:
     with pytest.raises(PlatformError, match=re.compile(re.escape(message), re.IGNORECASE)):
-        configuration(platform, wanted(**more))
+        configuration(platform, installation(**more))
 
 
 def test_an_older_listener_gets_its_jar() -> None:
-    found = configuration("synapse", wanted(listener="1.25.0"))
+    found = configuration("synapse", installation(listener="1.25.0"))
     assert "openlineage-spark_2.12-1.25.0.jar" in found.steps[0]
 
 
 @pytest.mark.parametrize("each", RUNTIMES, ids=[f"{each.platform}-{each.name}" for each in RUNTIMES])
 def test_each_runtime_gets_the_jar_of_its_scala_version_and_its_notes(each: Runtime) -> None:
-    found = configuration(each.platform, wanted(runtime=each.name))
+    found = configuration(each.platform, installation(runtime=each.name))
     text = as_text(found.properties) + "".join(found.steps)
     jars = set(re.findall(r"openlineage-spark_(2\.\d+)", text))
     assert jars == {each.scala}
@@ -154,7 +156,7 @@ def test_each_runtime_gets_the_jar_of_its_scala_version_and_its_notes(each: Runt
     assert each.note in notes
 
 
-def test_the_table_of_runtimes_is_whole() -> None:
+def test_the_table_of_runtimes_is_consistent() -> None:
     """Scala follows Spark's major version but on the image that Databricks made for moving over; one default each."""
     for platform in ("local", "synapse", "databricks", "fabric"):
         assert sum(each.is_default for each in runtimes_of(platform)) == 1
@@ -171,7 +173,7 @@ def test_the_table_of_runtimes_is_whole() -> None:
 
 
 @pytest.mark.parametrize("platform", PAGES)
-def test_the_pages_show_the_table(platform: str) -> None:
+def test_the_pages_contain_the_current_table_of_runtimes(platform: str) -> None:
     """After a change: make runtimes."""
     page = PAGES[platform].read_text()
     assert with_table(page, platform) == page
@@ -189,19 +191,19 @@ def test_an_unsupported_or_unproven_runtime_is_reported() -> None:
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
 def test_databricks_keeps_its_own_listener(platform: str) -> None:
     """`spark.extraListeners` replaces what Databricks sets: without its own the Spark UI of ended clusters is empty."""
-    found = configuration(platform, wanted())
+    found = configuration(platform, installation())
     both = f"{DATABRICKS_LISTENER},{LISTENER_CLASS},{PLAN_LISTENER}"
     assert found.properties["spark.extraListeners"] == both
     assert f'"spark.extraListeners" = "{both}"' in found.files["throughline-init.sh"]
-    others = [configuration(each, wanted()).properties for each in ("synapse", "fabric", "local")]
+    others = [configuration(each, installation()).properties for each in ("synapse", "fabric", "local")]
     assert {each["spark.extraListeners"] for each in others} == {f"{LISTENER_CLASS},{PLAN_LISTENER}"}
 
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
-def test_plans_are_sent_unless_they_are_not_wanted(platform: str, transport: str) -> None:
+def test_plans_are_sent_unless_the_plan_jar_is_left_out(platform: str, transport: str) -> None:
     """Only the plan listener, its jar and the steps that bring the jar differ."""
-    found = configuration(platform, wanted(transport=transport))
-    without = configuration(platform, wanted(transport=transport, plan_jar=""))
+    found = configuration(platform, installation(transport=transport))
+    without = configuration(platform, installation(transport=transport, plan_jar=""))
     assert found.properties["spark.extraListeners"] == f"{without.properties['spark.extraListeners']},{PLAN_LISTENER}"
     assert "throughline-plan" not in json.dumps([without.properties, without.files, without.steps])
     assert [step for step in found.steps if "throughline-plan" not in step] == list(without.steps)
@@ -224,8 +226,8 @@ def test_the_jar_is_written_beside_the_properties(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
-def test_the_scope_over_the_vault_is_made_by_the_form_that_the_command_knows(platform: str, tmp_path: Path) -> None:
-    """The steps are run as they are printed; `az` and `databricks` write down what they are called with."""
+def test_the_steps_create_a_secret_scope_backed_by_the_key_vault(platform: str, tmp_path: Path) -> None:
+    """The steps are run as they are printed; `az` and `databricks` write down their arguments."""
     vault = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv-lineage"
     (tmp_path / "az").write_text(
         f"""#!/bin/sh
@@ -241,7 +243,7 @@ esac
     )
     for program in ("az", "databricks"):
         (tmp_path / program).chmod(0o755)
-    steps = configuration(platform, wanted(scope="lineage")).steps
+    steps = configuration(platform, installation(scope="lineage")).steps
     (grant,) = [step for step in steps if "role assignment" in step]
     (scope,) = [step for step in steps if "create-scope" in step]
     assert steps.index(grant) < steps.index(scope)
@@ -264,7 +266,7 @@ esac
 @pytest.mark.parametrize("transport", ["http", "file"])
 @pytest.mark.parametrize("runtime", ["1.3", "2.0"])
 def test_fabric_is_tried_without_a_jar_before_one_is_uploaded(transport: str, runtime: str) -> None:
-    steps = configuration("fabric", wanted(transport=transport, runtime=runtime)).steps
+    steps = configuration("fabric", installation(transport=transport, runtime=runtime)).steps
     (enter,) = [number for number, step in enumerate(steps) if step.startswith("Enter the properties")]
     (without,) = [number for number, step in enumerate(steps) if "without a jar of your own" in step]
     (jar,) = [number for number, step in enumerate(steps) if "Maven Central" in step]
@@ -272,7 +274,7 @@ def test_fabric_is_tried_without_a_jar_before_one_is_uploaded(transport: str, ru
     assert "ClassNotFoundException" in steps[jar]
 
 
-def test_the_listener_is_asked_for_what_names_workspace_and_job() -> None:
+def test_the_listener_captures_the_properties_that_name_workspace_and_job() -> None:
     """Naming properties replaces the listener's own two, so these are named as well."""
     name = "spark.openlineage.capturedProperties"
     expected = {
@@ -281,15 +283,15 @@ def test_the_listener_is_asked_for_what_names_workspace_and_job() -> None:
         "fabric": "trident.artifact.workspace.id",
     }
     for platform, property_name in expected.items():
-        asked = configuration(platform, wanted()).properties[name].split(",")
+        asked = configuration(platform, installation()).properties[name].split(",")
         assert asked[:2] == ["spark.master", "spark.app.name"]
         assert property_name in asked
-    assert name not in configuration("local", wanted()).properties
+    assert name not in configuration("local", installation()).properties
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
 def test_the_init_script_copies_the_jar_or_gives_the_reason(platform: str, tmp_path: Path) -> None:
-    script = configuration(platform, wanted(folder=str(tmp_path))).files["throughline-init.sh"]
+    script = configuration(platform, installation(folder=str(tmp_path))).files["throughline-init.sh"]
     places = {"/mnt/driver-daemon/jars/": tmp_path / "jars", "/databricks/driver/conf/": tmp_path / "conf"}
     for place, here in places.items():
         assert place in script
@@ -338,7 +340,7 @@ def test_the_notebook_sends_each_line_of_the_files_once(tmp_path: Path) -> None:
     events.write_bytes(b'{"n": 1}\n{"bad": 2}\n{"n": 3}\n{"half')
     with HTTPServer(("127.0.0.1", 0), Receiver) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        where = wanted(url=f"http://127.0.0.1:{server.server_port}", transport="file", folder=str(tmp_path))
+        where = installation(url=f"http://127.0.0.1:{server.server_port}", transport="file", folder=str(tmp_path))
         script = configuration("fabric", where).files["pick_up.py"]
 
         def run() -> int:
@@ -358,7 +360,7 @@ def test_the_notebook_sends_each_line_of_the_files_once(tmp_path: Path) -> None:
         server.shutdown()
 
 
-def test_files_are_written_for_their_owner_alone(tmp_path: Path) -> None:
+def test_files_with_secrets_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     done = runner.invoke(app, ["config", "databricks", "--url", URL, "--output", str(folder)])
     assert done.exit_code == 0, done.output
@@ -372,7 +374,7 @@ def test_files_are_written_for_their_owner_alone(tmp_path: Path) -> None:
     assert "Do not set" in done.output
 
 
-def test_machines_get_json_and_people_the_lines_to_copy() -> None:
+def test_json_and_text_contain_the_same_properties() -> None:
     machine = json.loads(runner.invoke(app, ["config", "synapse", "--url", URL, "--json"]).output)
     people = runner.invoke(app, ["config", "synapse", "--url", URL]).output
     for name, value in machine["properties"].items():
@@ -388,7 +390,9 @@ def test_machines_get_json_and_people_the_lines_to_copy() -> None:
         (["databricks-uc", "--url", URL, "--listener", "1.40.0"], "1.51 or later"),
     ],
 )
-def test_one_sentence_when_something_is_missing(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_a_missing_or_wrong_argument_is_refused_with_a_message(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
     done = runner.invoke(app, ["config", *arguments, "--home", str(tmp_path)])
     assert done.exit_code == 2
     assert message in done.output.replace("\n", " ")

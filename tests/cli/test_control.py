@@ -13,15 +13,15 @@ from shared.errors import CatalogUnavailable
 from shared.records.format_version import Versions, note_versions
 from tests.support.cli import Parts
 from tests.support.events import write
-from tests.support.publishing import publish, settled
+from tests.support.publishing import post_and_settle, publish
 
 
 @pytest.fixture
 def parts() -> Parts:
     """Two processes in the catalog, one of them unseen since 2020."""
     found = Parts()
-    settled(found.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone[1]"))
-    settled(found.storage, *write("new", "app2", "2026-11-20T10:00", "/a", sink="/b"))
+    post_and_settle(found.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone[1]"))
+    post_and_settle(found.storage, *write("new", "app2", "2026-11-20T10:00", "/a", sink="/b"))
     publish(found.storage, found.catalog, found.worker.publishing)
     return found
 
@@ -53,7 +53,7 @@ def test_retire_in_json(parts: Parts) -> None:
     assert len(parts.catalog.processes) == 2
 
 
-def test_retire_in_shadow_mode_only_holds_back(parts: Parts) -> None:
+def test_retire_in_shadow_mode_records_the_removals_only(parts: Parts) -> None:
     parts.shadow()
     result = parts.run("retire", "--unseen-days", "1000", "--yes")
     assert "placeholders stay" in result.output
@@ -74,14 +74,14 @@ def test_purge_lists_asks_and_removes(parts: Parts) -> None:
     assert "0 processes and 0 placeholders created by Throughline" in parts.run("purge", "--yes").output
 
 
-def test_purge_keeps_out_of_shadow_mode(parts: Parts) -> None:
+def test_purge_in_shadow_mode_removes_nothing(parts: Parts) -> None:
     parts.shadow()
     assert "THROUGHLINE_SHADOW=false" in parts.run("purge", "--yes").output
     assert parts.run("purge", "--plan").exit_code == 0
     assert len(parts.catalog.processes) == 2
 
 
-def test_purge_stops_between_two_batches_and_goes_on(parts: Parts) -> None:
+def test_purge_stops_between_two_batches_and_continues_with_the_next_call(parts: Parts) -> None:
     class Interrupting(MemoryCatalog):
         def remove(self, guids: Sequence[str]) -> None:
             super().remove(guids)
@@ -98,7 +98,7 @@ def test_purge_stops_between_two_batches_and_goes_on(parts: Parts) -> None:
 
 
 @pytest.mark.parametrize("command", [("purge",), ("retire",)])
-def test_a_catalog_that_is_away_ends_in_one_sentence(parts: Parts, command: tuple[str, ...]) -> None:
+def test_an_unavailable_catalog_ends_the_command_with_a_message(parts: Parts, command: tuple[str, ...]) -> None:
     class Away(MemoryCatalog):
         def placeholders(self, keys: Any) -> Any:
             raise CatalogUnavailable(f"no answer for {len(list(keys))}")
@@ -108,10 +108,10 @@ def test_a_catalog_that_is_away_ends_in_one_sentence(parts: Parts, command: tupl
     assert (result.exit_code, "Nothing is half done" in result.output) == (1, True)
 
 
-def test_shadow_lists_what_is_held_back_and_status_counts_it(parts: Parts) -> None:
+def test_shadow_lists_the_pending_writes_and_status_counts_them(parts: Parts) -> None:
     assert "no writes are waiting" in parts.run("shadow").output
     parts.shadow()
-    settled(parts.storage, *write("more", "app2", "2026-11-20T10:05", "/c[bold]", sink="/d"))
+    post_and_settle(parts.storage, *write("more", "app2", "2026-11-20T10:05", "/c[bold]", sink="/d"))
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert "write    throughline:v1://tests/app/file/d and 2 new assets" in parts.run("shadow").output
     document = json.loads(parts.run("shadow", "--json").output)

@@ -29,19 +29,23 @@ from shared.publishing.planning.options import PublishOptions
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
-from tests.support.dead_letters import MISWRITTEN, Stepped, put
+from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import run_id, write
 from tests.support.processing import post, settle
-from tests.support.publishing import Moody
+from tests.support.publishing import UnreliableCatalog
 
 runner = CliRunner()
 
 
 @pytest.fixture
 def parts() -> Worker:
-    """What the commands work with: memory in the place of storage and catalog."""
+    """The adapters of the commands: storage and catalog in memory."""
     return Worker(
-        storage=MemoryStorage(), catalog=Moody(), publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
+        storage=MemoryStorage(),
+        catalog=UnreliableCatalog(),
+        publishing=PublishOptions(),
+        sweeping=SweepOptions(),
+        names=BUILT_IN,
     )
 
 
@@ -50,10 +54,10 @@ def storage(parts: Worker) -> MemoryStorage:
     """One damaged START; a run that could not be translated; a foreign name."""
     assert isinstance(parts.storage, MemoryStorage)
     start, end = post(parts.storage, *write("damaged", "app", "10:00", "/a"))
-    put(parts.storage, start, b"hello\x1b[31m")
+    replace_blob(parts.storage, start, b"hello\x1b[31m")
     settle(parts.storage, end)
     post(parts.storage, *write("unusable", "app", "11:00", "/b", sink="/other"))
-    RunProcessor(storage=parts.storage, names=MISWRITTEN).process(run_id("unusable"), Replayed())
+    RunProcessor(storage=parts.storage, names=RULE_WITH_UNKNOWN_GROUP).process(run_id("unusable"), Replayed())
     parts.storage.put_new("events", "notes\x1b[2J.txt", b"hello")
     sweep(parts.storage, SweepOptions())
     return parts.storage
@@ -79,10 +83,10 @@ def ids(storage: MemoryStorage, reason: str) -> list[str]:
 def repair(storage: MemoryStorage) -> None:
     for letter in dead_letters(storage):
         if letter.reason == "damaged bytes" and letter.place:
-            put(storage, letter.place, gzip.compress(write("damaged", "app", "10:00", "/repaired")[0]))
+            replace_blob(storage, letter.place, gzip.compress(write("damaged", "app", "10:00", "/repaired")[0]))
 
 
-def test_the_list_shows_every_letter_and_counts_by_reason(run: Run, storage: MemoryStorage) -> None:
+def test_the_list_shows_every_dead_letter_and_counts_by_reason(run: Run, storage: MemoryStorage) -> None:
     result = run("deadletter", "list")
     assert result.exit_code == 0
     assert "4 dead letters: 2 unusable run, 1 damaged bytes, 1 foreign name" in result.output
@@ -97,7 +101,7 @@ def test_the_list_shows_every_letter_and_counts_by_reason(run: Run, storage: Mem
         assert line in result.output
 
 
-def test_the_list_as_json_can_be_read_and_narrowed(run: Run, storage: MemoryStorage) -> None:
+def test_the_list_as_json_has_all_fields_and_can_be_filtered(run: Run, storage: MemoryStorage) -> None:
     found = json.loads(run("deadletter", "list", "--json", "--reason", "DAMAGED").stdout)
     (letter,) = found["dead_letters"]
     assert (found["count"], found["by_reason"]) == (1, {"damaged bytes": 1})
@@ -112,12 +116,12 @@ def test_the_list_as_json_can_be_read_and_narrowed(run: Run, storage: MemoryStor
     assert len(json.loads(run("deadletter", "list", "--json", "--most", "0").stdout)["dead_letters"]) == 4
 
 
-def test_no_dead_letters_is_good_news(run: Run) -> None:
+def test_an_empty_list_of_dead_letters_ends_with_0(run: Run) -> None:
     result = run("deadletter", "list")
     assert (result.exit_code, result.output) == (0, "0 dead letters\n")
 
 
-def test_show_prints_the_event_so_that_no_terminal_obeys_it(run: Run, storage: MemoryStorage) -> None:
+def test_show_escapes_control_sequences_of_the_event(run: Run, storage: MemoryStorage) -> None:
     damaged, unusable = ids(storage, "damaged bytes")[0], ids(storage, "unusable run")[0]
     result = run("deadletter", "show", damaged[:6])
     assert result.exit_code == 0
@@ -130,7 +134,7 @@ def test_show_prints_the_event_so_that_no_terminal_obeys_it(run: Run, storage: M
     assert event["run"]["runId"] == run_id("unusable")
 
 
-def test_show_of_a_missing_blob_still_shows_the_rest(run: Run, storage: MemoryStorage) -> None:
+def test_show_of_a_dead_letter_without_its_blob_shows_the_other_fields(run: Run, storage: MemoryStorage) -> None:
     (letter,) = (each for each in dead_letters(storage) if each.reason == "foreign name")
     del storage._blobs["events"][letter.blob]
     result = run("deadletter", "show", letter.digest)
@@ -139,7 +143,9 @@ def test_show_of_a_missing_blob_still_shows_the_rest(run: Run, storage: MemorySt
     assert "no longer holds it" in result.output
 
 
-def test_replay_takes_what_was_repaired_and_keeps_the_rest(run: Run, parts: Worker, storage: MemoryStorage) -> None:
+def test_replay_uses_repaired_dead_letters_and_keeps_the_others(
+    run: Run, parts: Worker, storage: MemoryStorage
+) -> None:
     repair(storage)
     result = run("deadletter", "replay", "--all")
     assert result.exit_code == 1, "the foreign name is left"
@@ -152,14 +158,14 @@ def test_replay_takes_what_was_repaired_and_keeps_the_rest(run: Run, parts: Work
     assert inputs == {"file:///a", "file:///repaired", "file:///b"}
 
 
-def test_a_replay_that_makes_events_dead_counts_them_and_ends_with_1(run: Run, parts: Worker) -> None:
+def test_a_replay_with_new_dead_letters_counts_them_and_ends_with_1(run: Run, parts: Worker) -> None:
     storage = parts.storage
     assert isinstance(storage, MemoryStorage)
     places = post(storage, *write("good", "app", "10:00", "/a"))
     settle(storage, places[-1])
     assert run("replay").exit_code == 0
     for place in places:
-        put(storage, place, b"damaged")
+        replace_blob(storage, place, b"damaged")
     result = run("replay")
     assert result.exit_code == 1
     assert "dead letters: 2 events cannot be used; `throughline deadletter list` says why" in result.output
@@ -176,7 +182,7 @@ def test_replay_by_id_and_by_reason(run: Run, storage: MemoryStorage) -> None:
     assert "nothing to replay" in run("deadletter", "replay", "--reason", "unusable").output
 
 
-def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
+def test_discard_without_yes_only_plans(run: Run, storage: MemoryStorage) -> None:
     chosen = ids(storage, "unusable run")
     plan = run("deadletter", "discard", *chosen)
     assert (plan.exit_code, "2 would be discarded" in plan.output) == (0, True)
@@ -186,7 +192,7 @@ def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
     assert "2 dead letters: 1 damaged bytes, 1 foreign name" in run("deadletter", "list").output
     assert "2 discarded: 2 unusable run" in run("deadletter", "list", "--discarded").output
     run("deadletter", "replay", "--all")
-    assert ids(storage, "unusable run") == chosen, "all does not bring back what was given up"
+    assert ids(storage, "unusable run") == chosen, "--all does not replay discarded dead letters"
     assert run("deadletter", "replay", chosen[0]).exit_code == 0
     assert ids(storage, "unusable run") == [], "its id does"
 
@@ -207,7 +213,9 @@ def test_discard_plans_first(run: Run, storage: MemoryStorage) -> None:
     ],
     ids=" ".join,
 )
-def test_a_mistake_is_one_sentence(run: Run, parts: Worker, arguments: list[str], sentence: str) -> None:
+def test_a_wrong_argument_is_refused_with_one_line(
+    run: Run, parts: Worker, arguments: list[str], sentence: str
+) -> None:
     now = datetime.now(UTC)
     for digest in ("00001".ljust(32, "1"), "00002".ljust(32, "1")):
         letter = DeadLetter(digest=digest, blob="x", reason="foreign name", error="x", first=now, last=now)
@@ -219,13 +227,15 @@ def test_a_mistake_is_one_sentence(run: Run, parts: Worker, arguments: list[str]
     assert not any(letter.discarded for letter in dead_letters(parts.storage))
 
 
-def test_a_catalog_that_is_away_costs_nothing_but_time(run: Run, parts: Worker, storage: MemoryStorage) -> None:
-    assert isinstance(parts.catalog, Moody)
+def test_an_unavailable_catalog_delays_the_replay_and_loses_nothing(
+    run: Run, parts: Worker, storage: MemoryStorage
+) -> None:
+    assert isinstance(parts.catalog, UnreliableCatalog)
     parts.catalog.away = True
     result = run("deadletter", "replay", "--reason", "unusable")
     assert result.exit_code == 1
     assert "no answer. Nothing is lost: 2 processes stay in the publish queue" in result.output
-    assert ids(storage, "unusable run") == [], "they were used; what they say is on record"
+    assert ids(storage, "unusable run") == [], "they were used; their lineage is on record"
     result = run("replay")
     assert (result.exit_code, "Nothing is lost" in result.output) == (1, True)
 
@@ -242,8 +252,8 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_storage_that_is_away_is_one_sentence(arguments: list[str]) -> None:
-    """Real clients, and nobody at the address. The receiver's storage fails as the others do but tries once."""
+def test_unavailable_storage_is_reported_in_one_line(arguments: list[str]) -> None:
+    """Real clients, and no server at the address. The receiver's storage fails as the others do but tries once."""
     away = load(
         catalog=True,
         environment={
@@ -259,7 +269,7 @@ def test_storage_that_is_away_is_one_sentence(arguments: list[str]) -> None:
     assert len([line for line in result.output.splitlines() if line.strip()]) == 1, result.output
 
 
-def test_replay_reports_its_work_and_does_nothing_twice(run: Run, parts: Worker) -> None:
+def test_replay_reports_its_work_and_writes_only_changes(run: Run, parts: Worker) -> None:
     for day in (20, 21):
         post(parts.storage, *write(f"r{day}", "app", f"2026-11-{day}T10:00", "/a", sink=f"/o{day}"))
     plan = run("replay", "--plan")
@@ -276,7 +286,7 @@ def test_replay_reports_its_work_and_does_nothing_twice(run: Run, parts: Worker)
 
 @pytest.fixture
 def before_handler() -> Iterator[Any]:
-    """What Ctrl-C does is the same afterwards."""
+    """The handler of Ctrl-C is the same afterwards."""
     before = signal.getsignal(signal.SIGINT)
     yield before
     assert signal.getsignal(signal.SIGINT) == before
@@ -335,7 +345,7 @@ def test_an_outage_of_storage_names_the_command_that_continues() -> None:
 
 
 @pytest.mark.parametrize("command", [["deadletter", "list"], ["replay"]], ids=" ".join)
-def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
+def test_a_missing_world_is_refused_with_a_message(command: list[str], tmp_path: Path) -> None:
     result = run_with(None, *command, "--home", str(tmp_path))
     assert (result.exit_code, "throughline up" in result.output) == (2, True)
 
@@ -351,15 +361,15 @@ def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
     ],
     ids=["JSON", "a mark that turns the direction", "escapes", "very deep", "nothing"],
 )
-def test_an_event_is_shown_as_it_is_and_safe(data: bytes, text: str) -> None:
+def test_an_event_is_shown_unchanged_except_for_control_characters(data: bytes, text: str) -> None:
     assert pretty(data) == text
 
 
-def test_a_value_stays_on_one_line() -> None:
+def test_line_breaks_in_a_value_are_escaped() -> None:
     assert visible("a\nb\u2028c ü \x9b") == r"a\nb\u2028c ü \x9b"
 
 
-def test_what_comes_before_the_damage_is_shown() -> None:
+def test_the_content_before_the_damaged_part_is_shown() -> None:
     data = b"".join(f"line {number}\n".encode() for number in range(2000))
     packed = gzip.compress(data)
     assert unpacked(packed) == (data, "")

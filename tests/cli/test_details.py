@@ -36,7 +36,7 @@ def worker(*bodies: bytes) -> Worker:
 
 
 @pytest.fixture
-def recorded() -> Worker:
+def worker_with_a_dropped_table() -> Worker:
     events = (
         *write("a", "app", "10:00", "/a"),
         *write("b", "app", "10:01", "/b", sink="/other"),
@@ -45,21 +45,21 @@ def recorded() -> Worker:
     return worker(*events)
 
 
-def test_details_of_one_process_and_of_all(recorded: Worker) -> None:
-    one = runner.invoke(app, ["details", "out"], obj=recorded)
+def test_details_are_shown_of_one_process_or_of_all(worker_with_a_dropped_table: Worker) -> None:
+    one = runner.invoke(app, ["details", "out"], obj=worker_with_a_dropped_table)
     assert one.exit_code == 0, one.output
     assert "app → out" in one.output
     assert "other" not in one.output
-    everything = json.loads(runner.invoke(app, ["details", "--json"], obj=recorded).stdout)
+    everything = json.loads(runner.invoke(app, ["details", "--json"], obj=worker_with_a_dropped_table).stdout)
     assert [each["name"] for each in everything["processes"]] == ["app → other", "app → out"]
     assert [(each["qualified_name"], list(each["times"])) for each in everything["states"]] == [
         ("file:///other", ["DROP"])
     ]
-    assert "Dropped on" in runner.invoke(app, ["details", "other"], obj=recorded).output
-    assert runner.invoke(app, ["details", "nothing like it"], obj=recorded).exit_code == 1
+    assert "Dropped on" in runner.invoke(app, ["details", "other"], obj=worker_with_a_dropped_table).output
+    assert runner.invoke(app, ["details", "nothing like it"], obj=worker_with_a_dropped_table).exit_code == 1
 
 
-def test_the_details_hold_all_that_the_stable_form_holds_and_more() -> None:
+def test_the_detailed_document_extends_the_stable_one() -> None:
     lines = (GOLDEN / "queries" / "events.jsonl").read_bytes().splitlines()
     processes = translate_history(map(decode, lines)).processes
     for process in processes:

@@ -27,7 +27,7 @@ def _document(*arguments: str, code: int = 0) -> dict[str, Any]:
     return document
 
 
-def test_the_document_has_exactly_these_parts() -> None:
+def test_the_json_document_has_exactly_the_expected_fields() -> None:
     groups = "server = srv.database.windows.net, database = db, schema = dbo, table = orders"
     because = "Purview's scan of Azure SQL Database names tables so"
     rank = "used"
@@ -78,18 +78,20 @@ def test_the_document_has_exactly_these_parts() -> None:
         (("redis://h", "t"), "unknown-store", "redis://h/t"),
     ],
 )
-def test_facts_of_the_run_decide(arguments: tuple[str, ...], rule: str, qualified_name: str) -> None:
+def test_options_about_the_run_select_the_naming_rule(
+    arguments: tuple[str, ...], rule: str, qualified_name: str
+) -> None:
     document = _document(*arguments)
     assert (document["rule"], document["qualified_name"]) == (rule, qualified_name)
     assert any(rule in sentence for sentence in document["why"])
 
 
-def test_mounts_are_shown() -> None:
+def test_explain_names_the_mount_point_that_was_resolved() -> None:
     why = _document("dbfs", "/mnt/x/t", "--mount", f"/mnt/x={LAKE}/in")["why"]
     assert why[0] == f"its path is below a mount point, which stands for {LAKE} in/t"
 
 
-def test_a_file_of_names_counts(tmp_path: Path) -> None:
+def test_a_file_of_names_is_applied(tmp_path: Path) -> None:
     names = tmp_path / "names.toml"
     rule = "rule = 'mine'\ntype = 'DataSet'\nnamespace = 's3://b'\nname = '(?P<p>.+)'\nqualified_name = 'my:{p}'\n"
     names.write_text(f"[[rules]]\n{rule}")
@@ -98,7 +100,7 @@ def test_a_file_of_names_counts(tmp_path: Path) -> None:
     assert "names file" in document["why"][-1]
 
 
-def test_people_get_whole_names_on_one_line() -> None:
+def test_text_output_shows_a_long_name_on_one_line() -> None:
     name = "[x]/" + "long/" * 60 + "t"
     output = _explain(LAKE, name)
     assert f"https://contoso.dfs.core.windows.net/lake/{name}\n" in output
@@ -106,19 +108,19 @@ def test_people_get_whole_names_on_one_line() -> None:
     assert "{SparkPartitions}" in output
 
 
-def test_only_the_name_that_is_taken_is_called_so() -> None:
+def test_only_the_chosen_name_is_marked_as_used() -> None:
     why = _document(LAKE, "t", "--symlink", "hive://m:9083=sales.t")["why"]
     assert [sentence.rpartition("; ")[2] for sentence in why] == ["used", "alternative name"]
     assert _document("s3://b", "t")["why"][-1].endswith("used: no rule gives a name that scans are known to use")
 
 
-def test_what_is_no_data_set_of_a_user_ends_with_1() -> None:
+def test_a_file_that_is_no_data_set_of_a_user_ends_with_1() -> None:
     document = _document("file", "/data/t/_delta_log/0.json", code=1)
     assert document["noise"] is True
     assert "a writer's own file" in " ".join(document["why"])
 
 
-def test_listed_topics_are_shown() -> None:
+def test_a_list_of_topics_is_explained_as_several_data_sets() -> None:
     assert "each of them is a data set" in _explain("kafka://h:9092", "orders,routed")
 
 
@@ -148,7 +150,7 @@ def test_a_wrong_file_of_names_ends_with_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command", [["explain", "file", "/t"], ["translate", "x"], ["up"]], ids=lambda command: command[0]
 )
-def test_the_file_of_names_may_stand_in_the_environment(command: list[str], tmp_path: Path) -> None:
+def test_the_file_of_names_can_be_set_by_an_environment_variable(command: list[str], tmp_path: Path) -> None:
     """It is read before anything else is done."""
     names = tmp_path / "names.toml"
     names.write_text("rules = 1")
@@ -159,7 +161,7 @@ def test_the_file_of_names_may_stand_in_the_environment(command: list[str], tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["names.toml"]
 
 
-def test_help_teaches_with_examples() -> None:
+def test_help_contains_examples() -> None:
     output = _explain("--help")
     for example in (
         "throughline explain file /data/orders/day=1",
@@ -172,7 +174,7 @@ def test_help_teaches_with_examples() -> None:
         assert example in output
 
 
-def test_a_terminal_that_lacks_a_letter_shows_a_question_mark() -> None:
+def test_a_character_outside_the_encoding_of_the_terminal_becomes_a_question_mark() -> None:
     command = [sys.executable, "-m", "cli", "explain", "file", "/caf\u00e9"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     answer = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parents[2], env=environment)

@@ -27,7 +27,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_shape_gives_its_events_in_order(shape: str, tmp_path: Path, *, packed: bool) -> None:
+def test_every_file_format_yields_its_events_in_order(shape: str, tmp_path: Path, *, packed: bool) -> None:
     text, expected = SHAPES[shape]
     path = tmp_path / "events"
     path.write_bytes(gzip.compress(text) if packed else text)
@@ -35,14 +35,14 @@ def test_every_shape_gives_its_events_in_order(shape: str, tmp_path: Path, *, pa
     assert found == expected
 
 
-def test_an_event_knows_where_it_was(tmp_path: Path) -> None:
+def test_an_event_has_its_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
     path.write_bytes(b"\n" + ONE + b"\n\n" + TWO)
     assert [event.place for event in events_in(path)] == [f"{path}:2", f"{path}:4"]
 
 
 @pytest.mark.parametrize("kind", ["missing", "a folder", "cut gzip", "spoiled gzip"])
-def test_a_file_that_cannot_be_read_is_named(kind: str, tmp_path: Path) -> None:
+def test_the_error_names_an_unreadable_file(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     if kind == "a folder":
         path.mkdir()

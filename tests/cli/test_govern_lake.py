@@ -1,5 +1,5 @@
-"""`check`, `classify plan`, `watch --policy` and `throughline.require` on a real lake: what they print of the record of
-the same events, and what only a lake knows.
+"""`check`, `classify plan`, `watch --policy` and `throughline.require` on a real lake: the same output as for the
+record of the same events, and facts that only a lake has.
 """
 
 import json
@@ -26,7 +26,7 @@ from tests.support.publishing import publish
 
 MASKED = step("DIRECT", "TRANSFORMATION", masking=True)
 LAST = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
-"""The time of the last event: what is overdue depends on the clock, which commands read."""
+"""The time of the last event: overdue jobs depend on the clock, which commands read."""
 
 TAG = """\
 [[tag]]
@@ -46,7 +46,7 @@ DEMANDS = {
     "no_failed_upstream": "no_failed_upstream = true",
     "traced": "traced = 100",
 }
-OF_LAKES = {
+LAKE_DEMANDS = {
     "quality_passed": "quality_passed = true",
     "unchanged_since": f"unchanged_since = {(LAST - timedelta(days=2)).date()}",
 }
@@ -56,7 +56,7 @@ def policies(*demands: str, **more: str) -> str:
     """A rules file that demands each of these of `/clean` and of `/mart`."""
     named = {**{each: each for each in demands}, **more}
     return TAG + "".join(
-        f'\n[[policy]]\nname = "{name} {where}"\ndatasets = "/{where}"\n{({**DEMANDS, **OF_LAKES})[demand]}\n'
+        f'\n[[policy]]\nname = "{name} {where}"\ndatasets = "/{where}"\n{({**DEMANDS, **LAKE_DEMANDS})[demand]}\n'
         for name, demand in named.items()
         for where in ("clean", "mart")
     )
@@ -94,8 +94,8 @@ FIRST = (
     job("mart", 4, "/clean", "/mart", {"id": IDENTITY, "mail": IDENTITY}),
     quality_run(4, success=True),
 )
-"""A daily job that masks, and what is made of its table."""
-THEN = (
+"""A daily job that masks, and a job that reads its table."""
+LATER = (
     job("leak", 1, "/raw", "/mart", {"mail": IDENTITY}),
     quality_run(1, success=False),
     job("mart", 0, "/clean", "/mart", {"id": IDENTITY, "mail": IDENTITY}, end="FAIL"),
@@ -131,19 +131,19 @@ class Places:
         return done.output
 
     def both(self, *arguments: str, code: int = 0) -> tuple[str, str]:
-        """What a command prints of the record, and of the lake."""
+        """The output of a command for the record, and for the lake."""
         return self.run(*arguments, code=code), self.run(*arguments, *self.lake, code=code)
 
 
-def lived(folder: Path) -> dict[str, Any]:
-    """Take both places through the history; what was printed of the record and of the lake. It happens in the folder,
-    where no command has made anything yet, as after an installation.
+def outputs_of_history(folder: Path) -> dict[str, Any]:
+    """Take both places through the history; return the outputs for the record and for the lake. The commands run in the
+    folder, where no command has made anything yet, as after an installation.
     """
     os.chdir(folder)
     places = Places(folder)
     for name, text in {
         "policy": policies(*DEMANDS),
-        "lake": policies(*OF_LAKES),
+        "lake": policies(*LAKE_DEMANDS),
         "gate": policies("no_tag", "no_failed_upstream"),
     }.items():
         (folder / f"{name}.toml").write_text(text)
@@ -168,7 +168,7 @@ def lived(folder: Path) -> dict[str, Any]:
         "of lakes before": places.run("check", of_lake, *places.lake, "--json", "-", code=4),
         "looked": watch(LAST - timedelta(days=4)),
     }
-    places.add("then", THEN)
+    places.add("then", LATER)
     with opened(_session(folder), "sail") as session:
         lake = Lake.at(session, places.lake[1])
         for name in ("policy", "lake"):
@@ -193,13 +193,13 @@ def _session(folder: Path) -> Local:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The folder, and what was printed; in a process of its own, for in one PySpark speaks to one kind of engine."""
+    """The folder, and the outputs; in a process of its own, for in one PySpark works with one kind of engine."""
     folder = tmp_path_factory.mktemp("govern")
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as alone:
-        yield folder, alone.submit(lived, folder).result()
+        yield folder, alone.submit(outputs_of_history, folder).result()
 
 
-def test_policies_and_plans_are_the_same_of_the_record_and_of_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
+def test_check_and_classify_plan_print_the_same_for_the_record_and_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
     _, found = history
     for name in ("check before", "check", "check text", "plan"):
         of_record, of_lake = found[name]
@@ -214,18 +214,18 @@ def test_policies_and_plans_are_the_same_of_the_record_and_of_a_lake(history: tu
     assert verdicts["no_tag mart"] == verdicts["no_failed_upstream mart"] == "broken"
 
 
-def test_a_training_job_is_refused_with_the_text_of_the_command(history: tuple[Path, dict[str, Any]]) -> None:
+def test_require_raises_the_text_that_check_prints(history: tuple[Path, dict[str, Any]]) -> None:
     _, found = history
     assert found["require policy"] == found["check text"][1]
     assert found["require lake"] == found["of lakes"]
 
 
-def test_quality_and_change_are_known_of_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
+def test_a_lake_knows_quality_tests_and_the_times_of_changes(history: tuple[Path, dict[str, Any]]) -> None:
     _, found = history
     before = {each["policy"]: each["verdict"] for each in json.loads(found["of lakes before"])["results"]}
     assert before == {
         "quality_passed clean": "holds",
-        "quality_passed mart": "not known",  # nobody tests it
+        "quality_passed mart": "not known",  # it has no tests
         "unchanged_since clean": "holds",
         "unchanged_since mart": "holds",
     }
@@ -236,7 +236,7 @@ def test_quality_and_change_are_known_of_a_lake(history: tuple[Path, dict[str, A
     assert "clean.mail → mart.mail came" not in printed, "it came before"
 
 
-def test_the_watch_announces_the_same_of_the_record_and_of_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
+def test_the_watch_announces_the_same_for_the_record_and_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
     """But for quality tests, of which only the lake knows."""
     folder, found = history
     assert found["looked"] == ("0 messages decided, 0 sent\n",) * 2

@@ -1,6 +1,6 @@
 """docs/get-started/govern.md, command by command: each prints what the page shows.
 
-Over the local catalog, on storage in memory. In the place of two things stand others: `throughline send` posts to a
+Over the local catalog, on storage in memory. Two things are replaced: `throughline send` posts to a
 receiver, and here its events are received, processed and published without HTTP; and Slack is a server of this machine.
 """
 
@@ -23,7 +23,7 @@ from tests.support.webhook_server import webhook_server
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/get-started/govern.md").read_text()
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-"""Language and text: TOML is a file, `text` is output, and what has no language is typed."""
+"""Language and text: TOML is a file, `text` is output, and a block without a language has commands."""
 SLACK = "https://hooks.slack.com/services/…"
 
 
@@ -39,8 +39,8 @@ def worker(parts: Parts, catalog: CatalogServer, **settings: str) -> None:
     parts.worker = replace(made, to_record={})
 
 
-def sent(parts: Parts, file: str) -> None:
-    """What the world does with the events of a file."""
+def process_events_of(parts: Parts, file: str) -> None:
+    """Process and publish the events of a file, as the world does."""
     for place in post(parts.storage, *(ROOT / file).read_bytes().splitlines()):
         settle(parts.storage, place)
     publishing, catalog = parts.worker.publishing, parts.worker.catalog
@@ -48,7 +48,7 @@ def sent(parts: Parts, file: str) -> None:
         pass
 
 
-def typed(block: str) -> Iterator[tuple[str, list[str], int]]:
+def commands_of(block: str) -> Iterator[tuple[str, list[str], int]]:
     """The lines of a block: the program, its arguments, and the exit code that the page names."""
     for line in block.splitlines():
         command, _, ends = line.partition("  # ends with ")
@@ -56,7 +56,7 @@ def typed(block: str) -> Iterator[tuple[str, list[str], int]]:
         yield program, arguments, int(ends or 0)
 
 
-def test_the_page_is_what_happens(
+def test_the_commands_on_the_page_print_what_it_shows(
     tmp_path: Path, fresh_catalog: CatalogServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -71,7 +71,7 @@ def test_the_page_is_what_happens(
             elif language == "text":
                 assert printed.splitlines() == text.splitlines()
                 printed, shown = "", shown + 1
-            for program, arguments, ends in typed(text) if not language else ():
+            for program, arguments, ends in commands_of(text) if not language else ():
                 if program == "export":
                     name_of_setting, _, value = arguments[0].partition("=")
                     assert SLACK in value
@@ -80,7 +80,7 @@ def test_the_page_is_what_happens(
                     )
                 elif program == "throughline" and arguments[0] == "send":
                     assert not printed, "the page shows all that was printed before"
-                    sent(parts, arguments[1])
+                    process_events_of(parts, arguments[1])
                 elif program == "throughline":
                     done = parts.run(*arguments)
                     assert done.exit_code == ends, done.output

@@ -14,7 +14,7 @@ from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
-from tests.support.command_process import Done, ProcessOfCommands
+from tests.support.command_process import CommandResult, ProcessOfCommands
 from tests.support.events import write
 from tests.support.golden import GOLDEN
 
@@ -38,20 +38,20 @@ def commands() -> Iterator[ProcessOfCommands]:
         yield process
 
 
-Command = Callable[..., Done]
+Command = Callable[..., CommandResult]
 
 
 @pytest.fixture
 def lake(commands: ProcessOfCommands, shell: dict[str, str], tmp_path: Path) -> Command:
     """A `throughline lake` command on the test's lake, by Sail."""
 
-    def run(*arguments: str | Path) -> Done:
+    def run(*arguments: str | Path) -> CommandResult:
         return commands.run("lake", *arguments, "--lake", tmp_path / "lake", "--engine", "sail", environment=shell)
 
     return run
 
 
-def test_a_lake_is_made_and_published_by_the_functions_settings(
+def test_a_lake_is_made_and_published_with_the_recorded_settings(
     lake: Command, shell: dict[str, str], fresh_catalog: CatalogServer, tmp_path: Path
 ) -> None:
     events = tmp_path / "events"
@@ -75,7 +75,7 @@ def test_a_lake_is_made_and_published_by_the_functions_settings(
     assert "this lake was made by other settings than the functions'" in refused.stderr
 
 
-def test_the_catalog_is_measured_and_the_trend_grows(
+def test_lake_coverage_measures_the_completeness_of_the_catalog(
     lake: Command, fresh_catalog: CatalogServer, tmp_path: Path
 ) -> None:
     events = tmp_path / "events"
@@ -117,7 +117,9 @@ def test_the_catalog_is_measured_and_the_trend_grows(
     assert [round(each["score"], 2) for each in shown["trend"]] == [0.17, 0.33]
 
 
-def test_what_jobs_declare_raises_the_completeness(lake: Command, shell: dict[str, str], tmp_path: Path) -> None:
+def test_descriptions_owners_and_tags_declared_by_jobs_raise_the_completeness(
+    lake: Command, shell: dict[str, str], tmp_path: Path
+) -> None:
     """The demo's jobs, published: the catalog has their tables with columns, and nothing else of them. Then a job of
     the Python client declares owner, description and tags of its table.
     """

@@ -31,7 +31,7 @@ def commands() -> Iterator[tuple[str, ...]]:
 
 
 @pytest.fixture(autouse=True)
-def eighty(monkeypatch: pytest.MonkeyPatch) -> None:
+def terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
@@ -42,7 +42,7 @@ def help_of(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("arguments", list(commands()), ids=" ".join)
-def test_help_fits_80_columns_and_cuts_nothing(arguments: tuple[str, ...]) -> None:
+def test_help_fits_80_columns_without_truncation(arguments: tuple[str, ...]) -> None:
     text = help_of(*arguments)
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "…" not in text
@@ -66,7 +66,7 @@ def test_examples_can_be_copied_from_help(arguments: tuple[str, ...]) -> None:
         assert line.strip() in shown
 
 
-def test_commands_stand_in_groups() -> None:
+def test_help_lists_commands_in_groups() -> None:
     text = help_of()
     places = [text.index(f"─ {title} ─") for title in GROUPS]
     assert places == sorted(places)
@@ -74,7 +74,7 @@ def test_commands_stand_in_groups() -> None:
     assert CliRunner().invoke(app, ["--version"]).output.startswith("throughline ")
 
 
-def test_an_example_is_broken_between_words_only() -> None:
+def test_a_long_example_wraps_between_words_only() -> None:
     example = (
         "throughline explain 'sqlserver://srv.database.windows.net:1433;database=db' dbo.orders --names names.toml"
     )
@@ -97,7 +97,7 @@ def printed(titles: tuple[str, ...], rows: list[list[str]], **more: Any) -> str:
     return capture.get()
 
 
-def test_a_table_fits_and_keeps_titles_numbers_and_names() -> None:
+def test_a_table_fits_80_columns_without_truncated_cells() -> None:
     numbers = tuple(f"count {name}" for name in ("read", "written", "columns"))
     row = [LONG, "1,234", "5", "67", f"throughline:v1://{LONG}"]
     text = printed(("data set", *numbers, "process"), [row], numbers=numbers)
@@ -110,17 +110,17 @@ def test_a_table_fits_and_keeps_titles_numbers_and_names() -> None:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Where the first column stands: up to the second title."""
+    """The place of the first column: up to the second title."""
     return [(0, re.search(r"count", text.splitlines()[0]).start())]  # type: ignore[union-attr]  # it is there
 
 
-def test_a_wide_table_has_one_line_a_row() -> None:
+def test_a_wide_table_has_one_line_for_each_row() -> None:
     text = printed(("data set", "columns"), [[LONG, "1"], [LONG, "2"]], numbers=("columns",), wide=True)
     assert len(text.splitlines()) == 3
     assert text.count(LONG) == 2
 
 
-def test_notes_stand_below_their_row() -> None:
+def test_notes_are_printed_below_their_row() -> None:
     text = printed(("job",), [["a"], ["b"]], notes=[["why a"], ["why b"]])
     assert text.splitlines() == ["job", "a", f"{' ' * tables.INDENT}why a", "b", f"{' ' * tables.INDENT}why b"]
 
@@ -136,8 +136,8 @@ def parts() -> Parts:
 
 
 @pytest.mark.parametrize("command", [("details",), ("translate", str(CAPTURED))], ids=lambda command: command[0])
-def test_a_tree_in_a_pipe_is_whole(parts: Parts, command: tuple[str, ...]) -> None:
-    """Each fact of an edge stands on the line of its columns, and none is cut off."""
+def test_a_tree_written_to_a_pipe_is_not_truncated(parts: Parts, command: tuple[str, ...]) -> None:
+    """Each fact of an edge is on the line of its columns, and none is cut off."""
     text = parts.run(*command).output
     assert "masked" in text
     assert "⇢ all rows (" in text
@@ -179,7 +179,7 @@ def test_the_nearest_names_are_suggested() -> None:
         ("databricks", "databricks-uc", True),
     ],
 )
-def test_only_names_that_may_be_meant_are_suggested(text: str, known: str, *, found: bool) -> None:
+def test_only_similar_names_are_suggested(text: str, known: str, *, found: bool) -> None:
     assert nearest(text, [known]) == ((known,) if found else ())
 
 

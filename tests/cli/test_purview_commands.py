@@ -1,4 +1,4 @@
-"""`throughline doctor --catalog`, `purview grant`, `purview attributes`, on a catalog that plays what may be wrong."""
+"""`throughline doctor --catalog`, `purview grant`, `purview attributes`, on a catalog with simulated problems."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
-from tests.support.placeholder_columns import TABLE, X, copy, how, settle
+from tests.support.placeholder_columns import TABLE, X, copy_run, publish_options, settle
 from tests.support.publishing import publish
 
 runner = CliRunner()
@@ -84,7 +84,7 @@ def grant(server: CatalogServer, *more: str, collection: str = "lineage") -> Res
     return run(owner, "purview", "grant", "--collection", collection, "--principal", ANN, *more)
 
 
-def test_an_identity_with_all_roles_is_good(server: CatalogServer) -> None:
+def test_an_identity_with_all_roles_passes_all_checks(server: CatalogServer) -> None:
     steps = checked(worker(server.endpoint, server.token))
     assert [(step.subject, step.good) for step in steps] == [
         ("catalog network", True),
@@ -104,7 +104,7 @@ def test_a_missing_role_is_reported_with_principal_and_collection(server: Catalo
     assert step.command == f"throughline purview grant --account {server.url} --collection lineage --principal {ANN}"
 
 
-def test_a_reader_is_refused_with_the_same_report(server: CatalogServer) -> None:
+def test_an_identity_with_only_the_reader_role_is_reported_as_missing_the_role(server: CatalogServer) -> None:
     assert grant(server, "--role", "purview-reader").exit_code == 0
     step = last(worker(server.endpoint, server.token_of(ANN)))
     assert (step.subject, step.code) == ("catalog role", "catalog-role")
@@ -112,7 +112,7 @@ def test_a_reader_is_refused_with_the_same_report(server: CatalogServer) -> None
     assert "--collection lineage" in step.command
 
 
-def test_a_role_elsewhere_is_a_wrong_collection(server: CatalogServer) -> None:
+def test_a_role_in_another_collection_is_reported_as_wrong_collection(server: CatalogServer) -> None:
     assert grant(server).exit_code == 0
     step = last(worker(server.endpoint, server.token_of(ANN), "sales"))
     assert (step.subject, step.code) == ("collection", "collection-wrong")
@@ -157,13 +157,13 @@ class Credential:
         return AccessToken(self.token, 0)
 
 
-def signed(**claims: str) -> str:
+def token_with_claims(**claims: str) -> str:
     body = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
     return f"head.{body}.signature"
 
 
-def test_who_we_are_is_read_from_the_token(server: CatalogServer) -> None:
-    parts = worker(server.endpoint, Credential(signed(oid=ANN, appid="app-1", tid="tenant-1", aud="x")))
+def test_the_identity_is_read_from_the_token(server: CatalogServer) -> None:
+    parts = worker(server.endpoint, Credential(token_with_claims(oid=ANN, appid="app-1", tid="tenant-1", aud="x")))
     identity = next(step for step in checked(parts) if step.subject == "catalog identity")
     assert identity.found == f"application app-1, object id {ANN}, tenant tenant-1"
 
@@ -175,23 +175,23 @@ def test_a_missing_token_is_reported_with_ways_to_get_one(server: CatalogServer)
     assert step.command == "az login"
 
 
-def test_a_plain_atlas_is_only_written_to(fresh_catalog: CatalogServer) -> None:
+def test_on_a_plain_atlas_only_the_write_is_checked(fresh_catalog: CatalogServer) -> None:
     steps = checked(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""))
     assert [step.subject for step in steps] == ["catalog role"]
     assert "credentials" in last(worker(fresh_catalog.atlas_endpoint, "wrong", "")).found
 
 
-def test_the_command_ends_badly_when_a_step_does(server: CatalogServer) -> None:
+def test_doctor_ends_with_1_if_a_catalog_check_fails(server: CatalogServer) -> None:
     result = run(worker(server.endpoint, server.token_of(ANN)), "doctor", "--catalog")
     assert result.exit_code == 1
     assert "purview grant" in result.output
     assert run(worker(server.endpoint, server.token), "doctor", "--catalog").exit_code == 0
 
 
-def test_a_plan_changes_nothing_and_the_grant_is_heeded(server: CatalogServer) -> None:
+def test_a_grant_is_planned_first_and_then_takes_effect(server: CatalogServer) -> None:
     theirs = worker(server.endpoint, server.token_of(ANN))
-    settle(theirs.storage, [copy("one", (X,), (X,))])  # type: ignore[arg-type]  # is memory
-    assert publish(theirs.storage, theirs.catalog, how()).error != ""
+    settle(theirs.storage, [copy_run("one", (X,), (X,))])  # type: ignore[arg-type]  # is memory
+    assert publish(theirs.storage, theirs.catalog, publish_options()).error != ""
     planned = grant(server, "--plan", collection="spark LINEAGE")
     assert planned.exit_code == 3
     assert f"+ {ANN} to the data curators of Spark lineage (lineage)" in planned.output
@@ -200,8 +200,8 @@ def test_a_plan_changes_nothing_and_the_grant_is_heeded(server: CatalogServer) -
     assert last(theirs).good
     assert "nothing to do" in grant(server).output
     assert grant(server, "--plan").exit_code == 0
-    later = how(now=lambda: datetime.now(UTC) + timedelta(hours=2))
-    assert publish(theirs.storage, theirs.catalog, later).written == 1, "what was refused goes through now"
+    later = publish_options(now=lambda: datetime.now(UTC) + timedelta(hours=2))
+    assert publish(theirs.storage, theirs.catalog, later).written == 1, "the refused process is written now"
     assert server.calls()["by_verb"]["PUT policystore/metadataPolicies/{policy}"] == 1
 
 
@@ -214,7 +214,7 @@ def test_a_principal_without_the_right_to_grant_gets_the_portal_steps(server: Ca
     assert "Data curators" in result.output
 
 
-def test_the_portal_steps_need_no_account(server: CatalogServer) -> None:
+def test_the_portal_steps_are_printed_without_a_call_to_the_account(server: CatalogServer) -> None:
     before = server.calls()["reads"]
     result = grant(server, "--clicks")
     assert (result.exit_code, "Role assignments" in result.output) == (0, True)
@@ -244,7 +244,7 @@ GROUPS = [{"attributeName": "principal.microsoft.groups", "attributeValueInclude
 RULE = "purviewmetadatarole_builtin_data-curator:c"
 
 
-def test_a_grant_leaves_all_else_as_it_was() -> None:
+def test_a_grant_adds_the_principal_and_changes_nothing_else() -> None:
     ids = [{"attributeName": "principal.microsoft.id", "attributeValueIncludedIn": ["somebody"]}]
     before = policy({"id": RULE, "dnfCondition": [GROUPS, ids]}, {"id": "permission:c", "dnfCondition": []})
     after = with_role(before, "data-curator", ANN)
@@ -257,13 +257,13 @@ def test_a_grant_leaves_all_else_as_it_was() -> None:
     assert with_role(after, "data-curator", ANN) == after
 
 
-def test_a_role_that_only_groups_have_is_given_to_one_as_well() -> None:
+def test_a_role_held_only_by_groups_can_be_granted_to_a_principal() -> None:
     after = with_role(policy({"id": RULE, "dnfCondition": [GROUPS]}), "data-curator", ANN)
     assert has_role(after, "data-curator", ANN)
     assert GROUPS in after["properties"]["attributeRules"][0]["dnfCondition"]
 
 
-def test_a_role_that_nobody_has_yet_comes_with_what_is_inherited() -> None:
+def test_a_role_without_holders_is_granted_together_with_inherited_rules() -> None:
     after = with_role(policy({"id": "permission:c", "dnfCondition": []}), "data-curator", ANN)
     assert has_role(after, "data-curator", ANN)
     rule, permission = after["properties"]["attributeRules"]
@@ -283,7 +283,7 @@ def test_the_group_of_managed_attributes_is_made_once(server: CatalogServer) -> 
     assert (again.exit_code, "nothing to do" in again.output) == (0, True)
 
 
-def test_another_type_of_that_name_is_left_alone(server: CatalogServer) -> None:
+def test_a_foreign_type_of_the_same_name_is_not_changed(server: CatalogServer) -> None:
     owner = worker(server.endpoint, server.token)
     assert owner.types is not None
     owner.types.create([{"category": "ENTITY", "name": MANAGED, "superTypes": ["DataSet"], "attributeDefs": []}])
@@ -291,19 +291,19 @@ def test_another_type_of_that_name_is_left_alone(server: CatalogServer) -> None:
     assert (result.exit_code, f"another type of this catalog is called {MANAGED}" in result.output) == (1, True)
 
 
-def test_a_plain_atlas_needs_no_group(fresh_catalog: CatalogServer) -> None:
+def test_purview_attributes_refuses_a_plain_atlas(fresh_catalog: CatalogServer) -> None:
     result = run(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""), "purview", "attributes")
     assert (result.exit_code, "only Purview has managed attributes" in result.output) == (2, True)
 
 
-def test_an_account_is_named_without_any_setting(server: CatalogServer) -> None:
+def test_an_account_is_found_by_its_endpoint_and_a_plain_atlas_is_none(server: CatalogServer) -> None:
     account = account_at(server.endpoint, server.token)
     assert account
     assert [each.name for each in account.collections()] == ["local", "sales", "lineage"]
     assert account_at(server.atlas_endpoint, server.token) is None
 
 
-def test_a_token_that_has_ended_is_renewed_before_the_next_call(server: CatalogServer) -> None:
+def test_an_expired_token_is_renewed_before_the_next_call(server: CatalogServer) -> None:
     credential = Credential(server.token)
     parts = worker(server.endpoint, credential)
     assert parts.catalog.find([TABLE]) == {}

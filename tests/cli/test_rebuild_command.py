@@ -26,7 +26,7 @@ from tests.support.publishing import publish
 
 @pytest.fixture
 def parts() -> Worker:
-    """What the command works with: memory in the place of storage and catalog."""
+    """The adapters of the command: storage and catalog in memory."""
     storage: Any = Stepped(MemoryStorage())
     return Worker(
         storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
@@ -60,7 +60,7 @@ def test_the_plan_reports_the_amount_and_writes_nothing(run: Callable[..., Resul
     assert list(storage.real.scan("runs")) == rows
 
 
-def test_it_rebuilds_and_publishes_what_is_new_and_nothing_twice(run: Callable[..., Result], storage: Any) -> None:
+def test_rebuild_restores_lost_contributions_and_can_be_repeated(run: Callable[..., Result], storage: Any) -> None:
     for row in list(storage.real.scan("contributions")):
         storage.real.delete("contributions", row.partition, row.key)
     for _ in range(2):
@@ -71,7 +71,7 @@ def test_it_rebuilds_and_publishes_what_is_new_and_nothing_twice(run: Callable[.
     assert status(storage.real).published == 4
 
 
-def test_ctrl_c_stops_and_resume_goes_on(run: Callable[..., Result], storage: Any) -> None:
+def test_ctrl_c_stops_the_rebuild_and_resume_continues(run: Callable[..., Result], storage: Any) -> None:
     before = signal.getsignal(signal.SIGINT)
 
     def ask(name: str, arguments: tuple[Any, ...]) -> None:

@@ -13,8 +13,8 @@ from tests.support.asset_resolution import write as settle_write
 from tests.support.cli import Parts
 from tests.support.publishing import publish
 
-TWIN = (SET, f"{ROOT}/a/{{SparkPartitions}}")
-RIVALS = [(SET, f"{ROOT}/b/{{N}}.csv"), (SET, f"{ROOT}/b/{{Year}}/{{N}}.csv")]
+FOUND_BY_SCAN = (SET, f"{ROOT}/a/{{SparkPartitions}}")
+AMBIGUOUS = [(SET, f"{ROOT}/b/{{N}}.csv"), (SET, f"{ROOT}/b/{{Year}}/{{N}}.csv")]
 
 
 def scan(catalog: MemoryCatalog, *keys: AssetKey) -> None:
@@ -30,7 +30,7 @@ def parts() -> Parts:
     settle_write(found.storage, "one", "a", "out")
     settle_write(found.storage, "two", "a", "b")
     publish(found.storage, found.catalog, found.worker.publishing)
-    scan(found.catalog, TWIN, *RIVALS)
+    scan(found.catalog, FOUND_BY_SCAN, *AMBIGUOUS)
     return found
 
 
@@ -39,14 +39,14 @@ def test_the_plan_reports_found_and_ambiguous_assets_and_changes_nothing(parts: 
     result = parts.run("reconcile", "--plan")
     assert result.exit_code == 0
     assert "3 placeholders, 1 found by a scan, 1 ambiguous" in result.output
-    assert all(name in result.output for _, name in (TWIN, *RIVALS))
+    assert all(name in result.output for _, name in (FOUND_BY_SCAN, *AMBIGUOUS))
     assert json.loads(parts.run("reconcile", "--plan", "--json").output) == {
         "placeholders": 3,
         "found": [
             {
                 "type": PATH,
                 "qualified_name": A[1],
-                "scanned": {"type": SET, "qualified_name": TWIN[1]},
+                "scanned": {"type": SET, "qualified_name": FOUND_BY_SCAN[1]},
                 "because": "the folder's files, grouped by a scan as a resource set",
             }
         ],
@@ -54,19 +54,19 @@ def test_the_plan_reports_found_and_ambiguous_assets_and_changes_nothing(parts: 
             {
                 "type": PATH,
                 "qualified_name": B[1],
-                "rivals": [{"type": kind, "qualified_name": name} for kind, name in sorted(RIVALS)],
+                "rivals": [{"type": kind, "qualified_name": name} for kind, name in sorted(AMBIGUOUS)],
             }
         ],
     }
     assert parts.catalog.writes == before
 
 
-def test_it_moves_the_lineage_and_removes_the_placeholder_and_done_again_nothing(parts: Parts) -> None:
+def test_reconcile_moves_lineage_and_removes_the_placeholder_once(parts: Parts) -> None:
     result = parts.run("reconcile")
     assert result.exit_code == 0
     assert "1 found by a scan, 1 ambiguous; 2 processes to move" in result.output
     assert "1 placeholder removed" in result.output
-    assert {each.inputs for each in parts.catalog.processes.values()} == {(TWIN,)}
+    assert {each.inputs for each in parts.catalog.processes.values()} == {(FOUND_BY_SCAN,)}
     assert A not in parts.catalog.assets
     before = parts.catalog.writes
     again = parts.run("reconcile")
@@ -81,11 +81,11 @@ def test_in_shadow_mode_reconcile_only_reports(parts: Parts) -> None:
     assert parts.catalog.writes == before
 
 
-def test_json_is_for_the_plan(parts: Parts) -> None:
+def test_reconcile_refuses_json_without_plan(parts: Parts) -> None:
     assert parts.run("reconcile", "--json").exit_code == 2
 
 
-def test_a_catalog_that_is_away_ends_it_in_one_sentence(parts: Parts) -> None:
+def test_an_unavailable_catalog_ends_explain_and_reconcile_with_a_message(parts: Parts) -> None:
     away = Counting()
     away.away = True
     parts.worker = replace(parts.worker, catalog=away)
@@ -97,7 +97,7 @@ def test_a_catalog_that_is_away_ends_it_in_one_sentence(parts: Parts) -> None:
 def test_explain_shows_the_names_in_the_catalog_and_the_one_that_is_used(parts: Parts) -> None:
     found = json.loads(parts.run("explain", LAKE, "a", "--look", "--json").output)
     assert [each["catalog"] for each in found["candidates"]][:3] == ["wins", "placeholder", "not there"]
-    assert (found["found"]["qualified_name"], found["rivals"]) == (TWIN[1], [])
+    assert (found["found"]["qualified_name"], found["rivals"]) == (FOUND_BY_SCAN[1], [])
     unsure = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
     assert (unsure["found"], len(unsure["rivals"])) == (None, 2)
     assert "wins" in parts.run("explain", LAKE, "a", "--look").output
@@ -109,7 +109,7 @@ def test_explain_shows_the_names_in_the_catalog_and_the_one_that_is_used(parts: 
 def test_explain_shows_search_results_and_why_they_are_ambiguous(parts: Parts) -> None:
     found = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
     assert [(each["qualified_name"], each["catalog"]) for each in found["searched"]] == [
-        (name, "may be meant") for _, name in sorted(RIVALS)
+        (name, "may be meant") for _, name in sorted(AMBIGUOUS)
     ]
     assert {each["because"] for each in found["searched"]} == {
         "a resource set, under the account's own host, exact spelling"
@@ -136,7 +136,9 @@ BLOB = ("azure_blob_path", FOLDER[1].replace(".dfs.", ".blob."))
     ],
     ids=["set", "folder", "file", "set by search", "folder of the other host", "own host"],
 )
-def test_a_resource_set_wins_over_a_folder_and_that_over_a_file(there: list[AssetKey], wins: AssetKey) -> None:
+def test_a_resource_set_takes_precedence_over_a_folder_and_a_folder_over_a_file(
+    there: list[AssetKey], wins: AssetKey
+) -> None:
     parts = Parts()
     scan(parts.catalog, *there)
     found = json.loads(parts.run("explain", LAKE, "c", "--look", "--json").output)

@@ -1,4 +1,4 @@
-"""`throughline run` and `throughline events`: what became of a run, and its events in a file."""
+"""`throughline run` and `throughline events`: the outcome of a run, and its events in a file."""
 
 import gzip
 import json
@@ -53,7 +53,7 @@ def test_a_published_run_shows_its_events_and_processes(parts: Parts) -> None:
     assert found["next"] == []
 
 
-def test_a_run_whose_id_is_no_uuid_is_found_by_its_text() -> None:
+def test_a_run_with_an_id_that_is_no_uuid_is_found_by_its_text() -> None:
     found = Parts()
     text = "manual__2026-11-21T10:00:00+00:00"
     sent = body(application=None, job_facets={}, inputs=["/a"], outputs=["/b"])
@@ -85,12 +85,12 @@ def test_a_run_that_only_writes_shows_why_the_catalog_has_no_process() -> None:
     assert "Next: nothing to do: the catalog gets a process once a run of the job both reads and writes" in output
 
 
-def test_a_run_without_an_end_waits_for_it(parts: Parts) -> None:
+def test_a_run_without_an_end_shows_its_timeout(parts: Parts) -> None:
     result = parts.run("run", run_id("open"))
     assert (result.exit_code, "none seen yet" in result.output, "RUN_TIMEOUT" in result.output) == (0, True, True)
 
 
-def test_a_day_from_itself_to_itself_is_an_error_that_names_the_day_after(parts: Parts) -> None:
+def test_an_empty_range_of_one_day_is_an_error_that_suggests_the_next_day(parts: Parts) -> None:
     for command in ("events", "replay"):
         wrong = parts.run(command, "--from", "2026-11-21", "--to", "2026-11-21")
         assert (wrong.exit_code, "write --to 2026-11-22" in wrong.output) == (2, True), wrong.output
@@ -104,8 +104,8 @@ def test_a_run_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: 
     assert parts.run("run", "mine").exit_code == 1
 
 
-def test_the_id_of_a_run_is_whole_at_80_columns(parts: Parts) -> None:
-    """It is what `throughline run` and `--run` take."""
+def test_the_id_of_a_run_is_not_truncated_at_80_columns(parts: Parts) -> None:
+    """`throughline run` and `--run` take it."""
     lines = [line.strip() for line in parts.run("events", "--job", "app.nightly").output.splitlines()]
     assert [line.split()[-1] for line in lines if "START" in line or "COMPLETE" in line] == [run_id("good")] * 2
     assert lines.count("app.nightly") == 2
@@ -157,13 +157,13 @@ def test_the_folder_of_a_saved_file_is_made(parts: Parts, tmp_path: Path) -> Non
     assert path.read_text()
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(parts: Parts, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_refused_with_a_message(parts: Parts, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = parts.run("events", "--save", str(tmp_path / "file" / "x.jsonl"))
     assert (result.exit_code, "can't be written" in result.output) == (2, True)
 
 
-def test_reasons_stand_below_each_job(parts: Parts) -> None:
+def test_status_by_job_prints_the_reasons_below_each_job(parts: Parts) -> None:
     lines = parts.run("status", "--by", "job").output.splitlines()
     place = next(index for index, line in enumerate(lines) if line.startswith("app.hourly"))
     assert sorted(line.strip() for line in lines[place + 1 : place + 3]) == [
@@ -172,7 +172,7 @@ def test_reasons_stand_below_each_job(parts: Parts) -> None:
     ]
 
 
-def test_a_missing_file_of_the_archive_is_one_sentence(parts: Parts, tmp_path: Path) -> None:
+def test_a_missing_file_of_the_archive_is_an_error_without_a_traceback(parts: Parts, tmp_path: Path) -> None:
     archive(parts.storage, ArchiveOptions(after=timedelta(seconds=-1)))
     for fact in list(parts.storage.blobs(ARCHIVE)):
         parts.storage.delete_blob(ARCHIVE, fact.name)
@@ -183,7 +183,7 @@ def test_a_missing_file_of_the_archive_is_one_sentence(parts: Parts, tmp_path: P
 
 
 @pytest.fixture
-def selective() -> Parts:
+def record_with_ignored_events() -> Parts:
     """A receiver that ignored an event of an excluded job, now and in the archive, and one that it stored."""
     found = Parts()
     excluding = EventFilter(jobs=GlobFilter(exclude=("*.secret",)))
@@ -196,30 +196,37 @@ def selective() -> Parts:
     return found
 
 
-def test_ignored_events_are_listed_with_their_reason_and_saved(selective: Parts, tmp_path: Path) -> None:
-    found = json.loads(selective.run("events", "--ignored", "--job", "*.secret", "--json").stdout)
+def test_ignored_events_are_listed_with_their_reason_and_saved(
+    record_with_ignored_events: Parts, tmp_path: Path
+) -> None:
+    found = json.loads(record_with_ignored_events.run("events", "--ignored", "--job", "*.secret", "--json").stdout)
     assert [(each["run_id"], each["reason"], each["container"]) for each in found["events"]] == [
         (run_id("now"), "excluded by job", "archive"),
         (run_id("old"), "excluded by job", "ignored"),
     ]
-    assert json.loads(selective.run("events", "--ignored", "--job", "app.nightly", "--json").stdout)["count"] == 0
+    assert (
+        json.loads(record_with_ignored_events.run("events", "--ignored", "--job", "app.nightly", "--json").stdout)[
+            "count"
+        ]
+        == 0
+    )
     one = ("events", "--ignored", "--run", run_id("old"))
-    assert "excluded by job" in selective.run(*one).output
-    later = json.loads(selective.run(*one, "--from", "2026-11-22", "--json").stdout)
+    assert "excluded by job" in record_with_ignored_events.run(*one).output
+    later = json.loads(record_with_ignored_events.run(*one, "--from", "2026-11-22", "--json").stdout)
     assert later["count"] == 0
     file = tmp_path / "ignored.jsonl"
-    assert "2 events saved" in selective.run("events", "--ignored", "--save", str(file)).output
-    assert len(json.loads(selective.run("translate", str(file), "--json").stdout)["processes"]) == 1
+    assert "2 events saved" in record_with_ignored_events.run("events", "--ignored", "--save", str(file)).output
+    assert len(json.loads(record_with_ignored_events.run("translate", str(file), "--json").stdout)["processes"]) == 1
 
 
-def test_an_ignored_run_or_job_is_distinguished_from_an_unknown_one(selective: Parts) -> None:
+def test_an_ignored_run_or_job_is_distinguished_from_an_unknown_one(record_with_ignored_events: Parts) -> None:
     for arguments in (("run", run_id("old")), ("events", "--run", run_id("old")), ("events", "--job", "app.secret")):
-        found = selective.run(*arguments)
+        found = record_with_ignored_events.run(*arguments)
         assert found.exit_code == 1
         assert "throughline events --ignored" in " ".join(found.output.split())
 
 
-def test_a_run_that_waits_for_its_end_reports_it(parts: Parts) -> None:
+def test_a_run_without_an_end_is_reported_as_waiting(parts: Parts) -> None:
     found = json.loads(parts.run("run", run_id("open"), "--json").stdout)
     assert (found["state"], found["reason"]) == ("waiting", "the end of the run")
 

@@ -30,7 +30,7 @@ def found(parts: Parts, *arguments: str) -> list[tuple[str, str | None]]:
     return [(each["dataset"].removeprefix("file://"), each["column"]) for each in json.loads(done.stdout)]
 
 
-def test_names_are_found_best_first(parts: Parts) -> None:
+def test_results_are_sorted_by_relevance(parts: Parts) -> None:
     assert found(parts, "orders") == [("/clean/orders", None), ("/raw/orders", None)]
     assert found(parts, "id") == [("/clean/orders", "id"), ("/raw/orders", "order_id")]
     assert found(parts, "orders", "--most", "1") == [("/clean/orders", None)]
@@ -47,7 +47,7 @@ def test_filters_narrow_the_results(parts: Parts) -> None:
         assert result.stderr == f"error: {sentence}\n"
 
 
-def test_people_read_a_table(parts: Parts) -> None:
+def test_text_output_is_a_table_with_a_count_of_hidden_results(parts: Parts) -> None:
     done = parts.run("search", "score", "--wide")
     assert "(no known source)" in done.output
     assert "app" in done.output
@@ -55,7 +55,7 @@ def test_people_read_a_table(parts: Parts) -> None:
     assert "1 result not shown" in more.stderr
 
 
-def test_nothing_found_suggests_the_nearest_name(parts: Parts) -> None:
+def test_a_search_without_results_suggests_the_nearest_name(parts: Parts) -> None:
     done = parts.run("search", "ordersx")
     assert done.exit_code == 1
     assert "Did you mean orders or" in done.stderr.replace("\n", " ")

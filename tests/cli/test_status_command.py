@@ -31,7 +31,7 @@ def run_with(parts: Worker, *arguments: str) -> Result:
 
 @pytest.fixture
 def parts() -> Worker:
-    """Three jobs on two days, of which one has most events; what it is called looks like markup."""
+    """Three jobs on two days, of which one has most events; its name looks like markup."""
     storage, catalog = MemoryStorage(), MemoryCatalog()
     for day, job, number in ((20, "app.[bold]", 1), (21, "app.[bold]", 2), (21, "app.b", 3), (21, "app.c", 4)):
         options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app", "job": job}
@@ -55,7 +55,7 @@ def lines(result: Result) -> list[list[str]]:
     return [line.split() for line in result.stdout.splitlines() if line.strip()]
 
 
-def test_status_by_day_adds_up(run: Run) -> None:
+def test_status_by_day_has_a_row_of_totals(run: Run) -> None:
     assert lines(run("status", "--by", "day")) == [
         ["day", "received", "published", "skipped", "waiting", "dead"],
         ["2026-11-20", "1", "1", "0", "0", "0"],
@@ -64,7 +64,7 @@ def test_status_by_day_adds_up(run: Run) -> None:
     ]
 
 
-def test_status_by_job_counts_the_rest(run: Run) -> None:
+def test_status_by_job_sums_up_the_jobs_beyond_the_limit(run: Run) -> None:
     assert lines(run("status", "--by", "job", "--most", "1"))[1:] == [
         ["app.[bold]", "3", "3", "0", "0", "0"],
         ["2", "more", "2", "2", "0", "0", "0"],
@@ -72,7 +72,7 @@ def test_status_by_job_counts_the_rest(run: Run) -> None:
     ]
 
 
-def test_status_by_both(run: Run) -> None:
+def test_status_by_day_and_job_has_a_row_for_each_pair(run: Run) -> None:
     assert [line[:2] for line in lines(run("status", "--by", "day,job"))[1:-1]] == [
         ["2026-11-20", "app.[bold]"],
         ["2026-11-21", "app.[bold]"],
@@ -92,18 +92,18 @@ def test_status_as_json(run: Run) -> None:
     ]
 
 
-def test_status_without_groups_is_as_it_was(run: Run) -> None:
+def test_status_without_groups_prints_the_counts_only(run: Run) -> None:
     result = run("status")
     assert (lines(result)[0], lines(result)[4]) == (["5", "published"], ["=", "5", "received"])
 
 
 @pytest.mark.parametrize("arguments", [["--by", "week"], ["--by", "day,day,x"], ["--most", "3"]], ids=" ".join)
-def test_a_mistake_is_one_sentence(run: Run, arguments: list[str]) -> None:
+def test_a_wrong_option_is_refused_with_one_line(run: Run, arguments: list[str]) -> None:
     result = run("status", *arguments)
     assert (result.exit_code, len(result.output.strip().splitlines())) == (2, 1)
 
 
-def test_storage_that_is_away_is_one_sentence(parts: Worker) -> None:
+def test_unavailable_storage_ends_status_with_a_message(parts: Worker) -> None:
     storage = Stepped(MemoryStorage())
 
     def away(_name: str, _arguments: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""`throughline synth`: the same seed gives the same files, and nothing is written over."""
+"""`throughline synth`: the same seed gives the same files, and no file is overwritten."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_history_of_so_many_events_the_same_each_time(tmp_path: Path) -> None:
+def test_a_synthetic_history_is_the_same_each_time(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     outputs = [
         json.loads(runner.invoke(app, ["synth", "--events", "200", "--out", str(folder), "--json"]).stdout)
@@ -29,7 +29,7 @@ def test_a_history_of_so_many_events_the_same_each_time(tmp_path: Path) -> None:
     assert len(content(first)) == outputs[0]["files"]
 
 
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     done = runner.invoke(app, ["synth", "--events", "1", "--out", str(tmp_path)])
     assert done.exit_code == 2
@@ -37,7 +37,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert set(content(tmp_path)) == {"mine"}
 
 
-def test_an_estate_of_so_many_data_sets_becomes_their_lineage(tmp_path: Path) -> None:
+def test_a_synthetic_estate_has_lineage_for_each_of_its_data_sets(tmp_path: Path) -> None:
     done = runner.invoke(app, ["synth", "--datasets", "40", "--out", str(tmp_path / "estate"), "--json"])
     events = [
         json.loads(line)["event"].encode()
@@ -52,7 +52,7 @@ def test_an_estate_of_so_many_data_sets_becomes_their_lineage(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("given", [[], ["--events", "5", "--datasets", "5"]])
-def test_a_history_or_an_estate_has_to_be_chosen(given: list[str], tmp_path: Path) -> None:
+def test_synth_requires_exactly_one_of_events_and_datasets(given: list[str], tmp_path: Path) -> None:
     done = runner.invoke(app, ["synth", *given, "--out", str(tmp_path / "new")])
     assert done.exit_code == 2
     assert "either --events N or --datasets N" in done.output

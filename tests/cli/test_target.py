@@ -33,27 +33,27 @@ WORLD = {
     ["", "{", "{}", "[]", json.dumps(WORLD), json.dumps(WORLD | {"pid": 2**22 - 1})],
     ids=["empty", "cut", "nothing", "a list", "a stale one with a new owner", "a dead one"],
 )
-def test_an_unusable_note_is_no_world(text: str, tmp_path: Path) -> None:
+def test_an_invalid_or_stale_note_names_no_running_world(text: str, tmp_path: Path) -> None:
     note(tmp_path, text)
     assert running_world(tmp_path) is None
 
 
 @pytest.mark.parametrize("command", [["status"], ["show", "x"], ["send", "x"]], ids=lambda command: command[0])
-def test_no_world_is_one_sentence(command: list[str], tmp_path: Path) -> None:
+def test_a_missing_world_is_reported_in_one_line(command: list[str], tmp_path: Path) -> None:
     result = runner.invoke(app, [*command, "--home", str(tmp_path)])
     assert result.exit_code == 2
     assert "throughline up" in result.output
     assert len(result.output.strip().splitlines()) == 1
 
 
-def test_a_mistake_in_the_environment_does_not_lead_elsewhere(tmp_path: Path) -> None:
+def test_an_invalid_setting_is_reported_instead_of_a_missing_world(tmp_path: Path) -> None:
     result = runner.invoke(app, ["status", "--home", str(tmp_path)], env={"THROUGHLINE_MAX_BATCH": "abc"})
     assert result.exit_code == 2
     assert "THROUGHLINE_MAX_BATCH" in result.output
     assert "throughline up" not in result.output
 
 
-def test_other_settings_do_not_hide_the_world_on_this_machine(tmp_path: Path) -> None:
+def test_invalid_settings_of_the_shell_do_not_hide_the_running_world(tmp_path: Path) -> None:
     environment = {"AzureWebJobsStorage": "AccountName=x", "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
     with socket.create_server(("127.0.0.1", 0)) as receiver:
         url = f"http://127.0.0.1:{receiver.getsockname()[1]}"
@@ -64,7 +64,7 @@ def test_other_settings_do_not_hide_the_world_on_this_machine(tmp_path: Path) ->
     assert "AzureWebJobsStorage" not in result.output
 
 
-def test_nobody_at_the_address_is_one_sentence_however_many_events(tmp_path: Path) -> None:
+def test_a_thousand_events_to_an_unreachable_address_are_refused_with_a_message(tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     events.write_text('{"a": 1}\n' * 1000)
     result = runner.invoke(app, ["send", str(events), "--url", "http://127.0.0.1:9"])
@@ -72,12 +72,12 @@ def test_nobody_at_the_address_is_one_sentence_however_many_events(tmp_path: Pat
     assert "nothing answers at http://127.0.0.1:9" in result.output
 
 
-def test_an_address_without_a_scheme_is_one_sentence(tmp_path: Path) -> None:
+def test_an_address_without_a_scheme_is_refused_with_a_message(tmp_path: Path) -> None:
     result = runner.invoke(app, ["send", str(tmp_path / "x"), "--url", "localhost:7071"])
     assert (result.exit_code, "must start with http" in result.output) == (2, True)
 
 
-def test_a_folder_that_the_listener_cannot_name_is_refused_before_the_start(tmp_path: Path) -> None:
+def test_a_home_with_a_space_is_refused_before_the_start(tmp_path: Path) -> None:
     result = runner.invoke(app, ["demo", "--home", str(tmp_path / "my world")])
     assert result.exit_code == 2
     assert "by --home" in result.output

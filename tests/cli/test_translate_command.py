@@ -23,7 +23,7 @@ def translated(tmp_path: Path, *bodies: bytes, code: int = 0) -> Any:
     return json.loads(result.stdout)
 
 
-def test_a_file_of_names_counts(tmp_path: Path) -> None:
+def test_a_file_of_names_is_applied(tmp_path: Path) -> None:
     names = tmp_path / "names.toml"
     rule = "rule = 'mine'\ntype = 'DataSet'\nnamespace = 'file'\nname = '/(?P<p>out)'\nqualified_name = 'my:{p}'\n"
     names.write_text(f"[[rules]]\n{rule}")
@@ -34,7 +34,7 @@ def test_a_file_of_names_counts(tmp_path: Path) -> None:
     assert [(each["type"], each["qualified_name"]) for each in outputs] == [("DataSet", "my:out")]
 
 
-def test_no_secret_of_a_spelling_is_shown(tmp_path: Path) -> None:
+def test_secrets_in_names_of_data_sets_are_not_shown(tmp_path: Path) -> None:
     body = json.loads(event("a", "COMPLETE", "10:00:00", inputs=["/in"], outputs=["/out"], application="app"))
     body["inputs"][0] |= {"namespace": "s3a://KEY:S3cr3t@bucket", "name": "in?sv=1&sig=S3cr3t"}
     document = translated(tmp_path, json.dumps(body).encode())
@@ -91,12 +91,12 @@ def test_the_document_has_exactly_the_promised_shape(tmp_path: Path) -> None:
     }
 
 
-def test_a_broken_line_costs_itself_only_and_the_exit_code(tmp_path: Path) -> None:
+def test_an_invalid_line_is_skipped_and_ends_with_1(tmp_path: Path) -> None:
     document = translated(tmp_path, b"{oops", *write("a", "app", "10:00", "/a"), code=1)
     assert len(document["processes"]) == 1
 
 
-def test_several_files_and_standard_input_are_one_history(tmp_path: Path) -> None:
+def test_several_files_and_standard_input_are_translated_together(tmp_path: Path) -> None:
     start, end = write("a", "app", "10:00", "/a")
     packed = tmp_path / "start.gz"
     packed.write_bytes(gzip.compress(start))
@@ -104,7 +104,7 @@ def test_several_files_and_standard_input_are_one_history(tmp_path: Path) -> Non
     assert [run["state"] for run in json.loads(result.stdout)["runs"]] == ["published"]
 
 
-def test_people_get_a_tree(tmp_path: Path) -> None:
+def test_text_output_is_a_tree(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(b"\n".join(write("a", "app", "10:00", "/a")))
     result = runner.invoke(app, ["translate", str(path)])
@@ -129,13 +129,13 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["demo", "up", "send", "status", "show", "translate"])
-def test_every_help_teaches_by_examples(command: str) -> None:
+def test_every_help_text_has_an_example(command: str) -> None:
     result = runner.invoke(app, [command, "--help"])
     assert result.exit_code == 0
     assert f"throughline {command}" in result.stdout
 
 
-def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
+def test_names_with_square_brackets_are_shown_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(b"\n".join(write("a", "app", "10:00", "/[dbo].[orders]", sink="/[/x]")))
     result = runner.invoke(app, ["translate", str(path)])
@@ -152,7 +152,7 @@ def test_json_does_not_depend_on_the_terminal(tmp_path: Path) -> None:
     assert runner.invoke(app, ["translate", str(path), "--json"]).stdout.isascii()
 
 
-def test_files_without_events_are_not_passed_over_in_silence(tmp_path: Path) -> None:
+def test_a_file_without_events_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.touch()
     result = runner.invoke(app, ["translate", str(path)])

@@ -97,7 +97,7 @@ def test_a_plain_catalog_gets_missing_types_once(plain: CatalogServer) -> None:
     assert plain.calls()["writes"] == 0, "applied again it changes nothing"
 
 
-def test_lineage_of_all_forms_goes_into_a_plain_catalog_after_that(plain: CatalogServer) -> None:
+def test_after_apply_lineage_of_all_forms_can_be_written_to_a_plain_catalog(plain: CatalogServer) -> None:
     parts = worker(plain)
     assert run(parts, "apply").exit_code == 0
     settle_all(parts.storage, [event for _, _, event in jobs(list(scanned(40)))])  # type: ignore[arg-type]  # is memory
@@ -109,7 +109,7 @@ def ours(name: str = "column", **more: Any) -> Any:
     return next(each for each in wanted_types() if each["name"] == name) | more
 
 
-def test_our_own_type_gets_its_missing_attributes(plain: CatalogServer) -> None:
+def test_our_type_gets_its_missing_attributes(plain: CatalogServer) -> None:
     put(plain, "POST", ours(attributeDefs=[]))
     parts = worker(plain)
     result = run(parts, "plan")
@@ -167,7 +167,7 @@ def test_a_catalog_without_types_is_reported(fresh_catalog: CatalogServer) -> No
     assert run(replace(worker(fresh_catalog), types=None), "plan").exit_code == 2
 
 
-def test_every_data_set_has_one_of_these_types() -> None:
+def test_every_built_in_naming_rule_has_a_wanted_type() -> None:
     wanted = {each["name"] for each in wanted_types()} | {"DataSet"}
     assert {rule.type for store in STORES for rule in store.rules} <= wanted
 
@@ -188,7 +188,7 @@ def with_rule(fresh_catalog: CatalogServer) -> Worker:
     return replace(worker(fresh_catalog), names=parse_names(RULES, "names.toml"))
 
 
-def test_the_type_of_a_rule_is_planned_and_given(with_rule: Worker) -> None:
+def test_the_type_of_a_naming_rule_is_planned_and_created(with_rule: Worker) -> None:
     result = run(with_rule, "plan")
     assert result.exit_code == 3
     assert "+ entity sales_store: named by the rule sales" in result.output
@@ -215,7 +215,7 @@ def file_of_names(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_of_names_can_be_tried_before_the_functions_have_it(with_rule: Worker, file_of_names: Path) -> None:
+def test_a_file_of_names_given_as_an_option_is_used_for_this_command(with_rule: Worker, file_of_names: Path) -> None:
     parts = replace(with_rule, names=BUILT_IN)
     plan, names = ("plan", "--json"), ("--names", str(file_of_names))
     assert [each["name"] for each in json.loads(run(parts, *plan, *names).output)["changes"]] == ["sales_store"]

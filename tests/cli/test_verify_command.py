@@ -20,22 +20,22 @@ from shared.maintenance.verify.verification import KINDS
 from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.storage.memory import MemoryStorage
-from tests.support.damages import PLANTED, PUBLISHING, whole
+from tests.support.damages import PLANTED, PUBLISHING, consistent_world
 from tests.support.dead_letters import Stepped
-from tests.support.publishing import Moody
+from tests.support.publishing import UnreliableCatalog
 
-NOW = SweepOptions(grace=timedelta(0), end_timeout=timedelta(0))
+WITHOUT_WAITING = SweepOptions(grace=timedelta(0), end_timeout=timedelta(0))
 Run = Callable[..., Result]
 
 
 @pytest.fixture
 def parts() -> Worker:
-    """A world in which a process was deleted, an event's row is lost, and a data set is nobody's."""
-    storage, catalog = MemoryStorage(), Moody()
-    world = whole(storage, catalog)
+    """A world in which a process was deleted, an event's row is lost, and a placeholder is unused."""
+    storage, catalog = MemoryStorage(), UnreliableCatalog()
+    world = consistent_world(storage, catalog)
     for name in ("deleted process", "lost event row", "unused placeholder"):
         PLANTED[name].plant(world)
-    return Worker(storage=storage, catalog=catalog, publishing=PUBLISHING, sweeping=NOW, names=BUILT_IN)
+    return Worker(storage=storage, catalog=catalog, publishing=PUBLISHING, sweeping=WITHOUT_WAITING, names=BUILT_IN)
 
 
 def run_with(parts: Worker, *arguments: str) -> Result:
@@ -48,7 +48,7 @@ def run(parts: Worker) -> Run:
 
 
 def test_verify_reports_damage_and_writes_nothing(run: Run, parts: Worker) -> None:
-    assert isinstance(parts.catalog, Moody)
+    assert isinstance(parts.catalog, UnreliableCatalog)
     writes = parts.catalog.writes
     result = run("verify")
     assert result.exit_code == 1
@@ -71,8 +71,8 @@ def test_verify_as_json_lists_every_damage(run: Run) -> None:
     assert repaired["catalog"] == {"written": 1, "removed": 0, "error": None}
 
 
-def test_fix_repairs_and_a_second_one_has_nothing_to_do(run: Run, parts: Worker) -> None:
-    assert isinstance(parts.catalog, Moody)
+def test_a_second_fix_repairs_nothing(run: Run, parts: Worker) -> None:
+    assert isinstance(parts.catalog, UnreliableCatalog)
     result = run("verify", "--fix")
     assert result.exit_code == 0, result.output
     assert "3 damaged, 3 repaired" in result.output
@@ -82,18 +82,18 @@ def test_fix_repairs_and_a_second_one_has_nothing_to_do(run: Run, parts: Worker)
     assert (again.exit_code, again.stdout, parts.catalog.writes) == (0, "0 damaged\n", writes)
 
 
-def test_what_is_under_way_is_no_damage(parts: Worker) -> None:
+def test_an_event_that_may_be_in_progress_is_not_reported_as_damage(parts: Worker) -> None:
     result = run_with(replace(parts, sweeping=SweepOptions()), "verify", "--json")
     assert json.loads(result.stdout)["by_kind"] == {"changed process": 1, "unused placeholder": 1}
 
 
-def test_fix_and_plan_together_are_a_mistake(run: Run) -> None:
+def test_fix_and_plan_together_are_refused(run: Run) -> None:
     result = run("verify", "--fix", "--plan")
     assert (result.exit_code, "leave one of them out" in result.output) == (2, True)
 
 
-def test_an_unavailable_catalog_is_one_sentence_and_repairs_are_kept(run: Run, parts: Worker) -> None:
-    class Away(Moody):
+def test_an_unavailable_catalog_is_reported_and_repairs_of_rows_are_kept(run: Run, parts: Worker) -> None:
+    class Away(UnreliableCatalog):
         def read_processes(self, _names: object) -> dict[str, Any]:
             raise CatalogUnavailable("no answer", after=0)
 
@@ -104,7 +104,7 @@ def test_an_unavailable_catalog_is_one_sentence_and_repairs_are_kept(run: Run, p
     assert json.loads(run("verify", "--json").stdout)["by_kind"] == {"changed process": 1, "unused placeholder": 1}
 
 
-def test_storage_that_is_away_is_one_sentence(parts: Worker) -> None:
+def test_unavailable_storage_ends_verify_with_a_message(parts: Worker) -> None:
     storage = Stepped(MemoryStorage())
 
     def away(_name: str, _arguments: tuple[Any, ...]) -> None:
@@ -117,7 +117,7 @@ def test_storage_that_is_away_is_one_sentence(parts: Worker) -> None:
 
 @pytest.fixture
 def before_handler() -> Iterator[Any]:
-    """What Ctrl-C does is the same afterwards."""
+    """The handler of Ctrl-C is the same afterwards."""
     before = signal.getsignal(signal.SIGINT)
     yield before
     assert signal.getsignal(signal.SIGINT) == before
@@ -141,7 +141,7 @@ def test_ctrl_c_stops_after_the_current_item_and_the_next_call_continues(parts: 
     assert (rest.exit_code, "2 damaged, 2 repaired" in rest.output) == (0, True)
 
 
-def test_the_table_in_the_docs_is_the_codes_own() -> None:
+def test_the_table_of_kinds_in_the_docs_matches_the_code() -> None:
     text = (Path(__file__).parents[2] / "docs/operate/recovery.md").read_text()
     table = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", text.partition("## Verify")[2], re.MULTILINE)
     assert table == [(kind.name, kind.meaning, kind.verb) for kind in KINDS]

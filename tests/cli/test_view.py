@@ -41,7 +41,7 @@ def parts() -> Parts:
     return made
 
 
-def test_every_form_is_written(parts: Parts, tmp_path: Path) -> None:
+def test_every_output_format_is_written(parts: Parts, tmp_path: Path) -> None:
     forms = ("html", "svg", "mermaid", "dot", "csv")
     options = [argument for form in forms for argument in (f"--{form}", str(tmp_path / "new" / f"lineage.{form}"))]
     done = parts.run("view", "customer_master", "--column", "full_name", *options)
@@ -54,7 +54,7 @@ def test_every_form_is_written(parts: Parts, tmp_path: Path) -> None:
         assert "email" not in texts[form], "only what is on the column's way"
 
 
-def test_a_dash_is_the_standard_output_and_no_file(
+def test_a_dash_writes_to_standard_output_instead_of_a_file(
     parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -64,7 +64,7 @@ def test_a_dash_is_the_standard_output_and_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sql_is_in_the_page_only_when_asked_for_and_without_literals(tmp_path: Path) -> None:
+def test_the_page_has_sql_only_with_the_option_and_without_literals(tmp_path: Path) -> None:
     made = Parts()
     statement = "INSERT INTO clean SELECT * FROM raw WHERE city = 'planted-secret' AND age > 4711"
     columns = lineage({"id": [source("raw", "id", IDENTITY)]})
@@ -93,7 +93,7 @@ def test_sql_is_in_the_page_only_when_asked_for_and_without_literals(tmp_path: P
         (("--as-of", "yesterday"), 2, "--as-of must be a time"),
     ],
 )
-def test_a_question_without_an_answer_ends_in_one_sentence(
+def test_a_view_without_a_result_ends_with_a_message_and_writes_no_file(
     parts: Parts, arguments: tuple[str, ...], code: int, sentence: str
 ) -> None:
     done = parts.run("view", *arguments, "--csv", "unused.csv")
@@ -102,7 +102,7 @@ def test_a_question_without_an_answer_ends_in_one_sentence(
     assert not Path("unused.csv").exists()
 
 
-def test_an_empty_record_names_the_next_step() -> None:
+def test_an_empty_record_suggests_throughline_demo() -> None:
     done = Parts().run("view", "--csv", "unused.csv")
     assert done.exit_code == 1
     assert "throughline demo" in done.stderr
@@ -114,8 +114,8 @@ def test_a_file_that_cannot_be_written_is_named(parts: Parts, tmp_path: Path) ->
     assert f"{tmp_path} can't be written: Is a directory" in done.stderr
 
 
-def test_the_picture_of_the_readme(parts: Parts, tmp_path: Path, rewrite_golden: bool) -> None:
-    """`docs/lineage.svg` is what the command draws of the demo's first job."""
+def test_the_drawing_in_the_readme_is_up_to_date(parts: Parts, tmp_path: Path, rewrite_golden: bool) -> None:
+    """`docs/lineage.svg` is the command's drawing of the demo's first job."""
     kept = Path(__file__).parents[2] / "docs" / "lineage.svg"
     drawn = tmp_path / "lineage.svg"
     assert parts.run("view", "customer_master", "--svg", str(drawn)).exit_code == 0

@@ -76,7 +76,7 @@ def test_a_change_is_announced_once(parts: Parts, tmp_path: Path) -> None:
     assert "0 messages would be decided" in parts.run("watch", "--plan").output
 
 
-def test_the_messages_of_a_plan_are_json_too(parts: Parts, tmp_path: Path) -> None:
+def test_a_plan_prints_its_messages_as_json(parts: Parts, tmp_path: Path) -> None:
     parts.run("watch", "--once", "--rules", rules(tmp_path))
     write(parts, "two", 9, IDENTITY, "mail", "id")
     (message, *_) = json.loads(parts.run("watch", "--plan", "--json").output)["messages"]
@@ -84,7 +84,7 @@ def test_the_messages_of_a_plan_are_json_too(parts: Parts, tmp_path: Path) -> No
     assert message["severity"] == "breaking"
 
 
-def test_a_channel_that_fails_is_an_exit_code(parts: Parts, tmp_path: Path) -> None:
+def test_a_failing_channel_ends_with_1(parts: Parts, tmp_path: Path) -> None:
     text = '[channels.team]\nkind = "slack"\n[[rules]]\nto = ["team"]\n'
     with webhook_server() as server:
         settings = WatchSettings(webhooks=(("team", server.url("slack")),))
@@ -122,7 +122,7 @@ def test_a_webhook_without_an_address_is_refused() -> None:
         watching(WatchRules(channels=channels), WatchSettings())
 
 
-def test_telemetry_is_left_to_the_sweeper(parts: Parts, tmp_path: Path) -> None:
+def test_messages_for_telemetry_are_not_sent_by_the_command(parts: Parts, tmp_path: Path) -> None:
     file = rules(tmp_path, '[channels.mail]\nkind = "telemetry"\n[[rules]]\nto = ["mail"]\n')
     parts.run("watch", "--once", "--rules", file)
     write(parts, "two", 9, IDENTITY, "mail", "id")
@@ -131,7 +131,7 @@ def test_telemetry_is_left_to_the_sweeper(parts: Parts, tmp_path: Path) -> None:
     assert "1 message decided, 0 sent" in result.output
 
 
-def test_a_policy_that_breaks_is_announced_once(parts: Parts, tmp_path: Path) -> None:
+def test_a_broken_policy_is_announced_once(parts: Parts, tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text('[[policy]]\nname = "ids are not copied"\ndatasets = "clean"\nsources_only = "raw"\n')
     arguments = ("watch", "--once", "--rules", rules(tmp_path), "--policy", str(policy))
@@ -149,7 +149,7 @@ def test_a_policy_that_breaks_is_announced_once(parts: Parts, tmp_path: Path) ->
     assert (wrong.exit_code, "policy.toml:2" in wrong.output) == (2, True)
 
 
-def test_rules_without_an_effect_are_named(parts: Parts, tmp_path: Path) -> None:
+def test_rules_without_an_effect_are_reported(parts: Parts, tmp_path: Path) -> None:
     log = (tmp_path / "messages.jsonl").as_posix()
     policy = tmp_path / "policy.toml"
     policy.write_text('[[policy]]\nname = "only raw"\ndatasets = "clean"\nsources_only = ["raw"]\n')

@@ -54,9 +54,9 @@ def event(run: str, minute: float, *columns: str, other: bool) -> str:
 HISTORY = (event("run0", 0, "a", "b", other=False), event("run1", 30, "a", other=True))
 
 
-def looks_at_the_lake(folder: Path) -> list[tuple[str, list[Json]]]:
-    """Run the lake, check it and look at it after each of two runs, and look once more: what the looks print, with the
-    results of the check before.
+def outputs_of_watch(folder: Path) -> list[tuple[str, list[Json]]]:
+    """Run the lake, check it and look at it after each of two runs, and look once more: the outputs, with the results
+    of the check before.
     """
     parts, events, lake = Parts(), folder / "events", str(folder / "lake")
     policy = str(folder / "policy.toml")
@@ -87,7 +87,7 @@ def checked_record(folder: Path, *lines: str) -> list[Json]:
     return found
 
 
-def on_both(results: list[Json]) -> list[Json]:
+def demands_known_to_both(results: list[Json]) -> list[Json]:
     """The results of demands that the record knows too."""
     found = [each for each in results if each["demand"].split()[0] in ON_BOTH]
     assert len(found) == len(ON_BOTH)
@@ -103,9 +103,9 @@ def test_a_lake_is_watched_and_checked_by_policies(tmp_path: Path) -> None:
     rules = f'[channels.log]\nkind = "file"\npath = "{log.as_posix()}"\n[[rules]]\nto = ["log"]\n'
     (tmp_path / "watch.toml").write_text(rules)
     (tmp_path / "policy.toml").write_text(POLICY)
-    # In one process PySpark speaks to one kind of engine, and other tests' may be Spark.
+    # In one process PySpark works with one kind of engine, and other tests' may be Spark.
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as alone:
-        (_, before), (changed, after), (again, _) = alone.submit(looks_at_the_lake, tmp_path).result()
+        (_, before), (changed, after), (again, _) = alone.submit(outputs_of_watch, tmp_path).result()
     assert set(verdicts(before).values()) == {"holds"}
     assert verdicts(after) == {
         "sources_only": "broken",
@@ -113,8 +113,8 @@ def test_a_lake_is_watched_and_checked_by_policies(tmp_path: Path) -> None:
         "quality_passed": "broken",
         "unchanged_since": "broken",
     }
-    assert on_both(before) == on_both(checked_record(tmp_path, *HISTORY[:1]))
-    assert on_both(after) == on_both(checked_record(tmp_path, *HISTORY))
+    assert demands_known_to_both(before) == demands_known_to_both(checked_record(tmp_path, *HISTORY[:1]))
+    assert demands_known_to_both(after) == demands_known_to_both(checked_record(tmp_path, *HISTORY))
     (failed,) = (each for each in after if each["demand"].startswith("quality"))
     assert [each["text"] for each in failed["findings"]] == ["unique failed on other.a"]
 

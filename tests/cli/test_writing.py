@@ -13,7 +13,7 @@ RULES = '[[tag]]\nclassification = "PII"\ndatasets = "*"\n[[policy]]\nname = "p"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with rules, and with a file in the place of the folder `build`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rules.toml").write_text(RULES)
@@ -38,52 +38,59 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "watch --plan --lake lake",
     ],
 )
-def test_a_session_needs_a_folder_that_it_may_write(arguments: str, here: Path) -> None:
+def test_a_session_in_an_unwritable_folder_is_refused(arguments: str, current_folder: Path) -> None:
     done = Parts().run(*arguments.split())
     assert done.exit_code == 2, done.output
     assert done.stderr == (
-        f"error: {here}/build/lake-scratch can't be written: Not a directory. "
+        f"error: {current_folder}/build/lake-scratch can't be written: Not a directory. "
         "Run the command in a folder in which you may write\n"
     )
-    assert not (here / "lake").exists()
+    assert not (current_folder / "lake").exists()
 
 
 @pytest.mark.parametrize(
     "arguments",
     ["lake changes", "lake compact", "lake coverage", "lake impact orders amount", "lake publish --plan", "view"],
 )
-def test_a_lake_that_is_not_there_is_an_error(arguments: str, here: Path) -> None:
-    (here / "build").unlink()
+def test_a_missing_lake_is_an_error(arguments: str, current_folder: Path) -> None:
+    (current_folder / "build").unlink()
     done = Parts().run(*arguments.split(), "--lake", "lake")
     assert done.exit_code == 2, done.output
     assert done.stderr == (
-        f"error: there is no lake in {here}/lake: make one with `throughline lake run ARCHIVE --lake {here}/lake`\n"
+        f"error: there is no lake in {current_folder}/lake: "
+        f"make one with `throughline lake run ARCHIVE --lake {current_folder}/lake`\n"
     )
-    assert not (here / "lake").exists()
+    assert not (current_folder / "lake").exists()
 
 
 @pytest.mark.parametrize("arguments", ["demo", "up"])
-def test_a_world_needs_a_folder_that_it_may_write(arguments: str, here: Path) -> None:
+def test_a_world_in_an_unwritable_folder_is_refused(arguments: str, current_folder: Path) -> None:
     done = Parts().run(arguments, "--free-ports", "--home", "build/world")
     assert done.exit_code == 2, done.output
     assert done.stderr == "error: build/world can't be written: Not a directory. Name another folder by --home\n"
-    assert (here / "build").is_file()
+    assert (current_folder / "build").is_file()
 
 
-def test_a_run_of_the_lake_needs_its_sources(here: Path) -> None:
+def test_a_run_of_the_lake_without_its_source_folder_is_refused(current_folder: Path) -> None:
     done = Parts().run("lake", "run", "events", "evnts", "--lake", "lake")
     assert done.exit_code == 2, done.output
-    assert done.stderr == f"error: no such folder: {here}/evnts. Nothing was done: correct the path of this source\n"
-    assert not (here / "lake").exists()
+    assert (
+        done.stderr
+        == f"error: no such folder: {current_folder}/evnts. Nothing was done: correct the path of this source\n"
+    )
+    assert not (current_folder / "lake").exists()
 
 
 @pytest.mark.parametrize("arguments", ["lake run events", "lake compact"])
-def test_a_lake_that_may_not_be_written_is_not_changed(arguments: str, here: Path) -> None:
-    (here / "build").unlink()
-    (here / "lake").touch()
+def test_an_unwritable_lake_is_an_error(arguments: str, current_folder: Path) -> None:
+    (current_folder / "build").unlink()
+    (current_folder / "lake").touch()
     done = Parts().run(*arguments.split(), "--lake", "lake")
     assert done.exit_code == 2, done.output
-    assert done.stderr == f"error: {here}/lake can't be written: Not a directory. Name another folder by --lake\n"
+    assert (
+        done.stderr
+        == f"error: {current_folder}/lake can't be written: Not a directory. Name another folder by --lake\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,16 +102,16 @@ def test_a_lake_that_may_not_be_written_is_not_changed(arguments: str, here: Pat
         "synth --datasets 4 --out build",
     ],
 )
-def test_files_that_cannot_be_written_are_one_sentence(arguments: str, here: Path) -> None:
+def test_unwritable_output_is_reported_in_one_line(arguments: str, current_folder: Path) -> None:
     done = Parts().run(*arguments.split())
     assert done.exit_code == 2, done.output
     assert f"error: {arguments.rsplit(maxsplit=1)[-1]} can't be written: " in done.stderr
     assert done.stderr.strip().count("\n") == 0
-    assert (here / "build").is_file()
+    assert (current_folder / "build").is_file()
 
 
 @pytest.mark.parametrize(("content", "error"), [(None, "names.toml"), ("rules = 1", "names.toml")])
-def test_a_wrong_file_of_names_ends_a_run_of_the_lake_in_one_sentence(
+def test_a_run_of_the_lake_with_an_invalid_file_of_names_ends_with_a_message(
     tmp_path: Path, content: str | None, error: str
 ) -> None:
     events, names = tmp_path / "events.jsonl", tmp_path / "names.toml"

@@ -208,7 +208,7 @@ SHAPES: dict[str, tuple[list[Json], dict[tuple[tuple[str, ...], str], tuple[str,
 
 
 @pytest.mark.parametrize(("events", "expected"), SHAPES.values(), ids=SHAPES)
-def test_a_scenario_gives_its_processes(
+def test_a_scenario_gives_the_expected_processes(
     events: list[Json], expected: dict[tuple[tuple[str, ...], str], tuple[str, ...]]
 ) -> None:
     state = consume(map(packed, events))
@@ -232,7 +232,7 @@ def _copy(folder: Path, events: dict[str, Json]) -> None:
         path.write_text(json.dumps(event))
 
 
-def test_a_work_tree_and_a_git_directory_are_read_alike(tmp_path: Path) -> None:
+def test_a_work_tree_and_a_git_directory_give_the_same_scenarios(tmp_path: Path) -> None:
     _copy(tmp_path / "tree", {"simple_run_event": _simple_run_event()[0]})
     git = ["git", "-C", str(tmp_path / "tree"), "-c", "user.name=a", "-c", "user.email=a@example.com"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
@@ -246,7 +246,7 @@ def test_a_work_tree_and_a_git_directory_are_read_alike(tmp_path: Path) -> None:
     assert scenarios_in(tmp_path / "tree") == scenarios_in(tmp_path / "bare") == expected
 
 
-def test_a_scenario_with_another_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_with_another_result_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused = {**_simple_run_event()[0], "run": {"runId": ""}}
     _copy(tmp_path, {"simple_run_event": _simple_run_event()[0], "airflow": refused})
     assert main([str(tmp_path)]) == 1

@@ -8,8 +8,8 @@ from local.world import ROOT
 from tests.bare import bare_environment
 
 _SLICE = (
-    "tests/e2e/test_platforms.py::test_local",
-    "tests/spark_pipeline/bronze/test_decoded_events.py::test_what_other_code_has_read_is_read_again",
+    "tests/e2e/test_platforms.py::test_a_local_session_sends_lineage",
+    "tests/spark_pipeline/bronze/test_decoded_events.py::test_an_event_decoded_by_other_code_is_decoded_again",
 )
 """A world (Azurite needs Node) with a job on Spark 3.5 and the listener, and the lake, which needs another Java."""
 
@@ -37,13 +37,13 @@ def bare(*arguments: str) -> str:
     return done.stdout
 
 
-def test_no_java_and_no_node_are_found() -> None:
+def test_the_bare_environment_has_no_java_and_no_node() -> None:
     path = bare_environment()["PATH"]
     assert [program for program in ("java", "node", "npm") if shutil.which(program, path=path)] == []
     assert shutil.which("sh", path=path)
 
 
-def test_all_that_starts_java_or_node_runs() -> None:
+def test_tests_that_start_java_or_node_pass_without_installed_ones() -> None:
     for part in ("java", "node"):
         bare("-m", f"local.toolchain.{part}")
     passed = bare("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", *_SLICE)

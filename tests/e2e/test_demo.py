@@ -109,7 +109,7 @@ def kill_the_host(world: RunningWorld) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_host_killed_in_the_middle_of_the_demo_changes_nothing(home: Path, commands: list[Command]) -> None:
+def test_a_killed_functions_host_does_not_change_the_result_of_the_demo(home: Path, commands: list[Command]) -> None:
     demo = Command(home, "demo")
     commands.append(demo)
     world = demo.world()
@@ -133,7 +133,7 @@ def _received(storage: Storage) -> int:
 
 
 @pytest.mark.proof
-def test_running_it_again_adds_no_entity_and_writes_nothing(home: Path, commands: list[Command]) -> None:
+def test_a_second_demo_adds_no_entity_and_writes_nothing(home: Path, commands: list[Command]) -> None:
     demo = Command(home, "demo")
     commands.append(demo)
     assert demo.process.wait(SECONDS) == 0, demo.text()
@@ -159,7 +159,7 @@ def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) 
     assert (after["writes"], after["entities"]) == (calls["writes"], 53)
 
 
-def test_the_next_steps_of_pages_and_demo_exist(home: Path, up: Command) -> None:
+def test_commands_suggested_by_pages_and_demo_work(home: Path, up: Command) -> None:
     up.world()
     texts = [
         (ROOT / name).read_text()
@@ -174,7 +174,7 @@ def test_the_next_steps_of_pages_and_demo_exist(home: Path, up: Command) -> None
         assert "customer_id" in done.stdout or "customer_staging" in done.stdout
 
 
-def test_a_busy_port_is_one_clear_sentence(home: Path, up: Command) -> None:
+def test_a_busy_port_and_a_running_world_are_refused_with_a_message(home: Path, up: Command) -> None:
     port = int(up.world().catalog_url.rpartition(":")[2])
     other = subprocess.run(
         [sys.executable, "-m", "local.catalog", "--port", str(port)], capture_output=True, text=True, check=False
@@ -204,7 +204,7 @@ def test_up_prints_the_properties_of_config_local(home: Path, up: Command) -> No
     assert dict(printed)["spark.jars"].endswith("throughline-plan.jar")
 
 
-def test_ctrl_c_ends_everything_that_was_started(home: Path, up: Command) -> None:
+def test_ctrl_c_ends_all_started_processes(home: Path, up: Command) -> None:
     up.world()
     family = psutil.Process(up.process.pid).children(recursive=True)
     assert len(family) >= 3
@@ -215,7 +215,7 @@ def test_ctrl_c_ends_everything_that_was_started(home: Path, up: Command) -> Non
     assert running_world(home) is None
 
 
-def test_data_of_another_layout_is_one_clear_sentence(tmp_path: Path) -> None:
+def test_data_of_another_layout_is_refused_with_a_message(tmp_path: Path) -> None:
     home = tmp_path / "world"
     with Azurite(location=home / "azurite") as azurite:
         note_versions(on_azurite(azurite.connection_string), Versions(layout=LAYOUT - 1))

@@ -10,7 +10,7 @@ from local.world import World
 from tests.support.local_world import throughline
 
 
-def test_both_events_are_followed_to_the_catalog(world: World) -> None:
+def test_doctor_follows_both_test_events_to_the_catalog(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url)
     assert done.exit_code == 0, done.output
     for text in ("START  201 after", "COMPLETE  201 after", "the process holds the new column"):
@@ -18,7 +18,7 @@ def test_both_events_are_followed_to_the_catalog(world: World) -> None:
     assert "bad" not in done.output
 
 
-def test_doing_it_again_proves_it_again_and_leaves_one_process(world: World) -> None:
+def test_a_second_doctor_run_succeeds_and_leaves_one_process(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--json")
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
@@ -28,7 +28,7 @@ def test_doing_it_again_proves_it_again_and_leaves_one_process(world: World) -> 
     assert json.loads(throughline(world, "status", "--json").stdout)["processes"] == 1
 
 
-def test_a_receiver_that_is_not_there_and_one_that_is_none(world: World) -> None:
+def test_an_unreachable_receiver_and_a_wrong_path_are_distinguished(world: World) -> None:
     with listen(0, "nothing", "") as silent:
         port = silent.getsockname()[1]
     unreachable = throughline(world, "doctor", "--listener", "--url", f"http://127.0.0.1:{port}")
@@ -41,14 +41,14 @@ def test_a_receiver_that_is_not_there_and_one_that_is_none(world: World) -> None
     assert "receiver-missing" in other.output
 
 
-def test_a_missing_arrival_is_reported_with_where_to_look(world: World) -> None:
+def test_an_event_that_does_not_arrive_in_time_is_reported(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--patience", "0")
     assert done.exit_code == 1
     assert "not there after 0 s" in done.output
     assert "event-late" in done.output
 
 
-def test_an_unavailable_catalog_and_an_unavailable_storage_are_distinguished(world: World) -> None:
+def test_an_unavailable_catalog_is_reported_while_storage_is_good(world: World) -> None:
     with listen(0, "nothing", "") as silent:
         away = f"http://127.0.0.1:{silent.getsockname()[1]}"
     environment = world.environment

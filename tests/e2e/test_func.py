@@ -15,7 +15,7 @@ from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.versions import SPARK_3
 from local.world import World
 from tests.func_delivery import SOON, send_slowly, stand_in
-from tests.support.local_world import GOLDEN, calm, throughline
+from tests.support.local_world import GOLDEN, throughline, wait_until_idle
 
 
 @pytest.fixture
@@ -24,25 +24,25 @@ def func(tmp_path: Path) -> Path:
     return stand_in(tmp_path)
 
 
-def lineage_comes_out(func: Path, home: Path) -> None:
+def check_lineage_in_world(func: Path, home: Path) -> None:
     with World(home=home, usual_ports=False, func=func) as world:
         family = psutil.Process(world.functions.pid).children(recursive=True)
         events = GOLDEN / "customer_merge" / "events.jsonl"
         sent = throughline(world, "send", str(events), "--url", world.functions.url)
         assert sent.exit_code == 0, sent.output
-        found = calm(world)
+        found = wait_until_idle(world)
         assert found.reconciles
         assert (found.received, found.processes) == (12, 2)
     _, alive = psutil.wait_procs(family, timeout=60)
     assert (alive, bool(family)) == ([], True)
 
 
-def test_the_world_runs_by_a_program_in_func_s_place(func: Path, tmp_path: Path) -> None:
+def test_a_world_runs_with_func_or_its_stand_in(func: Path, tmp_path: Path) -> None:
     assert find_func(str(tmp_path)) == func
-    lineage_comes_out(func, tmp_path / "world")
+    check_lineage_in_world(func, tmp_path / "world")
 
 
-def test_blobs_that_func_misses_are_published_soon(func: Path, tmp_path: Path) -> None:
+def test_blobs_missed_by_func_s_polling_are_published_in_time(func: Path, tmp_path: Path) -> None:
     """A part of `python -m tests.func_delivery`: one or two blobs of twenty are written in the second of a listing."""
     with World(home=tmp_path / "world", usual_ports=False, func=func) as world:
         seen = send_slowly(world, 40, rate=10, seed=1)
@@ -53,11 +53,11 @@ def test_blobs_that_func_misses_are_published_soon(func: Path, tmp_path: Path) -
 if shutil.which("func"):  # it can't be installed everywhere
 
     def test_the_world_runs_by_func_itself(tmp_path: Path) -> None:
-        lineage_comes_out(find_func(), tmp_path / "world")
+        check_lineage_in_world(find_func(), tmp_path / "world")
 
 
 @pytest.mark.parametrize("command", ["demo", "up"])
-def test_without_func_the_error_says_where_to_get_it(command: str, tmp_path: Path) -> None:
+def test_the_error_for_a_missing_func_names_its_download(command: str, tmp_path: Path) -> None:
     java = find_java(JavaNeed(platform=SPARK_3, listener=True)).path
     done = CliRunner().invoke(
         app, [command, "--func", "--home", str(tmp_path)], env={"PATH": str(tmp_path), "JAVA_HOME": str(java)}
@@ -68,7 +68,7 @@ def test_without_func_the_error_says_where_to_get_it(command: str, tmp_path: Pat
     assert "or omit FUNC=1 and --func" in output
 
 
-def test_the_error_of_a_func_that_ends_has_its_output(func: Path, tmp_path: Path) -> None:
+def test_the_error_of_an_ended_func_contains_its_output(func: Path, tmp_path: Path) -> None:
     host = Func(func=func, app=tmp_path, environment=dict(os.environ), log=tmp_path / "functions.log")
     with pytest.raises(FunctionsHostError, match=f"func start ended: no app in {tmp_path}"), host:
         pass

@@ -10,7 +10,7 @@ from local.package import Package
 from local.spark.truth import Truth
 from local.world import World
 from shared.publishing.planning.planner import recorded as publishing_recorded
-from tests.support.local_world import GOLDEN, calm, parts_of, throughline
+from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
 
 
@@ -25,7 +25,7 @@ def test_events_become_lineage(packaged_world: World) -> None:
     events = GOLDEN / "customer_merge" / "events.jsonl"
     sent = throughline(packaged_world, "send", str(events), "--url", packaged_world.functions.url)
     assert sent.exit_code == 0, sent.output
-    assert calm(packaged_world).reconciles
+    assert wait_until_idle(packaged_world).reconciles
     parts = parts_of(packaged_world)
     recorded = list(publishing_recorded(parts.storage, parts.publishing))
     truth = Truth.read(GOLDEN / "customer_merge" / "truth.json", capture=GOLDEN.name)
@@ -34,7 +34,7 @@ def test_events_become_lineage(packaged_world: World) -> None:
         assert process_in(parts.catalog, entity.qualified_name) == entity
 
 
-def test_the_code_that_ran_came_from_the_package(packaged_world: World, package: Package) -> None:
+def test_the_worker_loads_its_libraries_from_the_package(packaged_world: World, package: Package) -> None:
     """The worker process maps compiled files of the package, and none of the installed packages."""
     maps = Path(f"/proc/{packaged_world.functions.worker_pid}/maps")
     mapped = {line.split()[-1] for line in maps.read_text().splitlines() if line.endswith(".so")}

@@ -28,7 +28,7 @@ from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.toolchain.versions import SPARK_3
 from local.world import World
 from shared.publishing.planning.planner import recorded
-from tests.support.local_world import calm, parts_of, throughline
+from tests.support.local_world import parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
 
 pytestmark = pytest.mark.e2e
@@ -170,9 +170,9 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copyfile(kept, folder / kept.name.removeprefix("io.openlineage_")))
 
 
-def seen(world: World, platform: Platform) -> list[str]:
+def processes_of(world: World, platform: Platform) -> list[str]:
     """Return the names of the processes of a platform's job, which contain the namespace, once all is processed."""
-    assert calm(world).reconciles
+    assert wait_until_idle(world).reconciles
     parts = parts_of(world)
     found = [
         process
@@ -185,27 +185,27 @@ def seen(world: World, platform: Platform) -> list[str]:
     return [process.qualified_name for process in found]
 
 
-def at_home(world: World, platform: Platform) -> dict[str, str]:
+def workspace_of(world: World, platform: Platform) -> dict[str, str]:
     """Return the job's workspace in the catalog."""
-    (name,) = seen(world, platform)
+    (name,) = processes_of(world, platform)
     held = parts_of(world).catalog.read_processes([name])[name]
     return dict(held.entity.origin)
 
 
-def arrived(world: World, front: Front, platform: Platform) -> None:
+def assert_lineage_arrived(world: World, front: Front, platform: Platform) -> None:
     namespace = platform.properties["spark.openlineage.namespace"]
     assert front.namespaces.count(namespace) >= 4, "an application's and a write's START and COMPLETE"
-    (process,) = seen(world, platform)
+    (process,) = processes_of(world, platform)
     assert namespace in process
 
 
-def test_local(world: World, front: Front, configure: Configure) -> None:
+def test_a_local_session_sends_lineage(world: World, front: Front, configure: Configure) -> None:
     local = configure("local", "--key", KEY)
     assert local.run() == 0
-    arrived(world, front, local)
+    assert_lineage_arrived(world, front, local)
 
 
-def listener_that_does_nothing(name: str) -> bytes:
+def empty_listener_class(name: str) -> bytes:
     """Return the bytes of a Java class of this name that extends Spark's SparkListener and overrides nothing.
 
     Hand-written by the Java Virtual Machine Specification, chapter 4: a machine with only a Java runtime has no
@@ -237,7 +237,7 @@ def listener_that_does_nothing(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("platform", ["synapse", pytest.param("fabric", marks=pytest.mark.proof)])
-def test_a_file_of_properties_with_the_key_added_by_the_step(
+def test_a_pool_with_a_properties_file_and_the_added_key_sends_lineage(
     world: World, front: Front, configure: Configure, jar: Path, platform: str
 ) -> None:
     """The jars are configured in the pool or the Environment; everything else is in the file."""
@@ -246,13 +246,13 @@ def test_a_file_of_properties_with_the_key_added_by_the_step(
     own = {"spark.synapse.workspace.name": "sales", "spark.synapse.context.notebookname": "Load"}
     more = own if platform == "synapse" else {}
     assert pool.run(more={"spark.driver.extraClassPath": f"{jar}:{pool.plan_jar}", **more}) == 0
-    arrived(world, front, pool)
+    assert_lineage_arrived(world, front, pool)
     if platform == "synapse":
-        assert at_home(world, pool) == {"platform": "Synapse", "workspace": "sales", "job": "notebook Load"}
+        assert workspace_of(world, pool) == {"platform": "Synapse", "workspace": "sales", "job": "notebook Load"}
 
 
 @pytest.mark.parametrize("platform", [pytest.param("databricks", marks=pytest.mark.proof), "databricks-uc"])
-def test_an_init_script_and_a_secret(
+def test_a_cluster_with_init_script_and_secret_sends_lineage(
     world: World, front: Front, configure: Configure, jar: Path, platform: str
 ) -> None:
     """The driver's folders are local, and the secret is set as in a cluster; the listener detects Databricks."""
@@ -268,7 +268,7 @@ def test_an_init_script_and_a_secret(
     secret = {name: KEY for name, value in cluster.properties.items() if value == SECRET}
     own = driver / "own" / f"{DATABRICKS_LISTENER.replace('.', '/')}.class"
     own.parent.mkdir(parents=True)
-    own.write_bytes(listener_that_does_nothing(DATABRICKS_LISTENER))
+    own.write_bytes(empty_listener_class(DATABRICKS_LISTENER))
     more = {
         **dict(re.findall(r'"([\w.]+)" = "([\w.,]+)"', defaults.read_text())),
         **secret,
@@ -279,13 +279,15 @@ def test_an_init_script_and_a_secret(
     assert len(secret) == 1
     for listener in (DATABRICKS_LISTENER, LISTENER_CLASS, PLAN_LISTENER):
         assert f"Registered listener {listener}" in cluster.log
-    arrived(world, front, cluster)
-    home = at_home(world, cluster)
+    assert_lineage_arrived(world, front, cluster)
+    home = workspace_of(world, cluster)
     assert (home["platform"], home["workspace"]) == ("Databricks", "adb-123.12.azuredatabricks.net")
     assert home["link"].startswith("https://adb-123.12.azuredatabricks.net/")
 
 
-def test_files_that_a_notebook_picks_up(world: World, front: Front, configure: Configure, jar: Path) -> None:
+def test_event_files_sent_by_a_notebook_become_lineage(
+    world: World, front: Front, configure: Configure, jar: Path
+) -> None:
     lakehouse = jar.parent.parent / "Files"
     lakehouse.mkdir()
     fabric = configure("fabric", *RUNTIME["fabric"], "--transport", "file", "--folder", str(lakehouse))
@@ -299,10 +301,10 @@ def test_files_that_a_notebook_picks_up(world: World, front: Front, configure: C
         environment = {**os.environ, "PYTHONPATH": str(fabric.files)}
         subprocess.run([sys.executable, *script], env=environment, check=True)
     assert len(front.namespaces) == before
-    arrived(world, front, fabric)
+    assert_lineage_arrived(world, front, fabric)
 
 
-def test_a_wrong_key_opens_nothing(front: Front, configure: Configure) -> None:
+def test_events_with_a_wrong_key_are_refused(front: Front, configure: Configure) -> None:
     """So the other tests show that their key was accepted."""
     local = configure("local", "--key", "another")
     before = front.refused

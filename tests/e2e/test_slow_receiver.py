@@ -38,7 +38,7 @@ def slow_receiver() -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_delta_job_ends_though_its_listener_is_far_behind(slow_receiver: str, tmp_path: Path) -> None:
+def test_a_delta_job_ends_although_its_listener_is_behind(slow_receiver: str, tmp_path: Path) -> None:
     """Without waiting for the listener, stop() never returned here: the listener had started a Delta job by then."""
     with SparkJob(
         EXAMPLES / "customer_merge.py",

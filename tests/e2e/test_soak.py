@@ -6,7 +6,7 @@ from local.world import World
 from tests.soak.siege import Siege, differences, settle_down
 
 
-def test_nothing_is_lost_nor_doubled_when_the_functions_are_killed(tmp_path: Path) -> None:
+def test_no_event_is_lost_or_doubled_when_the_functions_host_is_killed(tmp_path: Path) -> None:
     with World(home=tmp_path / "world", usual_ports=False) as world:
         siege = Siege(world=world, seed=3)
         rounds = list(siege.rounds(3))

@@ -11,7 +11,7 @@ from local.azurite import KEY as ACCOUNT_KEY
 from local.world import World
 from shared.telemetry.otel import trace_of
 from tests.support.events import run_id, write
-from tests.support.local_world import calm, post
+from tests.support.local_world import post, wait_until_idle
 
 SETTINGS = {
     "THROUGHLINE_TELEMETRY": "console",
@@ -35,7 +35,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
             event["run"]["facets"]["spark_properties"] = {"properties": {"spark.x.password": "pr0perty"}}
             assert post(world, json.dumps(event).encode(), **{"x-functions-key": "h3ader"}).status_code == 201
         assert post(world, b"{", Authorization="Bearer h3ader").status_code == 400
-        calm(world)
+        wait_until_idle(world)
         log, deadline = home / "functions.log", time.monotonic() + 30
         while "throughline.publishes" not in log.read_text():
             assert time.monotonic() < deadline
@@ -87,7 +87,7 @@ def test_no_secret_is_in_the_log(log: str) -> None:
     assert [secret for secret in (*SECRETS, ACCOUNT_KEY, "Bearer") if secret in log] == []
 
 
-def test_lines_are_in_the_hosts_log(log: str) -> None:
+def test_lines_of_the_functions_are_in_the_host_log(log: str) -> None:
     kinds = [line.split("] ", 1)[1].split()[0] for line in log.splitlines() if "_function] " in line]
     assert kinds[:4] == ["event", "event", "event", "run_processed"]
     assert "process" in kinds

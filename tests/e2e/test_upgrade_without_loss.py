@@ -24,7 +24,7 @@ from local.functions import FunctionsHost
 from local.world import ROOT, World
 from tests.soak.siege import differences, settle_down
 from tests.support.events import event
-from tests.support.front import Front, Held
+from tests.support.front import Front, HeldRequest
 from tests.support.listener import TIMEOUT_SECONDS, Listener
 
 pytestmark = pytest.mark.e2e
@@ -38,14 +38,14 @@ _PATIENCE_SECONDS = 300.0
 _MAX_ANSWERS = 100
 """A sender's timeout, in usual answer times: on a quiet machine it is 5 s."""
 
-_SOME = 3
+_ANSWERS_PER_PHASE = 3
 """The number of events of each sender while both versions answer, and afterwards."""
 
 _RECEIVER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
 _WORKER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("receiver_function", "batch_function")}
 _HOST_ID = "AzureFunctionsWebHost__hostid"
 
-_SAYS_WHICH = """
+_ADD_VERSION_HEADER = """
 
 from shared.versions import RELEASE
 _first_main = main
@@ -81,7 +81,7 @@ def next_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copyfile(ROOT / "host.json", app / "host.json")
     for file, added in (
         (app / "shared" / "versions.py", f'\nRELEASE = "{_NEXT}"\n'),
-        (app / "receiver_function" / "__init__.py", _SAYS_WHICH),
+        (app / "receiver_function" / "__init__.py", _ADD_VERSION_HEADER),
     ):
         file.write_text(file.read_text() + added)
     return app
@@ -106,7 +106,7 @@ def worker(world: World, app: Path) -> FunctionsHost:
     return host(world, app, **_WORKER, **{_HOST_ID: "worker"})
 
 
-def in_peace(front: Front) -> tuple[Listener, float]:
+def sender_before_upgrade(front: Front) -> tuple[Listener, float]:
     """Return a sender that sent before the upgrade, and the timeout of the others in seconds.
 
     The timeout is the real listener's, or longer if this machine is slow.
@@ -120,7 +120,7 @@ def in_peace(front: Front) -> tuple[Listener, float]:
     return sender, max(TIMEOUT_SECONDS, _MAX_ANSWERS * seconds)
 
 
-def until(true: Callable[[], bool]) -> None:
+def wait_until(true: Callable[[], bool]) -> None:
     """Wait for a condition, long enough for a busy machine."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not true():
@@ -129,7 +129,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def busy(front: Front, sender: Listener, name: str, by: str = "") -> Iterator[Held]:
+def busy(front: Front, sender: Listener, name: str, by: str = "") -> Iterator[HeldRequest]:
     """Keep an instance busy with half of an event during the block; afterwards the event is answered or lost."""
     if by:
         front.route(by)
@@ -178,10 +178,10 @@ def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
         first_worker = parts.enter_context(ExitStack())
         first_worker.enter_context(worker(world, ROOT))
         front = parts.enter_context(Front(first.url))
-        peaceful, patience = in_peace(front)
+        peaceful, patience = sender_before_upgrade(front)
         slow = parts.enter_context(Listener(url=front.url, timeout=patience))
         with sending(front, patience) as senders:
-            until(lambda: all(each.versions for each in senders))
+            wait_until(lambda: all(each.versions for each in senders))
             first_worker.close()
             parts.enter_context(next_worker)
             following = parts.enter_context(host(world, next_version, **_RECEIVER, **{_HOST_ID: "receiver"}))
@@ -189,14 +189,18 @@ def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
                 front.route(following.url)  # the swap: the first one stays in the other slot, with its current requests
             front.drain(first.url)
             front.route(following.url, first.url)
-            until(lambda: all(each.versions.count(_NEXT) > _SOME for each in senders))
+            wait_until(lambda: all(each.versions.count(_NEXT) > _ANSWERS_PER_PHASE for each in senders))
             before = [len(each.versions) for each in senders]
             with busy(front, slow, "before the rollback", by=following.url) as held:
                 front.route(first.url)
                 front.drain(following.url, but=1)
                 threading.Timer(_SHORT_SECONDS, held.go_on).start()
                 following.stop()  # SIGTERM: it ends after its answers
-            until(lambda: all(len(each.versions) > _SOME + n for each, n in zip(senders, before, strict=True)))
+            wait_until(
+                lambda: all(
+                    len(each.versions) > _ANSWERS_PER_PHASE + n for each, n in zip(senders, before, strict=True)
+                )
+            )
         yield Upgrade(front=front, next_worker=next_worker, senders=tuple(senders), slow=slow, peaceful=peaceful)
 
 
@@ -207,7 +211,7 @@ def test_no_event_is_lost_in_an_upgrade_and_a_rollback(upgrade: Upgrade) -> None
         assert (each.versions[0], _NEXT in each.versions, each.versions[-1]) == ("", True, "")
 
 
-def test_each_answered_event_is_there_and_none_counts_twice(upgrade: Upgrade, world: World) -> None:
+def test_each_answered_event_is_stored_and_counted_once(upgrade: Upgrade, world: World) -> None:
     settle_down(world, seconds=_PATIENCE_SECONDS)
     assert (
         differences(
@@ -218,7 +222,7 @@ def test_each_answered_event_is_there_and_none_counts_twice(upgrade: Upgrade, wo
     assert upgrade.next_worker.calls()["invocations"]["parser_function"]["ok"] > 0, "both workers took part"
 
 
-def test_an_event_is_lost_when_its_instance_is_killed_before_it_has_answered(upgrade: Upgrade, world: World) -> None:
+def test_an_event_is_lost_if_its_instance_is_killed_before_answering(upgrade: Upgrade, world: World) -> None:
     """The defect that the first test would detect: a switch without waiting."""
     with Listener(url=upgrade.front.url) as sender:
         with busy(upgrade.front, sender, "too soon"):
@@ -226,7 +230,7 @@ def test_an_event_is_lost_when_its_instance_is_killed_before_it_has_answered(upg
         assert [lost.why for lost in sender.lost] == ["answered 502"]
 
 
-def test_an_event_is_lost_when_the_old_instance_ends_before_the_new_one_answers(upgrade: Upgrade, world: World) -> None:
+def test_an_event_is_lost_if_the_only_instance_ends_before_a_new_one_answers(upgrade: Upgrade, world: World) -> None:
     """The last test of this file: it ends the receiver."""
     world.functions.stop()
     with Listener(url=upgrade.front.url) as sender:

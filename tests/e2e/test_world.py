@@ -17,16 +17,16 @@ from shared.publishing.planning.planner import recorded as publishing_recorded
 from shared.records.settings_record import settings_on_record
 from shared.reporting.status import status
 from tests.support.events import event, run_id, write
-from tests.support.local_world import GOLDEN, calm, parts_of, post, runner, throughline
+from tests.support.local_world import GOLDEN, parts_of, post, runner, throughline, wait_until_idle
 from tests.support.publishing import process_in
 
 
 @pytest.mark.parametrize("scenario", ["customer_master", "customer_merge"])
-def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: World, scenario: str) -> None:
+def test_captured_events_give_the_lineage_of_the_truth(world: World, scenario: str) -> None:
     events = GOLDEN / scenario / "events.jsonl"
     sent = throughline(world, "send", str(events), "--url", world.functions.url)
     assert sent.exit_code == 0, sent.output
-    found = calm(world)
+    found = wait_until_idle(world)
     assert found.reconciles
     parts = parts_of(world)
     truth = Truth.read(GOLDEN / scenario / "truth.json", capture=GOLDEN.name)
@@ -41,10 +41,10 @@ def test_captured_events_become_the_lineage_that_the_author_wrote_down(world: Wo
         assert process_in(parts.catalog, entity.qualified_name) == entity
 
 
-def test_the_functions_put_their_settings_on_record_and_commands_work_by_them(world: World) -> None:
+def test_the_functions_record_their_settings_and_commands_refuse_others(world: World) -> None:
     """No command has written the row here: the functions did, at their first event."""
     throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
-    calm(world)
+    wait_until_idle(world)
     parts = parts_of(world)
     found = settings_on_record(parts.storage)
     assert found
@@ -54,19 +54,19 @@ def test_the_functions_put_their_settings_on_record_and_commands_work_by_them(wo
     assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 60, this shell has 5" in other.output
 
 
-def test_sending_again_changes_nothing(world: World) -> None:
+def test_sending_the_same_events_again_changes_nothing(world: World) -> None:
     events = GOLDEN / "customer_merge" / "events.jsonl"
     throughline(world, "send", str(events), "--url", world.functions.url)
-    before, writes = calm(world), world.catalog.calls()["writes"]
+    before, writes = wait_until_idle(world), world.catalog.calls()["writes"]
     sent = throughline(world, "send", str(events), "--url", world.functions.url)
     assert "0 refused" in sent.output
-    assert calm(world).received == before.received
+    assert wait_until_idle(world).received == before.received
     assert world.catalog.calls()["writes"] == writes
 
 
 def test_status_and_show_have_the_same_content_as_json_and_text(world: World) -> None:
     throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
-    calm(world)
+    wait_until_idle(world)
     counts = json.loads(throughline(world, "status", "--json").stdout)
     assert counts["reconciles"] is True
     assert counts["received"] == counts["published"] + counts["skipped"] + counts["waiting"] + counts["dead"]
@@ -106,7 +106,7 @@ def test_the_answer_to_a_bad_event_is_a_problem_that_names_the_field_and_is_coun
     assert status(parts_of(world).storage).rejected == before + 1
 
 
-def test_a_chunked_body_arrives_empty_as_in_azure_and_is_refused_loudly(world: World) -> None:
+def test_a_chunked_body_is_refused_with_a_hint_at_the_setting(world: World) -> None:
     def chunks() -> Any:
         yield event("chunked", "START", "10:00:00")
 
@@ -116,7 +116,7 @@ def test_a_chunked_body_arrives_empty_as_in_azure_and_is_refused_loudly(world: W
 
 
 @pytest.mark.parametrize("compression", [None, "gzip"])
-def test_the_unmodified_python_client_works(world: World, compression: str | None) -> None:
+def test_events_of_the_unmodified_python_client_become_lineage(world: World, compression: str | None) -> None:
     config = HttpConfig.from_dict({"url": world.functions.url, "compression": compression})
     client = OpenLineageClient(transport=HttpTransport(config))
     name = f"/python/{compression}"
@@ -133,7 +133,7 @@ def test_the_unmodified_python_client_works(world: World, compression: str | Non
             )
         )
     client.close()
-    calm(world)
+    wait_until_idle(world)
     assert f"python {compression}" in throughline(world, "show", name).stdout
 
 
@@ -142,11 +142,11 @@ def test_a_batch_is_answered_event_by_event(world: World) -> None:
     answer = requests.post(f"{world.functions.url}/api/v1/lineage/batch", data=b"[%b]" % b",".join(events), timeout=30)
     assert (answer.status_code, answer.json()["status"]) == (200, "partial_success")
     assert [each["index"] for each in answer.json()["failed_events"]] == [2]
-    calm(world)
+    wait_until_idle(world)
     assert "app → out" in throughline(world, "show", "/batch/out").stdout
 
 
-def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
+def test_an_unavailable_catalog_delays_lineage_and_loses_nothing(world: World) -> None:
     world.catalog.stop()
     try:
         for body in write("away", "away-app", "10:00", "/away/in", sink="/away/out"):
@@ -158,7 +158,7 @@ def test_the_catalog_being_away_costs_nothing_but_time(world: World) -> None:
             time.sleep(0.3)
     finally:
         world.catalog.start()
-    found = calm(world, seconds=120)
+    found = wait_until_idle(world, seconds=120)
     assert found.reconciles
     assert "file:///away/in" in throughline(world, "show", "/away/out").stdout
 

@@ -9,7 +9,7 @@ from shared.storage.port import Row
 from shared.storage_layout import CONTROL, WATCH
 from tests.faults.fault_injection import Rates
 from tests.faults.watching import Plan, RecordingStorage, differences, main, plan_of, simulate
-from tests.support.outbox import all_decided
+from tests.support.outbox import messages_on_record
 
 SHARE = 50
 """Histories that every test run simulates."""
@@ -20,7 +20,7 @@ def test_every_history_ends_as_if_nothing_had_failed() -> None:
     for seed in range(SHARE):
         ended = simulate(plan_of(seed))
         met += ended.met
-        decided += Counter(each.message.topic.value for each in all_decided(ended.storage))
+        decided += Counter(each.message.topic.value for each in messages_on_record(ended.storage))
         assert not (wrong := differences(ended)), f"python -m tests.faults.watching --seeds {seed} {seed + 1}: {wrong}"
     assert {*(name for name in Rates.__slots__ if name != "refused"), "channel"} <= set(met), "each kind was met"
     assert decided.total() > 4 * SHARE

@@ -42,7 +42,7 @@ from shared.watching.messages import Message, messages
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 from tests.faults.fault_injection import Faults, Faulty, Rates
 from tests.faults.scheduler import Killed, Scheduler
-from tests.support.outbox import all_decided
+from tests.support.outbox import messages_on_record
 from tests.support.states import state
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
@@ -281,7 +281,7 @@ def differences(ended: Ended) -> list[str]:
     for before, after in pairwise(chain):
         first, second = (unpacked(storage.states[name]) for name in (before, after))
         expected |= {each.id: each for each in messages(first, second, comparison=after, now=EPOCH)}
-    found = {each.message.id: each for each in all_decided(storage)}
+    found = {each.message.id: each for each in messages_on_record(storage)}
     due = {name: {key for key, each in expected.items() if name in RULES.channels_for(each)} for name in ended.channels}
     wrong = {
         "a message is lost": expected.keys() - found.keys(),
@@ -317,7 +317,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for seed in range(first, before):
         ended = simulate(plan_of(seed))
         met += ended.met
-        decided += Counter(each.message.topic.value for each in all_decided(ended.storage))
+        decided += Counter(each.message.topic.value for each in messages_on_record(ended.storage))
         if wrong := differences(ended):
             failed += 1
             sys.stdout.write(f"seed {seed}: {'; '.join(wrong)}\n")

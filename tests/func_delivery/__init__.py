@@ -36,7 +36,7 @@ def stand_in(folder: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class DeliveryResult:
     """The result: `events` sent, `published` in time, `missed` by the host's own polling.
 
     `seconds` are those from the last event until nothing was in progress, or until the time limit.
@@ -48,7 +48,7 @@ class Seen:
     seconds: float
 
 
-def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Seen:
+def send_slowly(world: World, events: int, *, rate: float, seed: int) -> DeliveryResult:
     """Send events, at most `rate` per second, and wait up to SOON until all are published."""
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     draw = random.Random(seed)
@@ -75,7 +75,7 @@ def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Seen:
             break
         time.sleep(0.5)
     calls = requests.get(f"{world.functions.url}/admin/host/calls", timeout=30).json()["storage"]
-    return Seen(
+    return DeliveryResult(
         events=len(bodies),
         published=found.published if not found.publish_queue else 0,
         missed=len(bodies) - calls.get("lease blob", 0),

@@ -19,7 +19,7 @@ from shared.records.publish_queue import queue_entries
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
-from tests.support.publishing import publish, settled
+from tests.support.publishing import post_and_settle, publish
 
 PROCESSES = 120
 BATCH = 10
@@ -91,7 +91,7 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
     storage, clock, done = MemoryStorage(), Time(), Published()
     for number in range(PROCESSES):
         bodies = write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}")
-        settled(storage, *(body.replace(b'"file"', LAKE) if search else body for body in bodies))
+        post_and_settle(storage, *(body.replace(b'"file"', LAKE) if search else body for body in bodies))
     how = PublishOptions(
         batch=BATCH,
         call_bound=timedelta(seconds=EFFORT.bound),

@@ -78,7 +78,7 @@ def test_a_planted_key_is_found(old: str, new: str, place: str) -> None:
     assert place in set(unknown(load(SOURCE.replace(old, new, 1))))
 
 
-def test_each_system_runs_the_same_deployment_in_its_own_shell() -> None:
+def test_each_operating_system_runs_the_same_deployment_in_its_own_shell() -> None:
     """A hook with `windows` and `posix` has no other key; without `exit` pwsh hides a failure."""
     hook = AZURE["hooks"]["predeploy"]
     assert set(hook) == {"windows", "posix"}
@@ -92,7 +92,7 @@ def test_azd_up_makes_the_resources_and_then_deploys() -> None:
     assert (INFRA / "main.parameters.json").is_file()
 
 
-def test_a_pipeline_is_given_all_that_the_parameters_read() -> None:
+def test_a_pipeline_has_all_variables_that_the_parameters_read() -> None:
     used = set(re.findall(r"\$\{(\w+)", (INFRA / "main.parameters.json").read_text()))
     assert used - OWN <= set(AZURE["pipeline"]["variables"])
     assert AZURE["pipeline"]["variables"] == sorted(AZURE["pipeline"]["variables"])
@@ -103,7 +103,7 @@ def test_a_pipeline_is_given_all_that_the_parameters_read() -> None:
     assert PACKAGE in json.dumps(steps["steps"])
 
 
-def test_the_deployment_reads_outputs_that_exist() -> None:
+def test_the_deployment_reads_existing_outputs() -> None:
     program = (ROOT / "cli/deploy/target.py").read_text()
     read_by_program = set(re.findall(r'\boutput\("(\w+)"\)', program))
     assert {"RECEIVER_NAME", "RECEIVER_SLOT", "WORKER_NAME", "DELIVERY", "EVENT_TOPIC_NAME"} <= read_by_program

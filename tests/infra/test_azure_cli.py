@@ -28,7 +28,7 @@ def test_every_call_names_the_subscription(stand_in: AzureStandIn) -> None:
     assert "--subscription" not in second.options
 
 
-def test_nothing_printed_is_none(stand_in: AzureStandIn) -> None:
+def test_an_empty_output_is_none(stand_in: AzureStandIn) -> None:
     stand_in.answer("group show", {"name": "rg"})
     assert AzureCli().json("group", "show", "--query", "Name") is None  # JMESPath is case-sensitive
 
@@ -78,7 +78,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_an_error_says_what_happened_and_what_to_do(stand_in: AzureStandIn, name: str) -> None:
+def test_an_error_has_code_exit_code_command_and_advice(stand_in: AzureStandIn, name: str) -> None:
     failure, (code, exit_code, text) = FAILURES[name]
     stand_in.answer("group show", failure)
     with pytest.raises(AzureCliError) as caught:
@@ -89,7 +89,7 @@ def test_an_error_says_what_happened_and_what_to_do(stand_in: AzureStandIn, name
     assert text in str(caught.value)
 
 
-def test_without_az_it_says_where_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_az_names_its_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AzureCliError, match="Install the Azure CLI") as caught:
         AzureCli().json("version")
@@ -104,13 +104,13 @@ def test_secrets_stay_out_of_errors(stand_in: AzureStandIn) -> None:
     assert "&x=1" in str(caught.value)
 
 
-def test_an_answer_that_is_no_json_is_an_error(stand_in: AzureStandIn) -> None:
+def test_invalid_json_from_az_is_an_error(stand_in: AzureStandIn) -> None:
     (stand_in.folder / "az").write_text("#!/bin/sh\necho '<html>'\n")
     with pytest.raises(AzureCliError, match="something else than JSON"):
         AzureCli().json("account", "show")
 
 
-def test_answers_take_turns_and_the_last_repeats(stand_in: AzureStandIn) -> None:
+def test_the_stand_in_gives_answers_in_order_and_repeats_the_last(stand_in: AzureStandIn) -> None:
     stand_in.answer("functionapp show", Failure(message="no"), {"state": "Stopped"}, {"state": "Running"})
     with pytest.raises(AzureCliError):
         AzureCli().json("functionapp", "show")

@@ -123,8 +123,8 @@ def target(**changed: str) -> Target:
     return from_azd({**OUTPUTS, "AZURE_RESOURCE_GROUP": "rg", **changed})
 
 
-PATIENT = PollLimits(seconds=60, pause=0.01)
-IMPATIENT = PollLimits(seconds=0.2, pause=0.01)
+LONG_WAIT = PollLimits(seconds=60, pause=0.01)
+SHORT_WAIT = PollLimits(seconds=0.2, pause=0.01)
 
 
 def test_the_outputs_of_a_deployment_determine_the_targets(az: AzureStandIn, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_the_outputs_of_a_deployment_determine_the_targets(az: AzureStandIn, tmp
     assert made.options["--parameters"] == "topicName=evgt-lineage workerName=func-worker"
 
 
-def test_it_ends_with_the_remaining_steps(az: AzureStandIn, tmp_path: Path) -> None:
+def test_the_deployment_prints_the_remaining_steps(az: AzureStandIn, tmp_path: Path) -> None:
     with receiver_at(400) as url:
         az.outputs("rg", "other", OUTPUTS | {"RECEIVER_URL": url})
         done = deploy(az, "rg", "--deployment", "other", "--package", str(package(tmp_path)))
@@ -156,7 +156,7 @@ def test_it_ends_with_the_remaining_steps(az: AzureStandIn, tmp_path: Path) -> N
     assert KEY not in done.stdout + done.stderr
 
 
-def test_azd_passes_outputs_and_subscription_on(az: AzureStandIn, tmp_path: Path) -> None:
+def test_outputs_and_subscription_of_azd_are_used(az: AzureStandIn, tmp_path: Path) -> None:
     polling = package(tmp_path, "")
     with receiver_at(400) as url:
         given = OUTPUTS | {"RECEIVER_URL": url, "DELIVERY": "polling", "EVENT_TOPIC_NAME": ""}
@@ -177,7 +177,7 @@ def test_variables_of_another_environment_in_the_shell_are_not_used(az: AzureSta
     assert not any("func-of-yesterday" in call.arguments for call in az.calls)
 
 
-def test_without_a_group_one_sentence(az: AzureStandIn) -> None:
+def test_a_missing_group_is_refused_with_a_message(az: AzureStandIn) -> None:
     done = deploy(az)
     assert (done.returncode, az.calls) == (2, ())
     assert "name the resource group, as in: python3 -m cli.deploy GROUP" in done.stderr
@@ -185,13 +185,13 @@ def test_without_a_group_one_sentence(az: AzureStandIn) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(OUTPUTS) - {"RECEIVER_SLOT"}))
 @pytest.mark.parametrize("value", ["", " ", None])
-def test_an_output_without_a_value_ends_it_with_a_sentence(name: str, value: str | None) -> None:
+def test_an_output_without_a_value_ends_the_deployment_with_a_message(name: str, value: str | None) -> None:
     given = {each: text for each, text in OUTPUTS.items() if each != name or value is not None}
     with pytest.raises(DeployError, match=rf"has no value for {name}, .* Run: azd provision"):
         from_azd(given | ({name: value} if value is not None else {}))
 
 
-def test_the_error_comes_before_any_change(az: AzureStandIn, tmp_path: Path) -> None:
+def test_a_missing_output_is_reported_before_any_change(az: AzureStandIn, tmp_path: Path) -> None:
     az.outputs("rg", "throughline", OUTPUTS | {"WORKER_NAME": ""})
     done = deploy(az, "rg", "--package", str(package(tmp_path)))
     assert done.returncode == 1
@@ -199,7 +199,7 @@ def test_the_error_comes_before_any_change(az: AzureStandIn, tmp_path: Path) -> 
     assert changes(az) == []
 
 
-def test_polling_needs_no_topic_and_no_other_delivery_is_known() -> None:
+def test_polling_needs_no_topic_and_an_unknown_delivery_is_refused() -> None:
     assert from_azd(OUTPUTS | {"DELIVERY": "polling", "EVENT_TOPIC_NAME": ""}).topic == ""
     with pytest.raises(DeployError, match="'pigeon', not one of eventGrid, polling"):
         from_azd(OUTPUTS | {"DELIVERY": "pigeon"})
@@ -221,7 +221,7 @@ def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, t
     loading: dict[str, dict[str, str]] = {"systemKeys": {}, "functionKeys": {}}
     az.answer(KEYS, STARTING, loading, loading, {"systemKeys": {EXTENSION_KEY: "secret"}}, name="func-worker")
     shown = io.StringIO()
-    deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(shown))
+    deploy_worker(AzureCli(), target(), package(tmp_path), LONG_WAIT, Progress(shown))
     commands = [call.command for call in az.calls]
     assert commands == [ZIP, *[KEYS] * 4, "deployment group create"]
     assert all(call.options["--query"].startswith("length(") for call in az.of(KEYS))  # never the key itself
@@ -231,7 +231,7 @@ def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, t
 def test_the_wait_for_a_missing_key_ends_with_the_next_step(az: AzureStandIn, tmp_path: Path) -> None:
     az.answer(KEYS, STARTING)
     with pytest.raises(DeployError, match=r"has not made the key blobs_extension.*throughline doctor.*Bad Request"):
-        deploy_worker(AzureCli(), target(), package(tmp_path), IMPATIENT, Progress(io.StringIO()))
+        deploy_worker(AzureCli(), target(), package(tmp_path), SHORT_WAIT, Progress(io.StringIO()))
     assert not az.of("deployment group create")
 
 
@@ -243,23 +243,23 @@ def test_the_wait_for_a_missing_key_ends_with_the_next_step(az: AzureStandIn, tm
     ],
     ids=["no right", "not signed in"],
 )
-def test_an_error_that_waiting_does_not_mend_is_reported_at_once(
+def test_an_error_that_waiting_cannot_resolve_is_reported_at_once(
     az: AzureStandIn, tmp_path: Path, failure: Failure
 ) -> None:
     az.answer(KEYS, failure)
     with pytest.raises(AzureCliError):
-        deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(io.StringIO()))
+        deploy_worker(AzureCli(), target(), package(tmp_path), LONG_WAIT, Progress(io.StringIO()))
     assert len(az.of(KEYS)) == 1
 
 
-def test_event_grid_may_ask_the_webhook_again(az: AzureStandIn, tmp_path: Path) -> None:
+def test_a_failed_webhook_handshake_is_repeated(az: AzureStandIn, tmp_path: Path) -> None:
     refused = Failure(code="URLValidation", message="Webhook validation handshake failed.")
     az.answer("deployment group create", refused, {"status": "Succeeded"})
-    deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(io.StringIO()))
+    deploy_worker(AzureCli(), target(), package(tmp_path), LONG_WAIT, Progress(io.StringIO()))
     assert len(az.of("deployment group create")) == 2
     az.answer("deployment group create", Failure(code="InvalidTemplate", message="It is wrong."))
     with pytest.raises(AzureCliError, match="It is wrong"):
-        deploy_worker(AzureCli(), target(), package(tmp_path), PATIENT, Progress(io.StringIO()))
+        deploy_worker(AzureCli(), target(), package(tmp_path), LONG_WAIT, Progress(io.StringIO()))
     assert len(az.of("deployment group create")) == 3
 
 
@@ -308,7 +308,7 @@ class Upgrade:
         return DeployedReceiver(
             az=AzureCli(),
             target=target(RECEIVER_SLOT=slot),
-            limits=IMPATIENT,
+            limits=SHORT_WAIT,
             progress=Progress(io.StringIO()),
             post=self.post,
             probe=probe,
@@ -320,7 +320,7 @@ class Upgrade:
         return self.world.production, self.world.slot
 
 
-def test_the_receiver_is_swapped_in_when_it_works_in_its_slot(az: AzureStandIn, tmp_path: Path) -> None:
+def test_a_working_receiver_is_swapped_from_its_slot_into_production(az: AzureStandIn, tmp_path: Path) -> None:
     upgrade = Upgrade(world=World(), stand_in=az)
     upgrade.receiver().deploy(package(tmp_path))
     assert changes(az) == [(ZIP, "func-receiver/staging"), (SWAP, "func-receiver/staging")]
@@ -346,7 +346,7 @@ def test_a_swap_after_which_senders_keys_fail_is_undone(az: AzureStandIn, tmp_pa
 
 
 @pytest.mark.parametrize(("slot", "running"), [("", "old"), ("staging", "")], ids=["no slot", "first deployment"])
-def test_without_a_slot_or_without_anything_to_lose_it_is_deployed_straight(
+def test_without_a_slot_or_a_running_version_the_receiver_is_deployed_directly(
     az: AzureStandIn, tmp_path: Path, slot: str, running: str
 ) -> None:
     upgrade = Upgrade(world=World(production=running), stand_in=az)
@@ -355,20 +355,20 @@ def test_without_a_slot_or_without_anything_to_lose_it_is_deployed_straight(
     assert upgrade.end() == ("new", "")
 
 
-def test_a_straight_deployment_that_does_not_work_is_an_error(az: AzureStandIn, tmp_path: Path) -> None:
+def test_a_failed_direct_deployment_is_an_error(az: AzureStandIn, tmp_path: Path) -> None:
     upgrade = Upgrade(world=World(production="", broken=frozenset({"new"})), stand_in=az)
     with pytest.raises(DeployError, match=r"does not work.*throughline doctor.*500: the package fails"):
         upgrade.receiver().deploy(package(tmp_path))
 
 
-def test_rollback_swaps_the_version_before_back(az: AzureStandIn) -> None:
+def test_rollback_swaps_the_previous_version_into_production(az: AzureStandIn) -> None:
     upgrade = Upgrade(world=World(production="new", slot="old"), stand_in=az)
     upgrade.receiver().roll_back()
     assert upgrade.end() == ("old", "new")
     assert changes(az) == [(SWAP, "func-receiver/staging")]
 
 
-def test_rollback_to_nothing_changes_nothing(az: AzureStandIn) -> None:
+def test_rollback_without_a_previous_version_changes_nothing(az: AzureStandIn) -> None:
     for slot, message in (("staging", "nothing to swap back to"), ("", "git checkout TAG")):
         upgrade = Upgrade(world=World(production="new", slot=""), stand_in=az)
         with pytest.raises(DeployError, match=message):
@@ -376,10 +376,10 @@ def test_rollback_to_nothing_changes_nothing(az: AzureStandIn) -> None:
     assert changes(az) == []
 
 
-def test_a_closed_network_is_named_and_can_be_deployed_to_unasked(az: AzureStandIn, tmp_path: Path) -> None:
+def test_a_closed_network_is_reported_and_can_be_deployed_without_a_probe(az: AzureStandIn, tmp_path: Path) -> None:
     closed = Upgrade(world=World(), stand_in=az).receiver()
     closed = DeployedReceiver(
-        az=closed.az, target=closed.target, limits=IMPATIENT, progress=closed.progress, post=lambda _url, _key: 403
+        az=closed.az, target=closed.target, limits=SHORT_WAIT, progress=closed.progress, post=lambda _url, _key: 403
     )
     with pytest.raises(DeployError, match=r"answers 403: .* --no-probe"):
         closed.deploy(package(tmp_path))
@@ -388,14 +388,14 @@ def test_a_closed_network_is_named_and_can_be_deployed_to_unasked(az: AzureStand
     assert len(az.of(SWAP)) == 1
 
 
-def test_the_receiver_is_asked_with_its_key_in_a_header() -> None:
+def test_the_probe_sends_the_key_in_a_header() -> None:
     with receiver_at(400, 503, 400) as url:
         assert [post_nothing(f"{url}/api/v1/lineage", key) for key in (KEY, KEY, "", "wrong")] == [400, 503, 401, 401]
         assert post_nothing(f"{url}/elsewhere", KEY) == 404
     assert post_nothing(f"{url}/api/v1/lineage", KEY) == 0  # nothing listens there any more
 
 
-def test_ctrl_c_ends_it_with_a_sentence_and_leaves_no_process(az: AzureStandIn, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_deployment_with_a_message_and_without_processes(az: AzureStandIn, tmp_path: Path) -> None:
     (az.folder / "az").write_text('#!/bin/sh\necho $$ > "$0.pid"\nexec sleep 60\n')
     started = subprocess.Popen(
         [sys.executable, "-c", _WITH_DEFAULT_SIGNALS, "rg", "--package", str(package(tmp_path))],
@@ -426,7 +426,7 @@ sys.exit(main())
 """
 
 
-def test_progress_counts_on_a_terminal_and_keeps_quiet_in_a_log() -> None:
+def test_progress_counts_seconds_on_a_terminal_and_only_start_and_end_in_a_log() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -457,7 +457,7 @@ def test_help_names_the_steps_and_shows_examples() -> None:
     assert "python3 -m cli.deploy lineage --rollback" in done.stdout
 
 
-def test_it_runs_on_a_python_without_any_package() -> None:
+def test_the_deployment_can_be_imported_without_any_package() -> None:
     """It runs before any environment exists: -S excludes installed packages, -I the shell's additions."""
     modules = [f"cli.deploy.{module.stem}" for module in sorted((ROOT / "cli/deploy").glob("*.py"))]
     assert "cli.deploy.packaging" in modules

@@ -53,7 +53,7 @@ def test_a_fresh_checkout_makes_the_package_and_sets_up_once(checkout: Path) -> 
     assert again.getvalue() == ""
 
 
-def test_an_interrupted_set_up_is_begun_again(checkout: Path) -> None:
+def test_an_interrupted_set_up_is_started_again(checkout: Path) -> None:
     (checkout / "build/packaging/.ready").unlink()
     (checkout / "build/packaging/half").touch()
     find_python(checkout, Progress(io.StringIO()))
@@ -69,7 +69,7 @@ def test_the_python_of_make_setup_is_used(checkout: Path) -> None:
     shutil.rmtree(environment)
 
 
-def test_a_failed_build_of_the_package_says_why(checkout: Path) -> None:
+def test_the_error_of_a_failed_build_names_the_cause(checkout: Path) -> None:
     (checkout / "names.toml").write_text("[databrick]\n")
     with pytest.raises(DeployError, match=r"The package could not be made(?s:.*) there is no table databrick"):
         build("eventGrid", Progress(io.StringIO()), root=checkout)

@@ -62,7 +62,7 @@ def test_the_page_on_azure_describes_every_parameter_and_no_other() -> None:
     assert described == set(read(ROOT / "infra/main.bicep").params)
 
 
-def test_the_page_on_costs_counts_the_alert_rules_of_the_template() -> None:
+def test_the_page_on_costs_has_the_number_of_alert_rules_of_the_template() -> None:
     rules = (ROOT / "infra/modules/alerts.bicep").read_text().count("loadTextContent('../queries/")
     counts = re.findall(
         r"^\| log alert rules, [^|]*\| (\d+) \|", (ROOT / "docs/operate/costs.md").read_text(), re.MULTILINE
@@ -78,7 +78,7 @@ def test_commands_of_azure_use_parameters_of_the_template() -> None:
     assert {name for name, needed in params.items() if needed} <= names
 
 
-def test_new_versions_are_looked_for_wherever_some_are_pinned() -> None:
+def test_dependabot_checks_every_folder_with_pinned_versions() -> None:
     """By Dependabot, https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-options-reference."""
     folders = set(
         re.findall(r"^\s+(?:- |directory: )(/\S*)$", (ROOT / ".github/dependabot.yml").read_text(), re.MULTILINE)

@@ -31,7 +31,7 @@ def level(category: str) -> str:
     return levels[max(prefixes, key=len, default="default")]
 
 
-def test_our_own_lines_and_requests_are_stored() -> None:
+def test_lines_of_the_functions_and_requests_are_stored() -> None:
     """Alerts and workbook read both: a function's lines are in `Function.NAME.User`, requests in `Host.Results`."""
     assert {level(f"Function.{name}.User") for name in FUNCTIONS} == {"Information"}
     assert level("Host.Results") == "Information"
@@ -73,7 +73,7 @@ class Threads(logging.Handler):
         self.kinds.add(record.getMessage().split()[0])
 
 
-def test_every_line_is_written_by_the_thread_that_was_called() -> None:
+def test_every_line_is_written_by_the_calling_thread() -> None:
     """The host drops lines of other threads, which belong to no call (`GrpcWorkerChannel.Log` in its source)."""
     threads, logger = Threads(), logging.getLogger("throughline")
     before = logger.level

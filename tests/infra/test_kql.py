@@ -40,7 +40,7 @@ PLANTED = {
     "an expression that is missing": ("AppTraces | where", "Missing expression"),
     "types that cannot be compared": ("AppTraces | where Message > 5", "not defined for the operand types"),
 }
-LEFT_OUT = ("bag_unpack", "pivot", "narrow")
+UNSUPPORTED_IN_ALERTS = ("bag_unpack", "pivot", "narrow")
 """Operators that alert rules do not support: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-create-log-alert-rule."""
 
 
@@ -57,7 +57,7 @@ def _misspelt(query: str) -> str:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_kusto_finds_nothing_wrong(name: str, analyses: dict[str, Analysis]) -> None:
+def test_kusto_finds_no_problem_in_the_queries(name: str, analyses: dict[str, Analysis]) -> None:
     assert analyses[name].problems == ()
     assert analyses[name].columns
 
@@ -83,21 +83,21 @@ def test_templates_hold_no_query_of_their_own() -> None:
     assert used == set(FILES)
 
 
-def test_only_tables_that_are_read_are_entered() -> None:
+def test_the_queries_read_every_listed_table() -> None:
     words = set(re.findall(r"\w+", "\n".join(QUERIES.values())))
     assert {table for table in TABLES if table not in words} == set()
 
 
-def test_alerts_keep_to_the_query_language_of_their_rules() -> None:
+def test_alert_queries_use_only_the_language_of_log_alert_rules() -> None:
     for value in USES["alerts"]:
         for name in re.findall(r"queries/([\w-]+)\.kql", value):
             words = re.findall(r"\w+", FILES[name])
-            assert not set(words) & {*LEFT_OUT, "AggregatedValue"}
+            assert not set(words) & {*UNSUPPORTED_IN_ALERTS, "AggregatedValue"}
             assert all(re.fullmatch(r"\d+[dhms]", ago) for ago in re.findall(r"\bago\((.*?)\)", FILES[name]))
             assert len(FILES[name].encode()) < 1 << 16
 
 
-def test_charts_over_time_have_a_time(analyses: dict[str, Analysis]) -> None:
+def test_charts_over_time_have_a_datetime_column(analyses: dict[str, Analysis]) -> None:
     workbook = (INFRA / "modules/workbook.bicep").read_text()
     charts = re.findall(r"view: 'timechart'\s+query: loadTextContent\('\.\./queries/([\w-]+)\.kql'\)", workbook)
     assert charts

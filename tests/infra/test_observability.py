@@ -30,7 +30,7 @@ LOOK_BACK = {"PT15M", "P1D", "P2D"}
 # ---- the templates' source
 
 
-def test_no_diagnostic_setting_copies_logs_that_are_stored_anyway() -> None:
+def test_no_diagnostic_setting_duplicates_stored_logs() -> None:
     """Application Insights has the apps' logs, and Azure Monitor keeps platform metrics itself."""
     texts = {path.name: path.read_text() for path in INFRA.rglob("*.bicep")}
     for copied in ("FunctionAppLogs", "AllMetrics", "category: 'Transaction'"):
@@ -43,11 +43,11 @@ def test_alerts_are_named_by_environment() -> None:
     assert all("${environmentName}" in name or name == "actionGroupName" for name in made)
 
 
-def test_throttling_is_counted_by_every_kind_of_answer() -> None:
+def test_the_throttling_alert_counts_every_kind_of_throttled_response() -> None:
     assert set(re.findall(r"'(\w+Error|SuccessWithThrottling)'", ALERTS)) == THROTTLED | {"ServerTimeoutError"}
 
 
-def test_queries_that_look_back_are_let_look_back() -> None:
+def test_only_rules_with_ago_in_their_query_have_a_look_back() -> None:
     """Unless `lookBack` is set, a rule runs its query over the window only, even with a longer `ago()`."""
     rules = re.findall(r"queries/([\w-]+)\.kql'\)\s+most: \d+\s+window: '(\w+)'.*\s+lookBack: '?(\w+)'?", ALERTS)
     assert len(rules) == ALERTS.count("loadTextContent")

@@ -71,7 +71,7 @@ def test_actionlint_finds_planted_errors(tmp_path: Path, old: str, new: str, mes
 
 
 @pytest.mark.parametrize(("kind", "paths"), [("github-workflows", WORKFLOWS), ("azure-pipelines", PIPELINES)])
-def test_they_keep_to_their_schema(kind: str, paths: list[Path], tmp_path: Path) -> None:
+def test_workflows_and_pipelines_are_valid_by_their_schema(kind: str, paths: list[Path], tmp_path: Path) -> None:
     done = schema(kind, *paths)
     assert done.returncode == 0, done.stdout
     planted = tmp_path / "planted.yml"
@@ -128,7 +128,7 @@ def test_azure_devops_deploys_the_tested_package_to_staging_then_to_production()
     assert azure["env"]["THROUGHLINE_PACKAGE"] == "$(Pipeline.Workspace)/throughline/throughline.zip"
 
 
-def test_they_run_on_the_python_of_the_package() -> None:
+def test_workflows_and_pipelines_use_the_python_version_of_the_package() -> None:
     for path in WORKFLOWS:
         assert path.read_text().count("python-version-file: .python-version") == path.read_text().count("setup-python@")
     for path in PIPELINES:

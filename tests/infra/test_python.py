@@ -15,11 +15,11 @@ PLACES = {"infra/main.bicep": r"^var pythonVersion = '([\d.]+)'$", "Makefile": r
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_version_is_the_package_s(place: str) -> None:
+def test_every_listed_file_has_the_python_version_of_the_package(place: str) -> None:
     assert re.findall(PLACES[place], (ROOT / place).read_text(), re.MULTILINE) == [VERSION]
 
 
-def test_pipelines_use_no_other() -> None:
+def test_pipelines_use_no_other_python_version() -> None:
     files = [*(ROOT / ".github").rglob("*.yml"), *(ROOT / ".azdo").rglob("*.yml")]
     assert files
     versions = {version for file in files for version in re.findall(r'python-version: "([\d.]+)"', file.read_text())}
@@ -32,11 +32,11 @@ def test_the_tools_check_for_that_version() -> None:
     assert project["tool"]["ruff"]["target-version"] == "py" + VERSION.replace(".", "")
 
 
-def test_the_template_offers_no_other() -> None:
+def test_the_template_has_no_parameter_for_the_python_version() -> None:
     """A package of one version can't be imported on another: its extension modules and compiled files are for one."""
     assert "param pythonVersion" not in (ROOT / "infra/main.bicep").read_text()
 
 
-def test_the_page_names_every_place() -> None:
+def test_the_page_names_every_file_with_the_python_version() -> None:
     page = (ROOT / "docs/operate/deploy.md").read_text().partition("**The next Python.**")[2].partition("\n\n")[0]
     assert [place for place in (".python-version", *PLACES, "pyproject.toml") if f"`{place}`" not in page] == []

@@ -88,7 +88,7 @@ def test_counted_telemetry_is_not_sampled() -> None:
     assert used == set(sampling["excludedTypes"].split(";"))
 
 
-def test_every_alert_has_a_line_that_says_what_to_do() -> None:
+def test_every_alert_is_described_on_the_page_on_operations() -> None:
     rules = set(re.findall(r"^    name: '([\w-]+)'", ALERTS, re.MULTILINE)) | {"throttling"}
     described = set(
         re.findall(r"^\| alert `([\w-]+)`", (ROOT / "docs/operate/operations.md").read_text(), re.MULTILINE)

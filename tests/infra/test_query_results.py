@@ -130,11 +130,13 @@ SILENT: dict[str, tuple[list[Row], list[Row], bool]] = {
 
 
 @pytest.mark.parametrize(("traces", "calls", "alert"), SILENT.values(), ids=SILENT)
-def test_the_silent_sweeper_is_missed_once_there_is_code(traces: list[Row], calls: list[Row], alert: bool) -> None:
+def test_a_silent_sweeper_raises_an_alert_after_the_first_deployment(
+    traces: list[Row], calls: list[Row], alert: bool
+) -> None:
     assert bool(answer("sweeper-silent", AppTraces=traces, AppRequests=calls)) is alert
 
 
-def test_one_failure_is_one_row() -> None:
+def test_each_failed_invocation_is_one_row() -> None:
     """The host reports one failure of an invocation as several exceptions of its operation."""
     failed = [
         call("parser_function", ago(minutes=3), Success=False, OperationId="one"),
@@ -174,12 +176,12 @@ def test_one_failure_is_one_row() -> None:
         ({"ResultCode": "0"}, False),
     ],
 )
-def test_an_answer_that_costs_an_event_is_found(columns: dict[str, Any], alert: bool) -> None:
+def test_an_answer_that_loses_an_event_raises_an_alert(columns: dict[str, Any], alert: bool) -> None:
     calls = [call("receiver_function", NOW, **columns), call("parser_function", NOW, ResultCode="500", Success=False)]
     assert len(answer("receiver-errors", AppRequests=calls)) == alert
 
 
-def test_a_dead_letter_is_found() -> None:
+def test_a_dead_letter_raises_an_alert() -> None:
     storage, acts = MemoryStorage(), list[Act]()
     telemetry = Acts(acts.append)
     receive(storage, write("a", "app", "10:00", "/a")[0], most_bytes=10**6, telemetry=telemetry)
@@ -212,7 +214,7 @@ class Failing(MemoryCatalog):
         raise self._error
 
 
-def test_a_catalog_that_is_away_or_refuses_is_found(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unavailable_or_refusing_catalog_raises_an_alert(caplog: pytest.LogCaptureFixture) -> None:
     """The publisher writes these lines for each, not all of them as acts."""
     logs = []
     for error in (CatalogUnavailable("HTTP 503"), CatalogRefused(status=400, code="ATLAS-400", detail="no such type")):
@@ -236,7 +238,7 @@ def test_a_catalog_that_is_away_or_refuses_is_found(caplog: pytest.LogCaptureFix
         ("undelivered", {"failed": 1}, {"timed_out": 5}),
     ],
 )
-def test_a_sweep_that_finds_too_much_is_found(name: str, late: dict[str, float], early: dict[str, float]) -> None:
+def test_a_sweep_over_a_limit_raises_an_alert(name: str, late: dict[str, float], early: dict[str, float]) -> None:
     def swept(**facts: float) -> list[Row]:
         acts: list[Act] = []
         with Acts(acts.append).act(SWEEP) as act:
@@ -247,7 +249,7 @@ def test_a_sweep_that_finds_too_much_is_found(name: str, late: dict[str, float],
     assert answer(name, AppTraces=swept(**early)) == []
 
 
-def test_the_daily_cap_is_found() -> None:
+def test_the_daily_cap_raises_an_alert() -> None:
     stopped = {
         "TimeGenerated": NOW,
         "Category": "Ingestion",
@@ -273,6 +275,6 @@ def test_coverage_and_failing_jobs_name_the_jobs() -> None:
     assert (failing["Job"], failing["Runs"], failing["Reason"]) == (job, 1, "KeyError: no such field")
 
 
-def test_lag_is_of_written_processes(written: list[Row]) -> None:
+def test_the_median_lag_is_at_most_the_maximum(written: list[Row]) -> None:
     (bin_,) = answer("lag", AppTraces=written)
     assert 0 <= bin_["P50"] <= bin_["Most"]

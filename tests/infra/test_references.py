@@ -19,7 +19,7 @@ def test_a_file_parses_and_its_references_resolve(path: Path) -> None:
     assert problems(read(path)) == []
 
 
-def test_there_are_the_files_that_the_issue_names() -> None:
+def test_the_main_templates_and_modules_exist() -> None:
     names = {path.relative_to(INFRA).as_posix() for path in FILES}
     modules = {
         f"modules/{each}.bicep" for each in ("storage", "functions", "identity", "roles", "monitoring", "events")
@@ -44,7 +44,7 @@ def test_a_type_that_is_not_exported_or_not_used_is_found() -> None:
     assert any("exports no nothing" in sentence for sentence in found)
 
 
-def test_under_ci_the_compiler_has_the_last_word() -> None:
+def test_ci_has_the_compiler() -> None:
     """Its tests (tests/infra/compiled) are collected where it is installed.
 
     Elsewhere the report's header says that they are missing, and only the checks of this file run.
@@ -87,7 +87,7 @@ def test_the_checker_finds_planted_mistakes(old: str, new: str, message: str) ->
     assert any(message in sentence for sentence in found), found
 
 
-def test_a_parameter_with_a_default_need_not_be_given() -> None:
+def test_a_parameter_without_a_default_must_be_given() -> None:
     source = (INFRA / "main.bicep").read_text()
     module = (INFRA / "modules/alerts.bicep").resolve()
     with_default = module.read_text().replace("param email string", "param email string = ''")
@@ -103,7 +103,7 @@ def test_the_parameters_file_has_the_template_s_parameters() -> None:
     assert {name for name, needed in wanted.items() if needed} <= set(given)
 
 
-def test_abbreviations_are_used_and_there() -> None:
+def test_used_abbreviations_are_exactly_the_defined_ones() -> None:
     abbreviations = json.loads((INFRA / "abbreviations.json").read_text())
     source = (INFRA / "main.bicep").read_text()
     used = {part.partition("}")[0] for part in source.split("${abbreviations.")[1:]}

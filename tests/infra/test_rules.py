@@ -55,7 +55,7 @@ def test_no_file_holds_a_key_or_a_connection_string(path: Path) -> None:
     assert not re.search(SECRETS, path.read_text())
 
 
-def test_keys_are_read_in_one_place_where_the_platform_leaves_no_other_way() -> None:
+def test_keys_are_read_only_for_the_event_grid_subscription() -> None:
     """Event Grid calls the blob trigger's webhook with a key that the platform creates."""
     assert [name for name, text in FILES.items() if "listKeys" in text] == ["subscription.bicep"]
     assert read(INFRA / "subscription.bicep").outputs == set()
@@ -101,7 +101,7 @@ def test_telemetry_needs_a_role() -> None:
     assert "Authorization=AAD" in APP_SETTINGS
 
 
-def test_the_receiver_is_never_cold() -> None:
+def test_the_receiver_always_has_a_running_instance() -> None:
     """Always On with dedicated machines, an always-ready instance without them."""
     (sites,) = resource_bodies("Microsoft.Web/sites")
     assert "alwaysOn: flex ? null : true" in sites
@@ -138,7 +138,7 @@ DECIDED = dict(re.findall(r"^\s+(THROUGHLINE_\w+): (?:string\()?(\w+)", FILES["m
 SET = set(_NAME.findall(APP_SETTINGS)) | set(DECIDED) | {"AzureFunctionsWebHost__hostid"}
 
 
-def test_settings_that_are_set_are_those_that_are_read() -> None:
+def test_the_template_sets_exactly_the_settings_that_the_code_reads() -> None:
     read_by_code = {setting.name for setting in SETTINGS}
     unread = SET - read_by_code - set(HOST_SETTINGS)
     assert not unread, f"infra/ sets settings that shared/settings/table.py does not read: {unread}"
@@ -150,7 +150,7 @@ def test_settings_that_are_set_are_those_that_are_read() -> None:
     assert not missing, f"shared/settings/table.py needs settings that infra/ does not set: {missing}"
 
 
-def test_parameters_for_settings_have_the_settings_defaults_also_where_azd_fills_them_in() -> None:
+def test_parameters_for_settings_have_the_defaults_of_the_settings_also_under_azd() -> None:
     by_azd = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
     assert set(DECIDED) >= {"THROUGHLINE_COLLECTION", "THROUGHLINE_MAX_CATALOG_RATE"}
     for name, parameter in DECIDED.items():
@@ -188,7 +188,7 @@ def test_the_settings_are_valid_for_the_code(catalog: bool) -> None:
     assert (settings.catalog is not None) == catalog
 
 
-def test_only_the_worker_knows_the_catalog() -> None:
+def test_only_the_worker_gets_settings_of_the_catalog() -> None:
     """The receiver does not get its credentials either, with any `settings`."""
     assert "each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')" in APP_SETTINGS
     worker = APP_SETTINGS.partition("name: 'worker'")[2].partition("\n]")[0]
@@ -288,7 +288,7 @@ def test_every_call_of_the_storage_adapter_has_its_role() -> None:
     assert sdk_calls() - NO_CALL == set(CALLS)
 
 
-def test_the_worker_s_roles_are_those_that_code_and_host_need() -> None:
+def test_the_worker_has_exactly_the_roles_that_code_and_host_need() -> None:
     host = set.union(*(HOST_NEEDS[trigger(name)["type"]] for name in running_in("worker")))
     assert granted("worker", "storage") == host
     assert {CALLS[call] for call in sdk_calls() & set(CALLS)} <= host | {
@@ -326,7 +326,7 @@ class Noting(MemoryStorage):
         return super().upsert(table, row)
 
 
-def test_the_receiver_may_write_where_it_writes_and_nowhere_else() -> None:
+def test_the_receiver_has_rights_on_exactly_the_tables_and_containers_that_it_writes() -> None:
     """With a stored, an ignored and a refused event. The template creates the containers and tables that it may use."""
     storage = Noting()
     idle = event("idle", "RUNNING", "10:00:00", application="app")
@@ -343,13 +343,13 @@ def test_the_receiver_may_write_where_it_writes_and_nowhere_else() -> None:
     assert f"tables: {sorted(storage.tables)}\n" in main
 
 
-def test_roles_are_the_ones_that_their_ids_mean() -> None:
+def test_names_of_roles_match_their_ids() -> None:
     assert {each["name"]: each["role"] for each in ROLES} == IDS
     assert {each["on"] for each in ROLES if each["name"] == TELEMETRY} == {"insights"}
     assert all(each["reason"] for each in ROLES)
 
 
-def test_roles_are_granted_nowhere_else() -> None:
+def test_roles_are_granted_in_one_module_only() -> None:
     places = [name for name, text in FILES.items() if "Microsoft.Authorization/roleAssignments" in text]
     assert places == ["modules/roles.bicep"]
     kinds = set(re.findall(r"each\.on == '(\w+)'", FILES["modules/roles.bicep"]))
@@ -385,7 +385,7 @@ def test_logs_without_another_source_have_diagnostic_settings(scope: str) -> Non
 QUERIES = {path.name: path.read_text() for path in (INFRA / "queries").glob("*.kql")}
 
 
-def test_every_query_is_on_the_workbook_and_alerts_use_no_other() -> None:
+def test_the_workbook_has_every_query_and_alerts_use_no_other() -> None:
     def loaded(file: str) -> set[str]:
         return set(re.findall(r"loadTextContent\('\.\./queries/([\w-]+\.kql)'\)", FILES[file]))
 

@@ -23,7 +23,7 @@ def test_base_model_and_lacking_types_together_are_the_local_catalog_s_types() -
     assert {"__internal", "AtlasServer", "atlas_operation", "Referenceable", "Process"} <= names
 
 
-def test_every_super_type_and_end_is_there() -> None:
+def test_every_super_type_and_relationship_end_is_defined() -> None:
     base = base_model()
     entities = {typedef["name"] for typedef in base["entityDefs"]}
     assert {name for typedef in base["entityDefs"] for name in typedef["superTypes"]} <= entities
@@ -32,7 +32,7 @@ def test_every_super_type_and_end_is_there() -> None:
 
 
 @pytest.mark.parametrize(("hard", "handler"), [(True, True), (False, False)])
-def test_the_configuration(tmp_path: Path, *, hard: bool, handler: bool) -> None:
+def test_the_configuration_has_ports_and_the_delete_handler(tmp_path: Path, *, hard: bool, handler: bool) -> None:
     installed = Installed(folder=tmp_path / "atlas")
     command = configure(installed, tmp_path, ports=(1, 2, 3), users="admin", model=json.dumps({}), hard_deletes=hard)
     properties = (tmp_path / "conf" / "atlas-application.properties").read_text()
@@ -46,7 +46,7 @@ def test_the_configuration(tmp_path: Path, *, hard: bool, handler: bool) -> None
     assert "-Djetty.testMode=true" in command
 
 
-def test_a_taken_port_and_a_taken_folder_are_one_sentence(tmp_path: Path) -> None:
+def test_a_port_or_folder_in_use_is_refused_with_a_message(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -56,5 +56,5 @@ def test_a_taken_port_and_a_taken_folder_are_one_sentence(tmp_path: Path) -> Non
         pass
 
 
-def test_its_page_is_printed() -> None:
+def test_the_page_of_an_entity_has_its_guid() -> None:
     assert AtlasServer(port=21000).page("g") == "http://127.0.0.1:21000/index.html#!/detailPage/g?tabActive=lineage"

@@ -19,7 +19,7 @@ from tests.support.started import started
 pytestmark = pytest.mark.azurite
 
 
-def test_three_services_answer(azurite: Azurite, unique: str) -> None:
+def test_the_blob_and_table_services_answer(azurite: Azurite, unique: str) -> None:
     """Under one connection string."""
     with BlobServiceClient.from_connection_string(azurite.connection_string) as blobs:
         blobs.create_container(unique).upload_blob("a", b"content")
@@ -29,7 +29,7 @@ def test_three_services_answer(azurite: Azurite, unique: str) -> None:
         assert [row["RowKey"] for row in tables.get_table_client(unique).list_entities()] == ["r"]
 
 
-def test_a_location_keeps_everything(tmp_path: Path) -> None:
+def test_a_location_keeps_data_across_a_restart(tmp_path: Path) -> None:
     """The data survives a restart; nothing listens after the stop."""
     with Azurite(location=tmp_path / "store") as first, open_blobs(first) as blobs:
         port = first.ports["blob"]
@@ -44,7 +44,7 @@ def open_blobs(azurite: Azurite) -> BlobServiceClient:
     return BlobServiceClient.from_connection_string(azurite.connection_string)
 
 
-def test_a_busy_port_is_named(azurite: Azurite) -> None:
+def test_the_error_names_a_busy_port(azurite: Azurite) -> None:
     """The error names the port and what to do; nothing is started."""
     port = azurite.ports["queue"]
     again = Azurite(ports={"queue": port})
@@ -54,7 +54,7 @@ def test_a_busy_port_is_named(azurite: Azurite) -> None:
         again.pid  # noqa: B018 -- the property raises
 
 
-def test_a_port_that_is_taken_while_azurite_starts_is_named() -> None:
+def test_the_error_names_a_port_that_another_service_takes_at_the_start() -> None:
     """In the same sentence, without Azurite's own output: here by another of its services."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -63,14 +63,14 @@ def test_a_port_that_is_taken_while_azurite_starts_is_named() -> None:
         Azurite(ports={"blob": port, "table": port}).__enter__()
 
 
-def test_an_azurite_that_does_not_start_says_why(tmp_path: Path) -> None:
+def test_the_error_of_a_failed_start_contains_the_output_of_azurite(tmp_path: Path) -> None:
     """Its own output is in the error."""
     (tmp_path / "__azurite_db_blob__.json").write_text("this is no database")
     with pytest.raises(AzuriteError, match=r"Azurite ended at once; its output: (.|\n)*JSON"):
         Azurite(location=tmp_path).__enter__()
 
 
-def test_it_ends_with_a_killed_parent() -> None:
+def test_azurite_ends_when_its_parent_is_killed() -> None:
     """It ends although the parent could not end it."""
     script = (
         "import time; from local.azurite import Azurite; running = Azurite().__enter__(); "
@@ -85,7 +85,7 @@ def test_it_ends_with_a_killed_parent() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_runs_one_until_a_signal(number: signal.Signals) -> None:
+def test_the_command_runs_azurite_until_a_signal(number: signal.Signals) -> None:
     """It prints the connection string first."""
     command = [sys.executable, "-m", "local.azurite", "--free-ports"]
     with started(command, cwd=PROJECT) as running:
@@ -131,7 +131,7 @@ def test_a_folder_is_made_again_when_its_sources_change(tmp_path: Path) -> None:
     assert (build / "thing" / "made").read_text() == "two"
 
 
-def test_node_is_found() -> None:
+def test_node_and_npm_are_found() -> None:
     """Then no requirement is missing."""
     tools = find_node()
     version = subprocess.run([*tools.npm, "--version"], capture_output=True, text=True, check=True).stdout

@@ -9,18 +9,18 @@ from tests.capture.beside import Tally, table, tally, without_plans
 from tests.capture.scenario import GOLDEN, WITH_PLANS, Versions, scenarios
 
 MERGE = scenarios()["customer_merge"]
-ITS_FACTS = 19
+FACTS_OF_MERGE = 19
 
 
 def _events(capture: str, scenario: str) -> Sequence[bytes]:
     return (GOLDEN / capture / scenario / "events.jsonl").read_bytes().splitlines()
 
 
-def test_a_merge_has_its_condition_by_its_plan_only() -> None:
+def test_only_the_plan_reports_the_condition_of_a_merge() -> None:
     truth, events = Truth.whole(MERGE.truth), _events("spark35-ol1.53-plan", MERGE.name)
-    assert tally(truth, events) == Tally(writes=2, exact=ITS_FACTS)
-    assert tally(truth, without_plans(events)) == Tally(writes=1, exact=ITS_FACTS - 1, missing=1)
-    assert tally(truth, []) == Tally(missing=ITS_FACTS)
+    assert tally(truth, events) == Tally(writes=2, exact=FACTS_OF_MERGE)
+    assert tally(truth, without_plans(events)) == Tally(writes=1, exact=FACTS_OF_MERGE - 1, missing=1)
+    assert tally(truth, []) == Tally(missing=FACTS_OF_MERGE)
     assert tally(Truth(processes=truth.processes[:1]), events).wrong > 0
 
 
@@ -32,7 +32,7 @@ def test_the_jar_does_not_change_the_listener_s_own_report(scenario: str, versio
     assert tally(truth, without_plans(_events(versions.name, scenario))) == alone
 
 
-def test_the_sums_are_of_all_rows() -> None:
+def test_the_last_row_of_the_table_has_the_sums() -> None:
     rows = [line.strip("| ").split(" | ") for line in table([MERGE]) if line.startswith(f"| {MERGE.name} ")]
     sums = [line.strip("| ").split(" | ") for line in table([MERGE]) if line.startswith("| **all** ")]
     assert [row[1:] for row in rows] == [row[1:] for row in sums]

@@ -38,7 +38,7 @@ def test_a_scenario_without_spark_runs_once(tmp_path: Path) -> None:
     assert len(_places(_scenario(tmp_path, {"kind": "python", "system": "dbt"}), *MATRIX)) == 1
 
 
-def test_a_kept_capture_is_not_missing(tmp_path: Path) -> None:
+def test_kept_captures_are_not_planned_with_missing(tmp_path: Path) -> None:
     kept = next(iter(GOLDEN.glob("spark35-ol1.53/*/events.jsonl"))).parent.name
     version = Versions()
     assert _places(scenarios()[kept], version, missing=True) == []
@@ -72,7 +72,7 @@ def test_two_captures_do_not_share_a_folder(tmp_path: Path) -> None:
         (Cell(capture="c", differences=("x", "y"), missing=1, wrong=0), "**differs (2)**"),
     ],
 )
-def test_the_short_form_of_a_result(cell: Cell, expected: str) -> None:
+def test_a_result_has_a_short_form(cell: Cell, expected: str) -> None:
     assert str(cell) == expected
 
 

@@ -22,17 +22,17 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
 """
 
 
-def test_an_unknown_system_is_named_with_those_there_are() -> None:
+def test_the_error_of_an_unknown_system_lists_the_known_ones() -> None:
     with pytest.raises(SystemsError, match=r"no system oracle: there are airflow, .*postgres"):
         system("oracle")
 
 
-def test_every_scenario_asks_for_a_system_that_there_is() -> None:
+def test_the_systems_of_the_scenarios_are_the_known_ones() -> None:
     asked = {json.loads(path.read_text()).get("system") for path in SCENARIOS.glob("*.job.json")}
     assert asked - {None} == set(SYSTEMS)
 
 
-def test_a_server_listens_within_the_block_and_is_gone_after_it(tmp_path: Path) -> None:
+def test_a_server_listens_until_the_end_of_the_block(tmp_path: Path) -> None:
     port = free_port()
     command = [sys.executable, "-c", SERVER, str(port)]
     with serving("A server", command, environment=os.environ, port=port, log=tmp_path / "log.txt"):

@@ -75,7 +75,7 @@ def relation_count(client: AtlasClient, name: str, **options: Any) -> int:
 # -- creating and updating
 
 
-def test_created_unchanged_changed(client: AtlasClient) -> None:
+def test_an_upload_creates_changes_or_leaves_an_entity(client: AtlasClient) -> None:
     first = client.upload_entities([table("a", guid=-1, description="one")])
     guid = first["guidAssignments"]["-1"]
     assert kinds(first) == {"CREATE": ["a"]}
@@ -102,7 +102,7 @@ def test_without_a_guid_the_server_makes_the_key(client: AtlasClient) -> None:
     assert all(key.startswith("-") for key in answer["guidAssignments"])
 
 
-def test_omitted_attributes_stay_null_clears_unknown_ones_are_dropped(client: AtlasClient) -> None:
+def test_an_update_keeps_omitted_attributes_clears_null_ones_and_drops_unknown_ones(client: AtlasClient) -> None:
     client.upload_entities([table("a", description="kept", owner="gone", colour="red")])
     client.upload_entities([table("a", owner=None)])
     attributes = read(client, "a")["attributes"]
@@ -110,7 +110,7 @@ def test_omitted_attributes_stay_null_clears_unknown_ones_are_dropped(client: At
     assert "colour" not in attributes
 
 
-def test_values_are_stored_as_java_would(client: AtlasClient) -> None:
+def test_values_are_converted_as_java_does(client: AtlasClient) -> None:
     column = AtlasEntity(
         "c", "azure_sql_column", "c", guid=-1, attributes={"data_type": {"a": 1, "b": [True, None]}, "length": "12"}
     )
@@ -135,7 +135,7 @@ def test_one_name_under_two_guids_is_one_entity_and_the_last_wins(client: AtlasC
     assert (attributes["description"], attributes["owner"]) == ("last", "me")
 
 
-def test_names_heed_case_and_are_unique_per_type_only(client: AtlasClient) -> None:
+def test_qualified_names_are_case_sensitive_and_unique_per_type(client: AtlasClient) -> None:
     answer = client.upload_entities(
         [table("a", -1), table("A", -2), AtlasEntity("a", "hive_table", "a", guid=-3)],
     )
@@ -143,7 +143,7 @@ def test_names_heed_case_and_are_unique_per_type_only(client: AtlasClient) -> No
     assert read(client, "A")["guid"] == answer["guidAssignments"]["-2"]
 
 
-def test_a_bulk_is_written_whole_or_not_at_all(client: AtlasClient, fresh_catalog: CatalogServer) -> None:
+def test_a_bulk_with_an_error_writes_nothing(client: AtlasClient, fresh_catalog: CatalogServer) -> None:
     bad = AtlasEntity("topic", "kafka_topic", "topic", guid=-2)
     with pytest.raises(AtlasException, match="ATLAS-404-00-007"):
         client.upload_entities([table("a", guid=-1), bad])
@@ -165,7 +165,7 @@ def test_labels_and_custom_attributes_are_kept(client: AtlasClient) -> None:
 # -- processes
 
 
-def test_placeholders_resolve_in_any_order(client: AtlasClient) -> None:
+def test_negative_guids_resolve_in_any_order(client: AtlasClient) -> None:
     source, sink = table("a", -1), table("b", -2)
     answer = client.upload_entities([process([source], [sink], columnMapping="[]"), sink, source])
     assert sorted(kinds(answer)["CREATE"]) == ["a", "b", "job"]
@@ -191,7 +191,7 @@ def test_newly_linked_data_sets_are_listed_as_updated(client: AtlasClient) -> No
     assert kinds(answer) == {"UPDATE": ["job", "b", "a"]}, "another order is a change"
 
 
-def test_null_inputs_do_nothing_and_an_empty_list_clears(client: AtlasClient, hard: AtlasClient) -> None:
+def test_null_inputs_change_nothing_and_an_empty_list_removes_all(client: AtlasClient, hard: AtlasClient) -> None:
     for one, left in ((client, [("a", "DELETED")]), (hard, [])):
         one.upload_entities([table("a", -1), process([table("a", -1)], [])])
         assert "mutatedEntities" not in one.upload_entities([process(None, None)])
@@ -199,7 +199,7 @@ def test_null_inputs_do_nothing_and_an_empty_list_clears(client: AtlasClient, ha
         assert statuses(read(one, "job", PROCESS), "inputs") == left
 
 
-def test_replaced_inputs_with_soft_deletes_stay_visible(client: AtlasClient) -> None:
+def test_soft_deletes_keep_replaced_inputs_visible(client: AtlasClient) -> None:
     client.upload_entities([table("a", -1), table("b", -2), table("c", -3)])
     client.upload_entities([process([ref("a"), ref("b")], [ref("c")])])
     client.upload_entities([process([ref("a")], [ref("c")])])
@@ -217,7 +217,7 @@ def test_replaced_inputs_with_soft_deletes_stay_visible(client: AtlasClient) -> 
     assert relation_count(client, "c") == 4, "except in another position, and then twice"
 
 
-def test_replaced_inputs_with_hard_deletes_go(hard: AtlasClient) -> None:
+def test_hard_deletes_remove_replaced_inputs(hard: AtlasClient) -> None:
     hard.upload_entities([table("a", -1), table("b", -2), table("c", -3)])
     hard.upload_entities([process([ref("a"), ref("b")], [ref("c")])])
     hard.upload_entities([process([ref("a")], [ref("c")])])
@@ -230,7 +230,7 @@ def test_replaced_inputs_with_hard_deletes_go(hard: AtlasClient) -> None:
 # -- partial updates
 
 
-def test_partial_updates(client: AtlasClient) -> None:
+def test_a_partial_update_changes_only_the_given_attributes(client: AtlasClient) -> None:
     guid = client.upload_entities([table("a", description="one")])["guidAssignments"]["-1"]
     answer = client.partial_update_entity(guid=guid, attributes={"owner": "me"})
     assert kinds(answer) == {"PARTIAL_UPDATE": ["a"]}
@@ -251,7 +251,7 @@ def test_sending_back_a_read_entity_does_not_restore_removed_relationships(clien
     assert found["attributes"]["columnMapping"] == "[]"
 
 
-def test_sending_back_a_process_whose_input_was_deleted(client: AtlasClient) -> None:
+def test_updating_a_process_with_a_deleted_input_does_not_restore_the_input(client: AtlasClient) -> None:
     guid = client.upload_entities([table("a", -1), process([table("a", -1)], [])])["guidAssignments"]["-1"]
     client.delete_entity(guid=guid)
     answer = client.partial_update_entity(typeName=PROCESS, qualifiedName="job", attributes={"columnMapping": "[]"})
@@ -262,7 +262,7 @@ def test_sending_back_a_process_whose_input_was_deleted(client: AtlasClient) -> 
 # -- columns
 
 
-def test_columns_belong_to_one_table_and_go_with_it(client: AtlasClient, hard: AtlasClient) -> None:
+def test_a_column_belongs_to_one_table_and_is_deleted_with_it(client: AtlasClient, hard: AtlasClient) -> None:
     column = AtlasEntity("id", "azure_sql_column", "a#id", guid=-2, attributes={"data_type": "int"})
     column.addRelationship(table=table("a", -1))
     for one, status in ((client, ["DELETED"]), (hard, None)):
@@ -314,7 +314,7 @@ def test_soft_deletes_keep_the_entity_by_guid_only(client: AtlasClient) -> None:
         client.upload_entities([process([{"guid": guid, "typeName": TABLE}], [])])
 
 
-def test_hard_deletes_forget_the_entity(hard: AtlasClient) -> None:
+def test_hard_deletes_remove_the_entity(hard: AtlasClient) -> None:
     guid = hard.upload_entities([table("a"), process([table("a")], [])])["guidAssignments"]["-1"]
     assert kinds(hard.delete_entity(guid=[guid])) == {"DELETE": ["a"]}
     with pytest.raises(AtlasException, match="ATLAS-404-00-005"):

@@ -72,7 +72,7 @@ def chain(client: AtlasClient) -> dict[str, str]:
         ("p1", "OUTPUT", 2, {"p1-b", "b-p2", "p2-c"}),
     ],
 )
-def test_lineage(
+def test_lineage_follows_direction_and_depth(
     *, client: AtlasClient, chain: dict[str, str], start: str, direction: str, depth: int, expected: set[str]
 ) -> None:
     found = client.get_entity_lineage(chain[start], depth=depth, direction=direction)
@@ -88,7 +88,7 @@ def test_lineage(
     assert len({edge["relationshipId"] for edge in found["relations"]}) == len(expected)
 
 
-def test_lineage_by_name_is_the_same(
+def test_lineage_by_qualified_name_equals_lineage_by_guid(
     client: AtlasClient, chain: dict[str, str], http: requests.Session, fresh_catalog: CatalogServer
 ) -> None:
     answer = http.get(
@@ -175,7 +175,9 @@ SEARCHES = {
 
 @pytest.mark.usefixtures("assets")
 @pytest.mark.parametrize(("parameters", "expected"), SEARCHES.values(), ids=SEARCHES.keys())
-def test_search(fresh_catalog: CatalogServer, http: requests.Session, parameters: Json, expected: list[str]) -> None:
+def test_a_search_returns_the_matching_entities(
+    fresh_catalog: CatalogServer, http: requests.Session, parameters: Json, expected: list[str]
+) -> None:
     if "attributeName" in parameters or "criterion" in parameters:
         parameters = {"typeName": TABLE, "entityFilters": parameters}
     body = {"excludeDeletedEntities": True} | parameters
@@ -245,7 +247,7 @@ def test_types_are_created_used_changed_and_deleted(client: AtlasClient) -> None
         client.get_typedef(name="PII")
 
 
-def test_enumerations_maps_and_defaults(client: AtlasClient) -> None:
+def test_custom_types_have_enumerations_maps_and_defaults(client: AtlasClient) -> None:
     enum = {"name": "mood", "category": "ENUM", "elementDefs": [{"value": "good", "ordinal": 1}]}
     entity = EntityTypeDef(
         "my_thing",
@@ -320,7 +322,7 @@ def test_the_built_in_types_accept_entities(client: AtlasClient) -> None:
     assert [header["typeName"] for header in answer["mutatedEntities"]["CREATE"]] == list(BUILT_IN)
 
 
-def test_every_mandatory_attribute_is_missed(client: AtlasClient) -> None:
+def test_an_entity_without_a_mandatory_attribute_is_refused(client: AtlasClient) -> None:
     for name, attributes in BUILT_IN.items():
         for attribute in attributes:
             rest = {key: value for key, value in attributes.items() if key != attribute}

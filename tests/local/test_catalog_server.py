@@ -27,7 +27,7 @@ def job(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Json:
     return {"typeName": "azure_synapse_operation", "guid": -1, "attributes": attributes}
 
 
-def falls_silent(port: int, seconds: float = 10) -> bool:
+def stops_listening(port: int, seconds: float = 10) -> bool:
     """Whether nothing listens on a port any more, within some seconds."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -39,7 +39,7 @@ def falls_silent(port: int, seconds: float = 10) -> bool:
     return False
 
 
-def test_eight_clients_at_once(fresh_catalog: CatalogServer) -> None:
+def test_eight_concurrent_clients_lose_no_entity_and_no_call(fresh_catalog: CatalogServer) -> None:
     """All create the same assets and their own processes, and change entities of the others."""
     rounds, clients = 6, 8
 
@@ -69,7 +69,7 @@ def test_eight_clients_at_once(fresh_catalog: CatalogServer) -> None:
     assert sorted(active) == sorted(f"job{number}" for number in range(clients))
 
 
-def test_a_restart_keeps_everything(tmp_path: Path) -> None:
+def test_a_restart_or_kill_keeps_entities_types_and_counts(tmp_path: Path) -> None:
     server = CatalogServer(data=tmp_path / "catalog.sqlite", token="secret")  # noqa: S106 (a made-up one)
     typedef = {"entityDefs": [{"name": "mine", "superTypes": ["DataSet"], "attributeDefs": []}]}
     with server:
@@ -96,7 +96,7 @@ def test_a_restart_keeps_everything(tmp_path: Path) -> None:
         assert server.calls()["entities"] == 4
 
 
-def test_other_programs_may_read_the_data(tmp_path: Path) -> None:
+def test_other_programs_can_read_the_data(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     with CatalogServer(data=path) as server:
         post(server, table("a")).raise_for_status()
@@ -135,7 +135,7 @@ def test_counts_by_verb_and_outcome(fresh_catalog: CatalogServer) -> None:
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "admin/calls"), ("POST", "admin/calls/reset"), ("POST", "admin/reset")]
 )
-def test_counting_and_emptying_need_the_token(fresh_catalog: CatalogServer, method: str, path: str) -> None:
+def test_reading_counts_and_resets_need_the_token(fresh_catalog: CatalogServer, method: str, path: str) -> None:
     post(fresh_catalog, table("a")).raise_for_status()
     assert requests.request(method, f"{fresh_catalog.url}/{path}", timeout=60).status_code == 401
     assert fresh_catalog.calls()["entities"] == 1
@@ -153,7 +153,7 @@ def test_a_reset_forgets_entities_and_keeps_types(fresh_catalog: CatalogServer) 
     assert get(fresh_catalog, "types/entitydef/name/mine").status_code == 404
 
 
-def test_status_and_version(catalog_server: CatalogServer) -> None:
+def test_status_is_public_and_version_needs_credentials(catalog_server: CatalogServer) -> None:
     status = requests.get(f"{catalog_server.url}/api/atlas/admin/status", timeout=60)
     assert status.json() == {"Status": "ACTIVE"}
     version = f"{catalog_server.url}/api/atlas/admin/version"
@@ -161,7 +161,7 @@ def test_status_and_version(catalog_server: CatalogServer) -> None:
     assert requests.get(version, auth=("admin", "local"), timeout=60).json()["Name"] == "throughline-catalog"
 
 
-def test_it_starts_fast_and_ends_gracefully(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_open_connection_does_not_delay_the_stop(capsys: pytest.CaptureFixture[str]) -> None:
     started = time.monotonic()
     server = CatalogServer()
     with server, requests.Session() as session:
@@ -171,13 +171,13 @@ def test_it_starts_fast_and_ends_gracefully(capsys: pytest.CaptureFixture[str]) 
         started = time.monotonic()
         server.stop()
         assert time.monotonic() - started < 5
-    assert falls_silent(server.port)
+    assert stops_listening(server.port)
     with capsys.disabled():
         sys.stdout.write(f"[the catalog started in {seconds:.2f} s] ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_end_it_without_an_error(number: int, tmp_path: Path) -> None:
+def test_signals_end_the_catalog_without_an_error(number: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "local.catalog", "--port", "0", "--data", str(tmp_path / "c.sqlite")]
     with started(command, cwd=ROOT, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
@@ -194,7 +194,7 @@ def test_signals_end_it_without_an_error(number: int, tmp_path: Path) -> None:
     assert (child.returncode, errors) == (0, "")
 
 
-def test_it_ends_with_its_parent_process() -> None:
+def test_the_catalog_ends_with_its_parent_process() -> None:
     script = (
         "import time\n"
         "from local.catalog import CatalogServer\n"
@@ -205,12 +205,12 @@ def test_it_ends_with_its_parent_process() -> None:
     with started([sys.executable, "-c", script], cwd=ROOT) as starter:
         assert starter.stdout is not None
         port = int(starter.stdout.readline())
-        assert not falls_silent(port, seconds=0.2)
+        assert not stops_listening(port, seconds=0.2)
         starter.kill()
-    assert falls_silent(port)
+    assert stops_listening(port)
 
 
-def test_a_busy_port_gets_one_clear_sentence(tmp_path: Path) -> None:
+def test_a_busy_port_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
@@ -225,7 +225,7 @@ def test_a_busy_port_gets_one_clear_sentence(tmp_path: Path) -> None:
     assert "folder you can write to" in run("--port", "0", "--data", str(tmp_path / "no" / "c.sqlite")).stderr
 
 
-def test_data_in_use_or_not_ours_is_refused(tmp_path: Path) -> None:
+def test_data_in_use_or_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     with CatalogServer(data=path), pytest.raises(CatalogStartError, match="Another catalog uses"):
         CatalogServer(data=path).start()
@@ -235,6 +235,6 @@ def test_data_in_use_or_not_ours_is_refused(tmp_path: Path) -> None:
         CatalogServer(data=text).start()
 
 
-def test_without_a_start_there_is_no_process() -> None:
+def test_a_catalog_that_was_not_started_has_no_process() -> None:
     with pytest.raises(CatalogStartError, match="not running"):
         _ = CatalogServer().pid

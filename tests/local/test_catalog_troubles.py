@@ -29,7 +29,7 @@ ANSWERED = {name: kind for name, kind in KINDS.items() if kind.status and name !
 
 
 @pytest.mark.parametrize("kind", ANSWERED)
-def test_each_failure_has_its_answer_and_its_effect(troubled: CatalogServer, kind: str) -> None:
+def test_each_kind_of_failure_has_its_answer_and_its_effect(troubled: CatalogServer, kind: str) -> None:
     troubled.have_troubles(f"{kind}:after=7")
     answer = post(troubled, table("a", -1), table("b", -2))
     assert answer.status_code == ANSWERED[kind].status
@@ -39,7 +39,7 @@ def test_each_failure_has_its_answer_and_its_effect(troubled: CatalogServer, kin
     assert counted == {str(ANSWERED[kind].status): 1}
 
 
-def test_a_partial_bulk_reports_its_part(troubled: CatalogServer) -> None:
+def test_a_partial_bulk_reports_the_entities_that_it_wrote(troubled: CatalogServer) -> None:
     troubled.have_troubles("part")
     answer = post(troubled, table("a", -1), table("b", -2))
     assert (answer.status_code, list(answer.json()["guidAssignments"])) == (200, ["-1"])
@@ -98,7 +98,7 @@ def test_only_matching_calls_fail(troubled: CatalogServer) -> None:
         ("away:on=writes", ".........."),
     ],
 )
-def test_counts_alone_decide_which_calls_fail(text: str, struck: str) -> None:
+def test_failing_calls_are_selected_by_counts(text: str, struck: str) -> None:
     troubles = Troubles([Trouble.of(text)])
     met = ["x" if troubles.strike("GET entity/bulk", writes=False, text="") else "." for _ in range(10)]
     assert "".join(met) == struck

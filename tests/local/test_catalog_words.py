@@ -32,7 +32,7 @@ def fail_after(store: Store, changed: Entity) -> None:
         raise ZeroDivisionError
 
 
-def test_keywords_follow_the_entities(tmp_path: Path) -> None:
+def test_the_keyword_index_follows_changes_of_entities(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "data"))
     store.put_entity(entity("a", "Orders"))
     store.put_entity(entity("b", "Items"))

@@ -10,7 +10,7 @@ from tests.support.started import started
 ROOT = Path(__file__).parents[2]
 
 
-def test_it_names_the_functions_it_notifies_and_ends_on_a_signal() -> None:
+def test_the_command_prints_its_notified_functions_and_ends_on_a_signal() -> None:
     """Storage and host may be unavailable: both are tried again."""
     nowhere = (
         "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;"

@@ -103,7 +103,7 @@ def test_an_overwritten_blob_is_delivered_again_and_every_version_has_a_receipt(
     assert len(app.notes("begin")) == 2
 
 
-def test_a_restarted_host_remembers(app: App, container: ContainerClient) -> None:
+def test_a_restarted_host_delivers_only_new_blobs(app: App, container: ContainerClient) -> None:
     """It also remembers blobs found just before its end; only a new blob is delivered."""
     for number in range(30):
         container.upload_blob(f"in/{number}.txt", b"x")
@@ -117,7 +117,7 @@ def test_a_restarted_host_remembers(app: App, container: ContainerClient) -> Non
     assert names(app, "end") == sorted(["new.txt", *(f"{number}.txt" for number in range(30))])
 
 
-def test_a_failing_blob_is_tried_again_and_then_poisoned(
+def test_a_failing_blob_is_retried_and_then_moved_to_the_poison_queue(
     app: App, container: ContainerClient, storage: HostStorage
 ) -> None:
     """After poisonBlobThreshold tries its message is in the poison queue; others are not delayed."""
@@ -150,7 +150,7 @@ def test_a_killed_host_s_blobs_are_delivered_again(app: App, container: Containe
     assert names(app, "begin") == ["cut.txt", "cut.txt", "done.txt"]
 
 
-def test_several_run_at_once_and_long_ones_are_held(app: App, container: ContainerClient) -> None:
+def test_functions_run_concurrently_and_a_long_call_keeps_its_message(app: App, container: ContainerClient) -> None:
     """As many run as host.json allows, and one that takes longer than its message's visibility runs once."""
     container.upload_blob("in/long.txt", b"sleep 3.2")
     for number in range(5):
@@ -182,7 +182,7 @@ def test_messages_without_a_blob_are_dropped(app: App, container: ContainerClien
     assert "Host.Functions.gone is no longer in this app" in app.hosts[0].log.read_text()
 
 
-def test_storage_may_be_unavailable_at_the_start(tmp_path: Path) -> None:
+def test_the_host_starts_without_storage_and_continues_when_it_is_available(tmp_path: Path) -> None:
     """The host answers meanwhile, logs the problem, and continues when storage is available."""
     with Azurite() as gone:
         settings = {"AzureWebJobsStorage": gone.connection_string, "CONTAINER": "later"}
@@ -199,7 +199,7 @@ def test_storage_may_be_unavailable_at_the_start(tmp_path: Path) -> None:
     assert "sig=" not in host.log.read_text()
 
 
-def test_new_blobs_are_found_by_a_look_at_the_last_names(unique: str, storage: HostStorage) -> None:
+def test_new_blobs_are_found_by_listing_the_last_names(unique: str, storage: HostStorage) -> None:
     """When listing everything takes long, Event Grid's watch lists only the last names, and sometimes all."""
     watch = BlobWatch(storage, Pattern(f"{unique}/{{name}}"), None)
     storage.create_container(unique)

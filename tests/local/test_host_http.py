@@ -63,7 +63,9 @@ def test_a_chunked_body_arrives_empty(web: App) -> None:
         ("GET", "/api/boom", 500, ""),
     ],
 )
-def test_routes(web: App, method: str, path: str, status: int, text: str) -> None:
+def test_requests_are_routed_by_the_template_of_the_function(
+    web: App, method: str, path: str, status: int, text: str
+) -> None:
     """Routes have parameters, constraints and a prefix; a failing function answers 500 without any detail."""
     answer = requests.request(method, f"{web.url}{path}", timeout=60)
     assert (answer.status_code, answer.text if status != 200 or text else "") == (status, text)
@@ -84,7 +86,7 @@ def test_a_body_at_the_limit_is_accepted(web: App) -> None:
     assert requests.post(f"{web.url}/api/v1/echo", data=b"x" * 100_000, timeout=60).status_code == 201
 
 
-def test_functions_without_async_run_at_once(web: App) -> None:
+def test_functions_without_async_run_concurrently(web: App) -> None:
     """Six calls of half a second take less time than two in a row."""
     begun = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
@@ -93,7 +95,7 @@ def test_functions_without_async_run_at_once(web: App) -> None:
     assert time.monotonic() - begun < 1.5
 
 
-def test_the_host_has_pages_about_itself(web: App) -> None:
+def test_the_host_reports_its_status_and_counts_of_calls(web: App) -> None:
     """They have its status, and the number of each function's calls."""
     before = web.get("/admin/host/calls")["invocations"]["item"]
     requests.get(f"{web.url}/api/items/1/x", timeout=60)
@@ -126,7 +128,7 @@ def test_a_call_beyond_the_grace_is_interrupted(tmp_path: Path) -> None:
         assert "after 0.1 s still running: {'httpTrigger': 1}" in host.log.read_text()
 
 
-def test_waiting_connections_outlive_a_killed_host(tmp_path: Path) -> None:
+def test_waiting_connections_are_served_after_the_host_is_killed(tmp_path: Path) -> None:
     """A request that arrives while no host runs is answered by the next one."""
     with sample("web", tmp_path) as app, concurrent.futures.ThreadPoolExecutor() as pool:
         host = app.start()
@@ -137,7 +139,7 @@ def test_waiting_connections_outlive_a_killed_host(tmp_path: Path) -> None:
         assert [answer.result().text for answer in answers] == ["item|0|x", "item|1|x", "item|2|x"]
 
 
-def test_a_broken_request_does_no_harm(web: App) -> None:
+def test_an_invalid_request_is_answered_with_400(web: App) -> None:
     """It is answered 400."""
     with socket.create_connection(("127.0.0.1", web.listening.getsockname()[1]), 5) as connection:
         connection.sendall(b"POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n")

@@ -47,7 +47,7 @@ def write(root: Path, name: str, *bindings: dict[str, Any], **properties: Any) -
         ([BLOB | {"connection": "Ident"}], "binding 'blob': the setting Ident__… uses an identity"),
     ],
 )
-def test_problems_of_function_json(
+def test_problems_of_function_json_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bindings: list[dict[str, Any]], problem: str
 ) -> None:
     """The message names the folder, the binding and the valid values."""
@@ -93,7 +93,7 @@ def test_disabled_functions_are_left_out(tmp_path: Path, monkeypatch: pytest.Mon
         ),
     ],
 )
-def test_problems_of_host_json(tmp_path: Path, content: str, problem: str) -> None:
+def test_problems_of_host_json_are_reported(tmp_path: Path, content: str, problem: str) -> None:
     """A missing file is a problem too."""
     (tmp_path / "host.json").write_text(content)
     with pytest.raises(AppError) as error:
@@ -126,7 +126,7 @@ def test_local_settings_complete_the_environment(tmp_path: Path, monkeypatch: py
         ("c/fixed.txt", "fixed_txt", None),
     ],
 )
-def test_blob_patterns(path: str, blob: str, found: dict[str, str] | None) -> None:
+def test_a_blob_pattern_matches_names(path: str, blob: str, found: dict[str, str] | None) -> None:
     """A container, literals and names."""
     assert Pattern(path).match(blob) == found
 
@@ -142,14 +142,14 @@ def test_blob_patterns(path: str, blob: str, found: dict[str, str] | None) -> No
         ("a/{x:guid}", "/api/a/1", None),
     ],
 )
-def test_routes(tmp_path: Path, route: str, path: str, found: dict[str, str] | None) -> None:
+def test_a_route_template_matches_paths(tmp_path: Path, route: str, path: str, found: dict[str, str] | None) -> None:
     """Templates have the syntax of ASP.NET."""
     functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
     answer = find_route(make_routes(functions, HostConfig()), "GET", path)
     assert (answer[1] if answer else None) == found
 
 
-def test_fixed_routes_win(tmp_path: Path) -> None:
+def test_fixed_routes_take_precedence_over_routes_with_parameters(tmp_path: Path) -> None:
     """They take precedence over routes with parameters."""
     write(tmp_path, "a", HTTP | {"route": "{any}"})
     routes = make_routes(read_functions(write(tmp_path, "b", HTTP | {"route": "fixed"})), HostConfig(route_prefix=""))
@@ -158,7 +158,7 @@ def test_fixed_routes_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("route", ["{x:regex}", "{x"])
-def test_routes_that_can_t_be_read(tmp_path: Path, route: str) -> None:
+def test_invalid_routes_are_refused(tmp_path: Path, route: str) -> None:
     """The error names their function."""
     functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
     with pytest.raises(AppError, match=r"one/function\.json: route"):
@@ -172,7 +172,7 @@ def run_host(*arguments: str | Path) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_functions_that_can_t_be_imported(tmp_path: Path) -> None:
+def test_functions_that_cannot_be_imported_are_reported(tmp_path: Path) -> None:
     """Microsoft's runtime finds them; the host logs a line for each, and ends with status 2."""
     (tmp_path / "host.json").write_text('{"version": "2.0"}')
     write(tmp_path, "a", HTTP)

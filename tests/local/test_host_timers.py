@@ -22,7 +22,7 @@ START = datetime(2026, 1, 31, 23, 59, 58, tzinfo=UTC)
         ("1.12:00:00", ["2026-02-02T11:59:58", "2026-02-03T23:59:58"]),
     ],
 )
-def test_occurrences(schedule: str, expected: list[str]) -> None:
+def test_a_schedule_gives_its_next_times(schedule: str, expected: list[str]) -> None:
     """Six fields with the seconds first, or a span."""
     assert [time.isoformat()[:19] for time in islice(occurrences(schedule, START), 2)] == expected
 

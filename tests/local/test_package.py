@@ -53,18 +53,18 @@ def run(package: Package, statements: str) -> str:
     return done.stdout
 
 
-def test_it_is_the_same_bytes_whenever_it_is_built(package: Package, tmp_path: Path) -> None:
+def test_the_package_is_reproducible(package: Package, tmp_path: Path) -> None:
     again = build(
         delivery="polling", folder=tmp_path / "again", cache=tmp_path / "cache"
     )  # nothing of the first build is used again
     assert again.archive.read_bytes() == package.archive.read_bytes()
 
 
-def test_it_is_small(package: Package) -> None:
+def test_the_package_stays_below_the_size_limit(package: Package) -> None:
     assert package.archive_size < LARGEST_ARCHIVE
 
 
-def test_it_contains_only_the_files_that_azure_needs(package: Package) -> None:
+def test_the_package_contains_only_the_files_that_azure_needs(package: Package) -> None:
     own = {name for name in names(package) if not name.startswith(f"{PACKAGES}/")}
     sources = {name for name in own if "__pycache__" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("shared/**/*.py")}
@@ -76,7 +76,7 @@ def test_it_contains_only_the_files_that_azure_needs(package: Package) -> None:
     assert not [name for name in names(package) if "/tests/" in name]
 
 
-def test_a_library_finds_its_own_version_and_plugins_and_lies_beside_its_licence(package: Package) -> None:
+def test_libraries_in_the_package_keep_versions_plugins_and_licences(package: Package) -> None:
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
     found = json.loads(
         run(
@@ -106,7 +106,7 @@ def test_every_module_is_compiled_for_the_python_of_azure(package: Package) -> N
     assert not [name for name in extensions if re.search(r"\.cpython-\d+", name) and f".{tag}-" not in name]
 
 
-def test_compiled_files_are_used_for_any_time_of_their_sources(package: Package) -> None:
+def test_compiled_files_are_used_whatever_the_file_times_of_their_sources(package: Package) -> None:
     """Azure mounts the archive with other file times: files checked by time would be compiled again."""
     module = package.unpacked / "shared/model.py"
     compiled = Path(importlib.util.cache_from_source(str(module))).read_bytes()
@@ -133,7 +133,7 @@ def test_all_our_modules_can_be_imported_from_the_package_alone(package: Package
     assert output.split() == ["AzureStorage", "AtlasCatalog"]
 
 
-TELL = """
+REPORT_AN_EVENT = """
 from shared.adapters import telemetry_to
 from shared.settings.reading import load
 from shared.telemetry.kinds import EVENT
@@ -143,7 +143,7 @@ input()
 """
 
 
-def test_application_insights_is_sent_spans_and_metrics_from_the_package_alone(
+def test_the_package_alone_sends_spans_and_metrics_to_application_insights(
     package: Package, collector: Collected
 ) -> None:
     """Microsoft's exporter reads the version of OpenTelemetry's SDK when the exporting thread imports it."""
@@ -157,7 +157,7 @@ def test_application_insights_is_sent_spans_and_metrics_from_the_package_alone(
     }
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        alone(package, TELL), cwd=package.unpacked, env=IDENTITY | azure, stdin=pipe, stderr=pipe
+        alone(package, REPORT_AN_EVENT), cwd=package.unpacked, env=IDENTITY | azure, stdin=pipe, stderr=pipe
     ) as process:
         was_sent = any(wait_for(lambda: collector.bodies) for _ in range(4))  # its import takes a while
         _, output = process.communicate(b"\n")
@@ -171,7 +171,7 @@ def test_application_insights_is_sent_spans_and_metrics_from_the_package_alone(
     assert sent >= {"throughline.events", "throughline.receive.duration"}
 
 
-def test_the_receiver_s_cold_import_costs_little_beside_the_platform_s(package: Package) -> None:
+def test_the_receiver_s_cold_import_stays_within_its_bound(package: Package) -> None:
     """With an identity, as in Azure, and with the parts that the first event needs.
 
     The CPU time, the best of a few, is compared with that of `azure.functions` alone, so that the bound holds on any
@@ -202,7 +202,7 @@ def test_a_valid_file_of_names_is_included(package: Package, tmp_path: Path) -> 
         build(folder=tmp_path / "wrong", watch=rules)
 
 
-def test_the_parser_is_called_by_event_grid_unless_polling_is_asked_for(package: Package, tmp_path: Path) -> None:
+def test_the_parser_is_triggered_by_event_grid_unless_built_for_polling(package: Package, tmp_path: Path) -> None:
     """This is the template's default. The repository's own file works for `func start` without Event Grid."""
 
     def trigger(unpacked: Path) -> dict[str, str]:
@@ -216,7 +216,7 @@ def test_the_parser_is_called_by_event_grid_unless_polling_is_asked_for(package:
     assert default == "eventGrid"
 
 
-def test_tracebacks_name_the_places_that_files_have_in_azure(package: Package) -> None:
+def test_tracebacks_show_the_paths_of_files_in_azure(package: Package) -> None:
     compiled = next(package.unpacked.glob("shared/__pycache__/errors.*.pyc")).read_bytes()
     assert b"/home/site/wwwroot/shared/errors.py" in compiled
     assert not re.search(rb"/(home|Users)/(?!site/)", compiled)

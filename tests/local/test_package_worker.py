@@ -53,7 +53,7 @@ async def _serve(app: Path, bodies: list[bytes]) -> list[Outcome]:
         await keeping
 
 
-def test_it_is_served_by_microsofts_worker_with_nothing_else_installed(
+def test_microsofts_worker_runs_the_package_without_installed_libraries(
     package: Package, azurite: Azurite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All four functions load, a good event is kept as a blob, and a bad one is refused."""

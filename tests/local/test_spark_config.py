@@ -12,7 +12,7 @@ from local.spark.job import file_configuration, listener_configuration
 from local.spark.truth import ListenerVersion, Truth, not_run
 from local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
 from tests.capture.coverage import PAGE, page
-from tests.capture.needs import Needs, NeedsError, together
+from tests.capture.needs import Needs, NeedsError, merge_configurations
 from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, WITH_PLANS, captures, scenarios
 from tests.capture.scrub import LeakError, Machine, scrub
 
@@ -31,14 +31,14 @@ def test_a_session_reports_to_the_receiver() -> None:
     }
 
 
-def test_the_key_travels_as_a_header_and_not_in_the_url() -> None:
+def test_the_key_is_sent_in_a_header_and_not_in_the_url() -> None:
     properties = listener_configuration("http://127.0.0.1:7071", key="secret", namespace="shop")
     assert properties["spark.openlineage.transport.headers.x-functions-key"] == "secret"
     assert "secret" not in properties["spark.openlineage.transport.url"]
     assert properties["spark.openlineage.namespace"] == "shop"
 
 
-def test_each_spark_has_packages_of_its_own_scala() -> None:
+def test_the_packages_match_the_scala_version_of_spark() -> None:
     properties = listener_configuration("http://127.0.0.1:7071", platform=SPARK_4, packages=["org.example:more:1"])
     assert properties["spark.jars.packages"] == (
         "io.openlineage:openlineage-spark_2.13:1.53.0,io.delta:delta-spark_4.1_2.13:4.4.0,org.example:more:1"
@@ -47,13 +47,13 @@ def test_each_spark_has_packages_of_its_own_scala() -> None:
 
 
 @pytest.mark.parametrize("platform", [SPARK_3, SPARK_4])
-def test_the_python_of_a_spark_has_that_pyspark(platform: Platform) -> None:
+def test_the_python_environment_of_a_spark_version_pins_its_pyspark(platform: Platform) -> None:
     requirements = Path(__file__).parents[2] / "requirements"
     for name in (f"spark{platform.major}.in", f"spark{platform.major}.txt"):
         assert re.search(rf"^pyspark=={re.escape(platform.spark)}\b", (requirements / name).read_text(), re.MULTILINE)
 
 
-def test_events_go_to_a_file_for_capturing() -> None:
+def test_events_are_written_to_a_file_for_capturing() -> None:
     properties = file_configuration(Path("/tmp/events.jsonl"), listener="1.25.0")  # noqa: S108 - not opened
     assert properties["spark.openlineage.transport.location"] == "/tmp/events.jsonl"  # noqa: S108 - not opened
     assert properties["spark.jars.packages"].split(",")[0] == "io.openlineage:openlineage-spark_2.12:1.25.0"
@@ -91,14 +91,14 @@ UNRESOLVED = ":: org.example#missing;1.0: not found\nunresolved dependency: org.
         ("all is well\n", "", "The job shop failed: its log does not say why. Log: build/spark.log"),
     ],
 )
-def test_a_failure_is_explained_in_one_sentence(log: str, output: str, expected: str) -> None:
+def test_the_output_of_a_failed_job_is_summed_up_in_one_sentence(log: str, output: str, expected: str) -> None:
     assert explain_failure("shop", log, output, LOG) == expected
 
 
 MACHINE = Machine(paths={"/home/eve/t.l/data": "/data/throughline", "/home/eve/t.l": "/opt"}, forbidden=("eve", "box"))
 
 
-def test_paths_become_stable_wherever_they_stand() -> None:
+def test_paths_are_replaced_everywhere_in_the_events() -> None:
     """The listener replaces dots in job names, so a folder's name has two spellings."""
     text = (
         '{"name":"app.create_table.delta_/home/eve/t_l/data/x","at":"/home/eve/t.l/a.py","run":"/home/eve/t.l/data/x"}'
@@ -110,7 +110,7 @@ def test_paths_become_stable_wherever_they_stand() -> None:
     }
 
 
-def test_host_and_user_become_stable_and_the_text_stays_as_it_was() -> None:
+def test_host_and_user_are_replaced_and_the_rest_of_the_text_is_unchanged() -> None:
     """Real objects have a key twice, one of which parsing would lose."""
     text = '{"driverHost":"192.0.2.9","userName":"eve","a":1,"a":2, "runId":"01"}\n'
     assert scrub(text, MACHINE) == '{"driverHost":"driver.example","userName":"spark","a":1,"a":2, "runId":"01"}\n'
@@ -122,7 +122,7 @@ def test_a_remaining_fact_of_the_machine_is_an_error() -> None:
     assert scrub('{"host":"boxes"}', MACHINE) == '{"host":"boxes"}'
 
 
-def test_a_system_s_address_gets_a_stable_name() -> None:
+def test_the_address_of_a_system_is_replaced_by_a_stable_name() -> None:
     machine = Machine(paths={"127.0.0.1:54321": "db.example:5432"}, forbidden=("54321",))
     text = '{"namespace":"postgres://127.0.0.1:54321","name":"app.execute_127_0_0_1:54321"}'
     assert scrub(text, machine) == '{"namespace":"postgres://db.example:5432","name":"app.execute_db.example:5432"}'
@@ -133,7 +133,7 @@ def _needs(folder: Path, text: str) -> Needs:
     return Needs.beside(folder / "stream.py")
 
 
-def test_a_scenario_without_a_job_file_needs_nothing(tmp_path: Path) -> None:
+def test_a_scenario_without_a_job_file_has_no_needs(tmp_path: Path) -> None:
     assert Needs.beside(tmp_path / "plain.py") == Needs()
 
 
@@ -162,9 +162,9 @@ def test_invalid_needs_are_refused(tmp_path: Path, text: str, expected: str) -> 
         _needs(tmp_path, text)
 
 
-def test_properties_are_put_together() -> None:
+def test_properties_of_several_sources_are_merged() -> None:
     """Some properties are joined; of all others the last value holds, even an empty one."""
-    assert together(
+    assert merge_configurations(
         {"spark.jars.packages": "a", "spark.driver.extraClassPath": "/c", "spark.x": "1"},
         {"spark.jars.packages": "b", "spark.driver.extraClassPath": "/d", "spark.x": ""},
     ) == {"spark.jars.packages": "a,b", "spark.driver.extraClassPath": "/c:/d", "spark.x": ""}
@@ -190,7 +190,7 @@ def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None
 
 
 @pytest.mark.parametrize("name", scenarios())
-def test_every_gap_is_one_of_a_capture_that_there_is(name: str) -> None:
+def test_every_gap_names_an_existing_capture(name: str) -> None:
     """A pattern without a matching capture is a mistake; and each version's truth can be read."""
     scenario = scenarios()[name]
     truth = json.loads(scenario.truth.read_text())
@@ -205,7 +205,7 @@ def test_every_gap_is_one_of_a_capture_that_there_is(name: str) -> None:
         assert ListenerVersion.read(LISTENERS, capture=capture)
 
 
-def test_kept_events_are_beside_the_truth_that_they_were_captured_with() -> None:
+def test_kept_events_were_captured_with_the_current_truth() -> None:
     kept = sorted(GOLDEN.glob("*/*/events.jsonl"))
     assert kept
     for events in kept:
@@ -215,7 +215,7 @@ def test_kept_events_are_beside_the_truth_that_they_were_captured_with() -> None
         assert not_run(scenario.truth, events.parent.parent.name) is None, f"{events.parent} says that it is not run"
 
 
-def test_golden_events_stay_small() -> None:
+def test_golden_events_stay_below_the_size_limit() -> None:
     """Git stores about a twentieth of the size."""
     assert sum(path.stat().st_size for path in GOLDEN.rglob("*") if path.is_file()) < 85_000_000
 

@@ -56,7 +56,7 @@ def test_a_job_gets_its_arguments_properties_and_interpreter(tmp_path: Path) -> 
     assert "spark.x a\\\\b\n" in properties
 
 
-def test_a_job_that_fails_says_why(tmp_path: Path) -> None:
+def test_a_failed_job_reports_its_error_and_log(tmp_path: Path) -> None:
     with _job(tmp_path, "echo 'ValueError: no rows'; exit 3") as job:
         result = job.wait()
     assert result.exit_code == 3
@@ -93,7 +93,7 @@ def test_a_job_that_does_not_end_is_stopped_with_a_hint_at_the_cause(
     assert threads in result.output
 
 
-def test_leaving_the_block_ends_a_job(tmp_path: Path) -> None:
+def test_the_end_of_the_block_ends_the_job(tmp_path: Path) -> None:
     with _endless(tmp_path, "") as job:
         assert job.running
     assert not job.running

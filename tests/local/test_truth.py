@@ -68,11 +68,11 @@ def test_a_gap_is_removed_only_from_its_captures(
 
 
 @pytest.mark.parametrize("gap", [{"output": "out"}, {"output": "out", "inputs": ["in/a", "in/b"]}])
-def test_a_process_without_inputs_is_removed(tmp_path: Path, gap: dict[str, Any]) -> None:
+def test_a_process_left_without_inputs_is_removed(tmp_path: Path, gap: dict[str, Any]) -> None:
     assert _read(tmp_path, not_reported=[{**gap, "only": [HERE], "reason": "why"}]) == {}
 
 
-def test_edges_that_concern_all_rows_are_a_column_too(tmp_path: Path) -> None:
+def test_a_gap_with_column_none_removes_the_edges_to_all_rows(tmp_path: Path) -> None:
     process = {**PROCESS, "columns": [MASKED, ROWS]}
     gap = {"output": "out", "columns": [None], "only": [HERE], "reason": "why"}
     assert _read(tmp_path, processes=[process], not_reported=[gap])["out"].edges == _edges(MASKED)
@@ -145,7 +145,7 @@ def test_the_first_matching_pattern_describes_a_listener(tmp_path: Path) -> None
         ListenerVersion.read(path, capture="dbt-1.54")
 
 
-def test_a_scenario_may_not_run_somewhere(tmp_path: Path) -> None:
+def test_a_scenario_can_be_excluded_from_some_captures(tmp_path: Path) -> None:
     path = _write(tmp_path, not_run=[{"only": ["spark4*"], "reason": "no such class"}])
     assert not_run(path, ELSEWHERE) == "no such class"
     assert not_run(path, HERE) is None

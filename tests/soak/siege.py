@@ -40,7 +40,7 @@ _QUICK = 3.0
 """Seconds: a host that repeatedly dies sooner than this after its start is not started again."""
 
 _SENDERS = 3
-_AWAY = {"azurite": 0.1, "catalog": 0.15}
+_OUTAGE_SHARES = {"azurite": 0.1, "catalog": 0.15}
 """The share of rounds in which these are unavailable as well."""
 
 
@@ -147,7 +147,7 @@ class Siege:
 
     def _strike(self) -> None:
         """Kill the functions host at a random moment, and the other parts that this round lacks."""
-        away = [what for what, part in _AWAY.items() if self._draw.random() < part]
+        away = [what for what, part in _OUTAGE_SHARES.items() if self._draw.random() < part]
         if self._back_at:
             away = [what for what in away if what != "catalog"]
         for what in away:

@@ -14,14 +14,14 @@ from tests.support.processing import post, settle
 
 AT_ONCE = ArchiveOptions(after=timedelta(0), every=timedelta(0))
 
-HOW = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
+PUBLISHING = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
 
 
 def archiving(**options: Any) -> ArchiveOptions:
     return ArchiveOptions(**{"after": timedelta(0), "every": timedelta(0), **options})
 
 
-def settled(storage: Any, *bodies: bytes) -> list[StoredEvent]:
+def post_and_settle(storage: Any, *bodies: bytes) -> list[StoredEvent]:
     places = post(storage, *bodies)
     for place in places:
         settle(storage, place)

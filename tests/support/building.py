@@ -106,7 +106,7 @@ def decoded_run(
     return [decoded("START", minute=minute, **fields), decoded(end, minute=minute + 0.5, **fields)]
 
 
-def own(application: str, kind: str, minute: float) -> Event:
+def application_event(application: str, kind: str, minute: float) -> Event:
     """Return an event of the application itself."""
     return decoded(kind, run=application, application=None, minute=minute)
 

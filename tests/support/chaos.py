@@ -11,7 +11,7 @@ from shared.storage.memory import MemoryStorage
 from tests.faults.fault_injection import Rates
 from tests.faults.simulation import EPOCH, Scenario, Simulation
 
-__all__ = ["EPOCH", "Outcome", "live_through"]
+__all__ = ["EPOCH", "Outcome", "simulate_history"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Outcome:
     left_due: int
 
 
-def live_through(
+def simulate_history(
     bodies: Sequence[bytes],
     *,
     seed: int = 0,

@@ -15,7 +15,7 @@ _SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class CommandResult:
     """The exit code and the output of a command."""
 
     returncode: int
@@ -38,11 +38,11 @@ class ProcessOfCommands:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
 
-    def run(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Done:
+    def run(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> CommandResult:
         """Run a command in the tests' environment with these variables; an empty one is unset."""
         return self._pool.submit(_invoked, tuple(map(str, arguments)), environment or {}).result(timeout=_SECONDS)
 
 
-def _invoked(arguments: Sequence[str], environment: Mapping[str, str]) -> Done:
+def _invoked(arguments: Sequence[str], environment: Mapping[str, str]) -> CommandResult:
     result = CliRunner().invoke(app, arguments, env={name: text or None for name, text in environment.items()})
-    return Done(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)
+    return CommandResult(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)

@@ -9,7 +9,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-class Dying:
+class KilledAtCall:
     """Storage whose user is killed at its nth call, before or after the call takes effect."""
 
     def __init__(self, real: MemoryStorage, calls: int, *, after: bool) -> None:

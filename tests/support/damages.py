@@ -32,10 +32,10 @@ PUBLISHING = PublishOptions(
 )
 """The day after: nothing is in progress."""
 
-BROKEN, MENDED = write("damaged", "app4", "14:00", "/x", sink="/y")
+DAMAGED_START, DAMAGED_RUN_END = write("damaged", "app4", "14:00", "/x", sink="/y")
 
 
-def whole(storage: Storage, catalog: Catalog) -> VerifyContext:
+def consistent_world(storage: Storage, catalog: Catalog) -> VerifyContext:
     """Process and publish jobs of five application runs.
 
     Two write the same sink, one drops its staging data, one has so many columns that they fill a blob, and one has an
@@ -53,11 +53,11 @@ def whole(storage: Storage, catalog: Catalog) -> VerifyContext:
         *write("d", "app3", "12:10", "/staged", sink="/final"),
         event("e", "COMPLETE", "12:20:00", outputs=["/staged"], application="app3", states={"/staged": ("DROP", "")}),
         event("w", "COMPLETE", "13:01:00", **wide),
-        BROKEN,
+        DAMAGED_START,
     ]
     places = post(storage, *bodies)
     put_blob(storage, EVENTS, places[-1].blob, b"no gzip")
-    for place in (*places[:-1], *post(storage, MENDED)):
+    for place in (*places[:-1], *post(storage, DAMAGED_RUN_END)):
         settle(storage, place)
     publish_all(context_of(storage, catalog, PUBLISHING))
     return VerifyContext(
@@ -114,7 +114,7 @@ def _lost_event_row(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: row.partition == run_id("a") and row.key.startswith("event|"))
 
 
-def _foreign_copy(world: VerifyContext) -> None:
+def _copied_blob_of_an_unknown_run(world: VerifyContext) -> None:
     """Plant a copied blob of an unknown run."""
     body = write("copied", "app1", "10:10", "/a")[1]
     place = replace(_events(world, "a")[1], run_id=run_id("copied"), digest="c" * 32)
@@ -125,7 +125,7 @@ def _lost_event_blob(world: VerifyContext) -> None:
     remove_blob(world.storage, EVENTS, _events(world, "a")[0].blob)
 
 
-def _row_that_never_had_a_blob(world: VerifyContext) -> None:
+def _event_row_without_a_blob(world: VerifyContext) -> None:
     place = replace(_events(world, "a")[1], digest="f" * 32)
     world.storage.insert("runs", Row(partition=place.run_id, key=place.row_key))
 
@@ -134,11 +134,11 @@ def _never_delivered(world: VerifyContext) -> None:
     post(world.storage, *write("again", "app1", "10:10", "/a"))
 
 
-def _delivered_in_part(world: VerifyContext) -> None:
+def _event_after_processing(world: VerifyContext) -> None:
     post(world.storage, event("a", "RUNNING", "10:00:10", inputs=["/a"], outputs=["/out"], application="app1"))
 
 
-def _cut_off(world: VerifyContext) -> None:
+def _interrupted_processing(world: VerifyContext) -> None:
     world.storage.replace("runs", replace(_state(world, "a"), settled=False).row(world.storage))
 
 
@@ -151,11 +151,11 @@ def _lost_state(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: (row.partition, row.key) == (run_id("a"), "state"))
 
 
-def _lost_state_of_one_who_left_word(world: VerifyContext) -> None:
+def _lost_state_of_a_run_with_a_lifecycle_event(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: (row.partition, row.key) == (run_id("e"), "state"))
 
 
-def _lost_lists(world: VerifyContext) -> None:
+def _lost_blob_of_a_run_state(world: VerifyContext) -> None:
     row = _row(world, "runs", lambda row: (row.partition, row.key) == (run_id("a"), "state"))
     values = {name: value for name, value in row.values.items() if name != "lists"}
     world.storage.replace("runs", replace(row, values={**values, "lists_blob": "nowhere.json.gz"}))
@@ -165,14 +165,14 @@ def _lost_contribution(world: VerifyContext) -> None:
     _drop(world, "contributions", lambda row: row.key.startswith(run_id("app1")))
 
 
-def _lost_voice(world: VerifyContext) -> None:
+def _unknown_supporter(world: VerifyContext) -> None:
     """Replace the supporters of a contribution by an unknown one."""
     record = _contribution(world, "app1")
     other = {run_id("nobody"): structs.replace(supporter, content=None) for supporter in record.supporters.values()}
     world.storage.replace("contributions", replace(record, supporters=other).row(world.storage))
 
 
-def _ghost(world: VerifyContext) -> None:
+def _contribution_of_an_unknown_run(world: VerifyContext) -> None:
     """Plant a contribution of a run without stored events."""
     contribution = _contribution(world, "app1")
     if contribution.content is None:
@@ -188,7 +188,7 @@ def _ghost(world: VerifyContext) -> None:
     world.storage.insert("contributions", ghost.row(world.storage))
 
 
-def _wrong_voice(world: VerifyContext) -> None:
+def _foreign_supporter(world: VerifyContext) -> None:
     """Plant a run as a supporter of another run's contribution."""
     record = _contribution(world, "app1")
     supporter = structs.replace(next(iter(record.supporters.values())), generation=1)
@@ -196,30 +196,30 @@ def _wrong_voice(world: VerifyContext) -> None:
     world.storage.replace("contributions", replace(record, supporters=supporters).row(world.storage))
 
 
-def _lost_content(world: VerifyContext) -> None:
+def _lost_content_of_a_contribution(world: VerifyContext) -> None:
     remove_blob(world.storage, "contributions", next(iter(world.storage.blobs("contributions"))).name)
 
 
-def _lost_link(world: VerifyContext) -> None:
+def _lost_process_reference(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: row.partition == run_id("app1") and row.key.startswith("process|"))
 
 
-def _lost_word(world: VerifyContext) -> None:
+def _lost_lifecycle_row(world: VerifyContext) -> None:
     _drop(world, "runs", lambda row: row.partition == run_id("app3") and row.key.startswith(LIFECYCLE))
 
 
-def _lost_mark(world: VerifyContext) -> None:
+def _lost_publish_queue_row(world: VerifyContext) -> None:
     for place in post(world.storage, *write("more", "app2", "11:10", "/more")):
         settle(world.storage, place)
     for row in list(world.storage.scan("publishqueue")):
         world.storage.delete("publishqueue", row.partition, row.key)
 
 
-def _lost_entry(world: VerifyContext) -> None:
+def _lost_ledger_entry(world: VerifyContext) -> None:
     world.storage.delete("ledger", _entry(world, "/out").process, "catalog")
 
 
-def _never_noted_end(world: VerifyContext) -> None:
+def _write_without_a_recorded_end(world: VerifyContext) -> None:
     past = datetime.now(UTC) - timedelta(hours=1)
     world.storage.replace("ledger", replace(_entry(world, "/out"), state=LedgerState.WRITING, until=past).row())
 
@@ -228,7 +228,7 @@ def _deleted_process(world: VerifyContext) -> None:
     world.catalog.delete_process(_entry(world, "/out").qualified_name)
 
 
-def _held(world: VerifyContext, sink: str) -> ProcessEntity:
+def _entity_in_catalog(world: VerifyContext, sink: str) -> ProcessEntity:
     name = _entry(world, sink).qualified_name
     return world.catalog.read_processes([name])[name].entity
 
@@ -237,16 +237,16 @@ def _write(world: VerifyContext, entity: ProcessEntity) -> None:
     world.catalog.write_processes([entity], world.catalog.find([*entity.inputs, *entity.outputs]))
 
 
-def _input_taken_away(world: VerifyContext) -> None:
+def _removed_input(world: VerifyContext) -> None:
     """Remove an input and keep the guid, as other clients do; with soft deletes ours would create the process again."""
-    held = _held(world, "/out")
+    held = _entity_in_catalog(world, "/out")
     _write(world, replace(held, inputs=held.inputs[:1]))
     (now,) = world.catalog.read_processes([held.qualified_name]).values()
     world.storage.replace("ledger", replace(_entry(world, "/out"), guid=now.guid).row())
 
 
-def _columns_taken_away(world: VerifyContext) -> None:
-    held = _held(world, "/out")
+def _removed_column_mapping(world: VerifyContext) -> None:
+    held = _entity_in_catalog(world, "/out")
     _write(world, replace(held, attributes=tuple({**dict(held.attributes), "columnMapping": "[]"}.items())))
 
 
@@ -255,9 +255,9 @@ def _wrong_guid(world: VerifyContext) -> None:
     world.storage.replace("ledger", replace(_entry(world, "/out"), guid=guid).row())
 
 
-def _made_anew(world: VerifyContext) -> None:
+def _recreated_process(world: VerifyContext) -> None:
     """Delete the process and create the same one again, as another client could."""
-    held = _held(world, "/out")
+    held = _entity_in_catalog(world, "/out")
     world.catalog.delete_process(held.qualified_name)
     _write(world, held)
 
@@ -266,14 +266,14 @@ def _orphan_process(world: VerifyContext) -> None:
     """Plant a process without any record; the placeholder of its output then has no process on record either."""
     sink = asset_entity(asset("/nobodys"))
     world.catalog.create_assets([sink])
-    wanted = replace(_held(world, "/out"), qualified_name=process(sink="/nobodys").qualified_name)
+    wanted = replace(_entity_in_catalog(world, "/out"), qualified_name=process(sink="/nobodys").qualified_name)
     _write(world, replace(wanted, outputs=(sink.key,)))
 
 
-def _removed_in_the_ledger_alone(world: VerifyContext) -> None:
+def _process_removed_in_the_ledger_only(world: VerifyContext) -> None:
     """Plant a failed run's process that the ledger says is removed, but the catalog still has."""
     name = _entry(world, "/final").qualified_name
-    held = replace(_held(world, "/final"), qualified_name=f"{name}/old")
+    held = replace(_entity_in_catalog(world, "/final"), qualified_name=f"{name}/old")
     _write(world, held)
     entry = LedgerEntry(process=process_key(held.qualified_name), qualified_name=held.qualified_name)
     world.storage.insert("ledger", entry.row())
@@ -283,11 +283,11 @@ def _unused_placeholder(world: VerifyContext) -> None:
     world.catalog.create_assets([asset_entity(asset("/nobodys"))])
 
 
-def _mended_letter(world: VerifyContext) -> None:
-    put_blob(world.storage, EVENTS, _events(world, "damaged")[0].blob, gzip.compress(BROKEN))
+def _repaired_dead_letter(world: VerifyContext) -> None:
+    put_blob(world.storage, EVENTS, _events(world, "damaged")[0].blob, gzip.compress(DAMAGED_START))
 
 
-def _lost_letter_blob(world: VerifyContext) -> None:
+def _lost_blob_of_a_dead_letter(world: VerifyContext) -> None:
     remove_blob(world.storage, EVENTS, _events(world, "damaged")[0].blob)
 
 
@@ -311,36 +311,46 @@ class Planted:
 
 def _all() -> Iterator[Planted]:
     yield Planted(plant=_lost_event_row, kinds=("blob without row",))
-    yield Planted(plant=_foreign_copy, kinds=("blob without row",))
+    yield Planted(plant=_copied_blob_of_an_unknown_run, kinds=("blob without row",))
     yield Planted(plant=_lost_event_blob, kinds=("row without blob",))
-    yield Planted(plant=_row_that_never_had_a_blob, kinds=("row without blob",))
+    yield Planted(plant=_event_row_without_a_blob, kinds=("row without blob",))
     yield Planted(plant=_never_delivered, kinds=("unprocessed run",), says="has ended, and has no state")
-    yield Planted(plant=_delivered_in_part, kinds=("unprocessed run",), says="was processed without 1 of its events")
-    yield Planted(plant=_cut_off, kinds=("unprocessed run",), says="was interrupted")
+    yield Planted(
+        plant=_event_after_processing, kinds=("unprocessed run",), says="was processed without 1 of its events"
+    )
+    yield Planted(plant=_interrupted_processing, kinds=("unprocessed run",), says="was interrupted")
     yield Planted(plant=_forgotten_open_run, kinds=("unprocessed run",), says="was not timed out")
     yield Planted(plant=_lost_state, kinds=("unprocessed run",), says="has no state")
-    yield Planted(plant=_lost_state_of_one_who_left_word, kinds=("unprocessed run",), says="has no state")
-    yield Planted(plant=_lost_lists, kinds=("unprocessed run",), says="a blob of it is gone")
+    yield Planted(plant=_lost_state_of_a_run_with_a_lifecycle_event, kinds=("unprocessed run",), says="has no state")
+    yield Planted(plant=_lost_blob_of_a_run_state, kinds=("unprocessed run",), says="a blob of it is gone")
     yield Planted(plant=_lost_contribution, kinds=("lost contribution", "unpublished process"), says="its contribution")
-    yield Planted(plant=_lost_voice, kinds=("lost contribution", "unpublished process"), says="its contribution")
-    yield Planted(plant=_ghost, kinds=("lost reference", "unpublished process", "orphan contribution"))
-    yield Planted(plant=_wrong_voice, kinds=("orphan contribution",))
-    yield Planted(plant=_lost_content, kinds=("lost content",))
-    yield Planted(plant=_lost_link, kinds=("lost reference",))
-    yield Planted(plant=_lost_word, kinds=("lost contribution", "unpublished process"), says="its entry")
-    yield Planted(plant=_lost_mark, kinds=("unpublished process",), says="is not in the publish queue", adds=True)
-    yield Planted(plant=_lost_entry, kinds=("unpublished process",), says="is in the catalog, but not in the ledger")
-    yield Planted(plant=_never_noted_end, kinds=("unpublished process",), says="no end is recorded")
+    yield Planted(plant=_unknown_supporter, kinds=("lost contribution", "unpublished process"), says="its contribution")
+    yield Planted(
+        plant=_contribution_of_an_unknown_run, kinds=("lost reference", "unpublished process", "orphan contribution")
+    )
+    yield Planted(plant=_foreign_supporter, kinds=("orphan contribution",))
+    yield Planted(plant=_lost_content_of_a_contribution, kinds=("lost content",))
+    yield Planted(plant=_lost_process_reference, kinds=("lost reference",))
+    yield Planted(plant=_lost_lifecycle_row, kinds=("lost contribution", "unpublished process"), says="its entry")
+    yield Planted(
+        plant=_lost_publish_queue_row, kinds=("unpublished process",), says="is not in the publish queue", adds=True
+    )
+    yield Planted(
+        plant=_lost_ledger_entry, kinds=("unpublished process",), says="is in the catalog, but not in the ledger"
+    )
+    yield Planted(plant=_write_without_a_recorded_end, kinds=("unpublished process",), says="no end is recorded")
     yield Planted(plant=_deleted_process, kinds=("changed process",), says="the catalog has no such process")
-    yield Planted(plant=_input_taken_away, kinds=("changed process",), says="was changed in the catalog: inputs")
-    yield Planted(plant=_columns_taken_away, kinds=("changed process",), says="changed in the catalog: columnMapping")
+    yield Planted(plant=_removed_input, kinds=("changed process",), says="was changed in the catalog: inputs")
+    yield Planted(
+        plant=_removed_column_mapping, kinds=("changed process",), says="changed in the catalog: columnMapping"
+    )
     yield Planted(plant=_wrong_guid, kinds=("changed process",), says="has the guid")
-    yield Planted(plant=_made_anew, kinds=("changed process",), says="has the guid")
+    yield Planted(plant=_recreated_process, kinds=("changed process",), says="has the guid")
     yield Planted(plant=_orphan_process, kinds=("orphan process",))
-    yield Planted(plant=_removed_in_the_ledger_alone, kinds=("orphan process",))
+    yield Planted(plant=_process_removed_in_the_ledger_only, kinds=("orphan process",))
     yield Planted(plant=_unused_placeholder, kinds=("unused placeholder",))
-    yield Planted(plant=_mended_letter, kinds=("usable letter",))
-    yield Planted(plant=_lost_letter_blob, kinds=("letter without blob", "row without blob"))
+    yield Planted(plant=_repaired_dead_letter, kinds=("usable letter",))
+    yield Planted(plant=_lost_blob_of_a_dead_letter, kinds=("letter without blob", "row without blob"))
 
 
 PLANTED = {each.name: each for each in _all()}

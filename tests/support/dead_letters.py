@@ -21,10 +21,10 @@ class Stepped(Watched):
         return called
 
 
-def put(storage: MemoryStorage, place: StoredEvent, packed: bytes) -> None:
+def replace_blob(storage: MemoryStorage, place: StoredEvent, packed: bytes) -> None:
     """Replace a blob's content, as damage in storage or a repair would."""
     storage._blobs[EVENTS][place.blob] = (packed, datetime.now(UTC))
 
 
-MISWRITTEN = Names(rules=(rule("mine", type="fs_path", namespace="file", path=".*", to="{host}/{path}"),))
+RULE_WITH_UNKNOWN_GROUP = Names(rules=(rule("mine", type="fs_path", namespace="file", path=".*", to="{host}/{path}"),))
 """A user's rule that refers to groups which its patterns do not have."""

@@ -17,7 +17,7 @@ from shared.translation.run.quality import TEST, quality_results
 
 KINDS = ("tests", "measures", "tags", "owners", "descriptions")
 _ROOT = "/data/throughline/"
-_OF_EVERY_CLIENT = "openlineage_client_version"
+_CLIENT_VERSION_TAG = "openlineage_client_version"
 _PLACE = Place(names=BUILT_IN, environment=NO_ENVIRONMENT)
 
 Row = tuple[Any, ...]
@@ -65,7 +65,7 @@ def _of_run(run: MergedRun) -> Iterator[tuple[str, Row]]:
     ]
     for name, tags, owners, description in named:
         for key, value, column in tags:
-            if key != _OF_EVERY_CLIENT:
+            if key != _CLIENT_VERSION_TAG:
                 yield "tags", (name, column, key, value)
         for owner in owners:
             yield "owners", (name, owner)

@@ -24,11 +24,11 @@ _PATIENCE_SECONDS = 230
 
 _HELD_SECONDS = 60.0
 
-_OF_ONE_CONNECTION = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length"})
+_CONNECTION_HEADERS = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length"})
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldRequest:
     """A request whose second half is held back until `go_on`."""
 
     _begun: threading.Event = field(default_factory=threading.Event)
@@ -67,7 +67,7 @@ class Front:
         self._instances = instances
         self._turn = itertools.count()
         self._carried: Counter[str] = Counter()
-        self._held: dict[bytes, Held] = {}
+        self._held: dict[bytes, HeldRequest] = {}
         self._changed = threading.Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -101,9 +101,9 @@ class Front:
                     raise TimeoutError(f"{instance} still has {self._carried[instance]} requests")
 
     @contextmanager
-    def holding(self, body: bytes) -> Iterator[Held]:
+    def holding(self, body: bytes) -> Iterator[HeldRequest]:
         """Hold back the second half of this body, as a slow network does, until the end of the block at the latest."""
-        held = self._held[body] = Held()
+        held = self._held[body] = HeldRequest()
         try:
             yield held
         finally:
@@ -150,9 +150,9 @@ class Front:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                status, headers, answer = front._pass_on(self.path, _passed(dict(self.headers)), body)
+                status, headers, answer = front._pass_on(self.path, _forwarded_headers(dict(self.headers)), body)
                 self.send_response(status)
-                for name, value in _passed(headers).items():
+                for name, value in _forwarded_headers(headers).items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
@@ -164,5 +164,5 @@ class Front:
         return Handler
 
 
-def _passed(headers: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name.lower() not in _OF_ONE_CONNECTION}
+def _forwarded_headers(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in _CONNECTION_HEADERS}

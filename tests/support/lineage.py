@@ -51,7 +51,9 @@ def document(*processes: Process) -> LineageDocument:
     return document_of("record", [KnownProcess(process=each) for each in processes])
 
 
-def drawn(seed: int, *, tables: int = 12, columns: int = 4, processes: int = 14, hours: int = 6) -> LineageDocument:
+def random_document(
+    seed: int, *, tables: int = 12, columns: int = 4, processes: int = 14, hours: int = 6
+) -> LineageDocument:
     """Return a random document with history: processes of random edges, each valid for a random time."""
     draw = random.Random(seed)
     known: list[KnownProcess] = []
@@ -97,7 +99,7 @@ def _interval(draw: random.Random, name: str, ends: tuple[str, str], kind: str, 
     )
 
 
-def searched() -> LineageDocument:
+def search_document() -> LineageDocument:
     """The document of `tests/shared/lineage/search_cases.json`."""
     return document(
         process(
@@ -126,10 +128,10 @@ def dependents(document: LineageDocument, *, conditions: bool, at: datetime | No
             near.setdefault(number, set()).update(
                 other for other, each in enumerate(document.columns) if each.dataset == column.dataset and each.name
             )
-    return {start: _away(start, near) for start in range(len(document.columns))}
+    return {start: _distances(start, near) for start in range(len(document.columns))}
 
 
-def _away(start: int, near: dict[int, set[int]]) -> dict[int, int]:
+def _distances(start: int, near: dict[int, set[int]]) -> dict[int, int]:
     found, frontier, distance = {start: 0}, {start}, 0
     while frontier:
         distance += 1

@@ -161,7 +161,7 @@ def _arrow(text: str) -> _Arrow:
     return replace(found, since=float(since) if since else None, until=float(until) if until else None)
 
 
-def place(document: LineageDocument, column: str) -> int:
+def column_number(document: LineageDocument, column: str) -> int:
     """Return the number of a column by DATASET.COLUMN."""
     dataset, _, name = column.partition(".")
     return next(

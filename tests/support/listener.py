@@ -19,7 +19,7 @@ _PATH = "/api/v1/lineage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class LostEvent:
     """A lost event, and the reason."""
 
     body: bytes
@@ -38,7 +38,7 @@ class Listener:
     timeout: float = TIMEOUT_SECONDS
     answered: list[bytes] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[LostEvent] = field(default_factory=list)
     _connection: HTTPConnection | None = None
 
     def __enter__(self) -> Self:
@@ -58,10 +58,10 @@ class Listener:
                 status, _ = self._post(body)
         except (OSError, HTTPException) as error:
             self._disconnect()
-            self.lost.append(Lost(body=body, why=f"{type(error).__name__}: {error}"))
+            self.lost.append(LostEvent(body=body, why=f"{type(error).__name__}: {error}"))
             return
         if status >= 400:
-            self.lost.append(Lost(body=body, why=f"answered {status}"))
+            self.lost.append(LostEvent(body=body, why=f"answered {status}"))
         else:
             self.answered.append(body)
 

@@ -22,7 +22,7 @@ def parts_of(world: World) -> Worker:
     return assemble(load(catalog=True, environment=world.environment))
 
 
-def calm(world: World, seconds: float = 60) -> Status:
+def wait_until_idle(world: World, seconds: float = 60) -> Status:
     """Return the status once nothing is in progress."""
     storage = parts_of(world).storage
     deadline = time.monotonic() + seconds

@@ -7,7 +7,7 @@ from shared.storage.port import Storage
 from shared.storage_layout import WATCH
 
 
-def all_decided(storage: Storage) -> Iterator[Decided]:
+def messages_on_record(storage: Storage) -> Iterator[Decided]:
     """The messages on record, whose ids are the keys of their rows."""
     for row in storage.partition(WATCH, "decided"):
         if message := decided(storage, row.key):

@@ -29,7 +29,7 @@ TABLE: AssetKey = ("azure_sql_table", "mssql://srv.database.windows.net/db/dbo/o
 FOLDER: AssetKey = ("azure_datalake_gen2_path", "https://acct.dfs.core.windows.net/raw/orders")
 
 
-def how(**more: Any) -> PublishOptions:
+def publish_options(**more: Any) -> PublishOptions:
     return PublishOptions(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
 
 
@@ -37,7 +37,7 @@ def schema(*columns: tuple[str, str]) -> Json:
     return {"fields": [{"name": name, "type": kind} for name, kind in columns]}
 
 
-def copy(run: str, read: Columns, written: Columns, *, minute: float = 0, app: str = "load") -> bytes:
+def copy_run(run: str, read: Columns, written: Columns, *, minute: float = 0, app: str = "load") -> bytes:
     """Return a run that copies column x of an SQL table to a folder."""
     columns = lineage({"x": [source("db.dbo.orders", "x", IDENTITY, namespace=SQL)]})
     return packed(
@@ -68,10 +68,10 @@ def settle(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
 
 def run(storage: MemoryStorage, catalog: Any, *bodies: bytes, **more: Any) -> None:
     settle(storage, bodies)
-    publish(storage, catalog, how(**more))
+    publish(storage, catalog, publish_options(**more))
 
 
-def over(server: CatalogServer) -> AtlasCatalog:
+def catalog_at(server: CatalogServer) -> AtlasCatalog:
     return AtlasCatalog(
         SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
     )

@@ -121,7 +121,7 @@ REFUSED = (
 """Bodies that the receiver refuses."""
 
 
-def shown(text: str) -> bool:
+def contains_secret(text: str) -> bool:
     """Whether a text contains the secret, plain or in base64."""
     forms = (SECRET, *(base64.b64encode(b"x" * pad + SECRET.encode())[4:12].decode() for pad in range(3)))
     return any(form.lower() in text.lower() for form in forms[:1]) or any(form in text for form in forms[1:])

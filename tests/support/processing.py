@@ -71,7 +71,7 @@ def contributions(storage: MemoryStorage) -> list[ContributionRecord]:
     return [ContributionRecord.of(row, storage) for row in storage.scan("contributions")]
 
 
-def standing(storage: MemoryStorage) -> list[str]:
+def supported_inputs(storage: MemoryStorage) -> list[str]:
     """Return the first inputs of the contributions that are still supported."""
     return [r.content.inputs[0].name for r in contributions(storage) if r.contribution and r.content]
 

@@ -30,7 +30,7 @@ def context_of(storage: Storage, catalog: Catalog, options: PublishOptions | Non
 
 
 def publish(storage: Storage, catalog: Catalog, options: PublishOptions) -> Published:
-    """Publish what is due."""
+    """Publish the processes that are due."""
     return Publisher(context=context_of(storage, catalog, options)).publish()
 
 
@@ -44,11 +44,11 @@ class Clock:
         return self.at
 
 
-def how(clock: Clock, quiet: timedelta = timedelta(days=100_000)) -> PublishOptions:
+def publish_options(clock: Clock, quiet: timedelta = timedelta(days=100_000)) -> PublishOptions:
     return PublishOptions(now=clock, patience=SupersessionPolicy(quiet=quiet))
 
 
-class Moody(MemoryCatalog):
+class UnreliableCatalog(MemoryCatalog):
     """A catalog that is unavailable, or refuses processes by the end of their names."""
 
     def __init__(self) -> None:
@@ -69,6 +69,6 @@ class Moody(MemoryCatalog):
         return super().write_processes(processes, guids)
 
 
-def settled(storage: MemoryStorage, *bodies: bytes) -> None:
+def post_and_settle(storage: MemoryStorage, *bodies: bytes) -> None:
     for place in post(storage, *bodies):
         settle(storage, place)

@@ -12,7 +12,7 @@ def refusal(_: str = "") -> Exception:
     return CatalogRefused(status=400, code="ATLAS-400-00-01A", detail="no")
 
 
-class Picky(MemoryCatalog):
+class RefusingByName(MemoryCatalog):
     """A catalog that refuses entities whose names have this ending.
 
     `makes` makes its error; `sizes` are the numbers of processes in each call.

@@ -9,7 +9,7 @@ from tests.support.events import run_id
 from tests.support.processing import Watched
 
 
-def cursed(storage: MemoryStorage, run: str, error: BaseException) -> Watched:
+def storage_failing_for_run(storage: MemoryStorage, run: str, error: BaseException) -> Watched:
     """Return storage on which one run can't be processed."""
     seen = Watched(storage)
 
@@ -21,7 +21,7 @@ def cursed(storage: MemoryStorage, run: str, error: BaseException) -> Watched:
     return seen
 
 
-class Later:
+class SweepClock:
     """A clock that tests set; it starts after all events were received."""
 
     def __init__(self) -> None:

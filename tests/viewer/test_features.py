@@ -18,7 +18,7 @@ from shared.lineage.document import FailedTest
 from shared.lineage.exports import as_dot, as_mermaid
 from shared.lineage.selection import Question, select
 from shared.model import EdgeKind
-from tests.support.lineage import document, drawn, edge, process
+from tests.support.lineage import document, edge, process, random_document
 from tests.viewer.browser.driver import Browser, installed
 from tests.viewer.estate import STORE, estate
 
@@ -428,7 +428,7 @@ def test_dot_and_mermaid_pass_their_own_parsers(browser: Browser) -> None:
     )
     browser.open("about:blank")
     browser.ask("script", path="mermaid/dist/mermaid.min.js")
-    for each in (*map(drawn, range(5)), nasty, estate()):
+    for each in (*map(random_document, range(5)), nasty, estate()):
         selection = select(each, Question())
         assert "<svg" in browser.ask("viz", text=as_dot(selection))
         parsed = browser.run("(text) => mermaid.parse(text).then((found) => found.diagramType)", as_mermaid(selection))

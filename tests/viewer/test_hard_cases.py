@@ -15,7 +15,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.lineage.building import Interval, KnownProcess, document_of
 from shared.lineage.selection import Question, select
 from tests.support.cli import Parts
-from tests.support.lineage import NOON, asset, document, drawn, edge, process
+from tests.support.lineage import NOON, asset, document, edge, process, random_document
 from tests.support.planted import SECRET, events
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
@@ -225,7 +225,7 @@ def test_the_end_of_one_of_two_processes_does_not_change_the_picture(browser: Br
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_page_with_conditions_shows_the_librarys_selection(browser: Browser, tmp_path: Path, seed: int) -> None:
-    made = drawn(seed + 50, tables=14, processes=24)
+    made = random_document(seed + 50, tables=14, processes=24)
     (tmp_path / "page.html").write_bytes(page(made))
     browser.open(tmp_path / "page.html")
     ends = [(made.datasets[each.dataset].qualified_name, each.name) for each in made.columns]

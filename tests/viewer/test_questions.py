@@ -10,7 +10,7 @@ import pytest
 from cli.viewer.page import page
 from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
 from shared.lineage.selection import Question, select
-from tests.support.lineage import dependents, drawn
+from tests.support.lineage import dependents, random_document
 from tests.viewer.browser.driver import Browser
 
 QUESTIONS = 200
@@ -92,7 +92,7 @@ def expected(
 
 @pytest.mark.parametrize("seed", range(DOCUMENTS))
 def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int) -> None:
-    document = drawn(seed, tables=14, processes=24)
+    document = random_document(seed, tables=14, processes=24)
     file = tmp_path / "page.html"
     file.write_bytes(page(document))
     browser.open(file)
@@ -129,7 +129,7 @@ def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int
 @pytest.mark.parametrize("conditions", [False, True], ids=["values", "and conditions"])
 def test_impact_is_everything_downstream(browser: Browser, tmp_path: Path, conditions: bool) -> None:
     """By the same traversal that tests/spark_pipeline/test_differential.py compares `gold/impact` with."""
-    document = drawn(11, tables=14, processes=24)
+    document = random_document(11, tables=14, processes=24)
     file = tmp_path / "page.html"
     file.write_bytes(page(document))
     browser.open(file)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cli.viewer.page import page
 from local.toolchain.stamp import ROOT as PROJECT
-from tests.support.lineage import ROOT, searched
+from tests.support.lineage import ROOT, search_document
 from tests.viewer.browser.driver import Browser
 
 CASES = json.loads((PROJECT / "tests/shared/lineage/search_cases.json").read_text())
@@ -19,7 +19,7 @@ RESULTS = """(text) => {
 
 
 def test_the_page_finds_the_same_as_the_python_search(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_bytes(page(searched()))
+    (tmp_path / "page.html").write_bytes(page(search_document()))
     browser.open(tmp_path / "page.html")
     for case in CASES:
         found = [

@@ -1,4 +1,4 @@
-"""What the scenarios share: their one argument, and an end at which the listener has told everything.
+"""Shared by the scenarios: their one argument, and an end at which the listener has sent everything.
 
 spark-submit puts a script's folder first on the path: scenarios import this as `_session`.
 """
@@ -14,7 +14,7 @@ DELTA = {
     # VACUUM shuffles the names of files to as many tasks: 10,000 by default.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
-"""What a session with Delta tables needs, and what keeps it small."""
+"""The properties of a session with Delta tables, and those that keep it small."""
 
 
 def data_folder(description: str | None) -> Path:
@@ -28,7 +28,7 @@ def data_folder(description: str | None) -> Path:
 def finish(spark: SparkSession) -> None:
     """Let the listeners catch up, for a minute at most, then stop.
 
-    To tell a Delta table's files, the OpenLineage listener has Delta run small jobs. One that it begins while the
+    To report a Delta table's files, the OpenLineage listener has Delta run small jobs. One that it begins while the
     session stops never ends, and stop() waits for the listener: so it must have nothing left to do by then.
     """
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(60_000)

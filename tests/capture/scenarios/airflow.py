@@ -88,7 +88,7 @@ def main() -> None:
         "AIRFLOW__OPENLINEAGE__NAMESPACE": "default",
         "AIRFLOW_CONN_SHOP": options.jdbc.replace("jdbc:postgresql://", "postgresql://spark@"),
     }
-    # Each in a process of its own, as workers do: the provider collects what a process's hooks have run.
+    # Each in a process of its own, as workers do: the provider collects the queries of a process's hooks.
     for command in (["-m", "airflow", "db", "migrate"], *([str(dag)] for dag in sorted(dags.glob("*.py")))):
         subprocess.run([sys.executable, *command], cwd=options.data, env=environment, check=True)
 

@@ -21,14 +21,14 @@ RENAMED = (
     "ALTER TABLE draft RENAME TO final",
     "CREATE TABLE from_final USING parquet AS SELECT order_id FROM final",
 )
-"""What was written under one name is read under another."""
+"""A table is written under one name and read under another."""
 SWAPPED = (
     "CREATE TABLE current USING parquet AS SELECT 0 AS customer_id, 'none' AS name",
     "CREATE TABLE current_new USING parquet AS SELECT customer_id, name FROM customers",
     "DROP TABLE current",
     "ALTER TABLE current_new RENAME TO current",
 )
-"""A table is made anew under another name and then put in the place of the old one."""
+"""A table is created under another name and then replaces the old one."""
 ADDED_COLUMN = (
     "CREATE TABLE grown (id INT) USING parquet",
     "INSERT INTO grown SELECT customer_id FROM customers",
@@ -42,7 +42,7 @@ TRUNCATED = (
     "TRUNCATE TABLE emptied",
     "INSERT INTO emptied SELECT order_id FROM orders",
 )
-"""A table that stays: both inserts are what the job does."""
+"""A table that is not dropped: both inserts belong to the job."""
 PARTITIONED = (
     "CREATE TABLE parts (id INT, region STRING) USING parquet PARTITIONED BY (region)",
     "INSERT INTO parts SELECT customer_id, region FROM customers",
@@ -67,7 +67,7 @@ NO_DATA = (
 
 
 def existing_target(spark: SparkSession, data: Path) -> None:
-    """Write a folder, then try two more times in modes that leave what is there alone."""
+    """Write a folder, then try two more times in modes that leave existing data unchanged."""
     spark.table("orders").select("order_id").write.parquet(f"{data}/out/once")
     spark.table("customers").select("customer_id").write.mode("ignore").parquet(f"{data}/out/once")
     try:

@@ -11,7 +11,7 @@ ONELAKE = "abfss://sales@onelake.dfs.fabric.microsoft.com/shop.Lakehouse"
 
 
 def write_inputs(spark: SparkSession) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     orders = spark.sql("SELECT * FROM VALUES (1, 'ann', 12.5), (2, 'bob', 7.0) AS t (order_id, customer, amount)")
     orders.write.option("header", value=True).csv(f"{BLOB}/export/orders")
     orders.write.format("delta").save(f"{ONELAKE}/Tables/orders")

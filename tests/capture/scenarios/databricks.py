@@ -18,7 +18,7 @@ def attach(spark: SparkSession, notebook: str, user: str) -> None:
 
 
 def write_inputs(spark: SparkSession) -> None:
-    """Write what the notebooks read: in the mounted container, in the lake, and a table."""
+    """Write the inputs of the notebooks: in the mounted container, in the lake, and a table."""
     attach(spark, "/Users/eve@contoso.com/set up", "eve@contoso.com")
     orders = spark.sql("SELECT * FROM VALUES (1, 'ann', 12.5), (2, 'bob', 7.0) AS t (order_id, customer, amount)")
     orders.write.parquet(f"dbfs:{MOUNT}/orders")

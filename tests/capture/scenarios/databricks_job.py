@@ -9,7 +9,7 @@ LAKE = "abfss://lake@contoso.dfs.core.windows.net"
 
 
 def write_inputs(spark: SparkSession) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     spark.sql("SELECT id, id * 2 AS double FROM range(3)").write.format("delta").save(f"{LAKE}/numbers")
 
 

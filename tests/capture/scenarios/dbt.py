@@ -66,7 +66,7 @@ COMMANDS = (
     (0, ("run", "--select", "order_log")),
     (1, ("run", "--select", "tag:broken")),
 )
-"""What dbt is told to do, and how that ends."""
+"""The commands for dbt, each with its exit code."""
 
 
 def main() -> None:

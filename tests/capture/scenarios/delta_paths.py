@@ -24,7 +24,7 @@ def time_travel(spark: SparkSession, data: Path) -> None:
 
 
 def partitions(spark: SparkSession, data: Path) -> None:
-    """Replace what a condition names, then only the partitions that are written."""
+    """Replace the rows that a condition selects, then only the written partitions."""
     orders = spark.read.format("delta").load(f"{data}/in/orders").select("order_id", "status")
     writer = orders.where("status = 'open'").write.format("delta").partitionBy("status").mode("overwrite")
     writer.option("replaceWhere", "status = 'open'").save(f"{data}/out/replaced_where")
@@ -61,7 +61,7 @@ def convert(spark: SparkSession, data: Path) -> None:
 
 
 def delete_by_source(spark: SparkSession, data: Path) -> None:
-    """Delete what a source names, by a MERGE that inserts and updates nothing."""
+    """Delete the rows that a source names, by a MERGE that inserts and updates nothing."""
     for table in ("deleted", "growing"):
         spark.sql("SELECT 10 AS order_id, 'open' AS status").write.format("delta").save(f"{data}/out/{table}")
     spark.sql(f"""

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the streams read, in two files each, and the targets that they change."""
+    """Write the inputs of the streams, in two files each, and the targets that they change."""
     customers = "SELECT * FROM VALUES ({0}1, 'ann', 10.5), ({0}2, 'bob', 20.0) AS t (customer_id, name, balance)"
     prices = "SELECT * FROM VALUES ({0}7, 'tea', 3.5), ({0}8, 'milk', 1.2) AS t (product_id, label, price)"
     for source, rows in (("customers", customers), ("prices", prices), ("stock", prices)):

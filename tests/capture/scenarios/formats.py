@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the steps read: some of it without Spark, as other systems do."""
+    """Write the inputs of the steps: some without Spark, as other systems do."""
     spark.sql("""
         SELECT * FROM VALUES (1, 'ann', 12.5), (2, 'bob', 7.0) AS orders (order_id, customer, amount)
     """).write.parquet(f"{data}/in/orders")

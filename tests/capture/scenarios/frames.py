@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     spark.sql("""
         SELECT * FROM VALUES (10, 1, 120.0, 'open', '2024-05-01'), (11, 2, 80.0, 'paid', '2024-05-02')
             AS t (order_id, customer_id, amount, status, day)

@@ -13,7 +13,7 @@ class Database:
     """One database, by Spark's JDBC source."""
 
     def __init__(self, spark: SparkSession, url: str) -> None:
-        """Remember the session and what every access needs."""
+        """Remember the session and the options of every access."""
         self.spark = spark
         self._options = {"url": url, "user": "spark", "driver": "org.postgresql.Driver"}
 
@@ -27,7 +27,7 @@ class Database:
 
 
 def write_inputs(database: Database, data: Path) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     orders = "SELECT * FROM VALUES (1, 1, 12.5D, 'n'), (2, 2, 7.0D, 'y') AS t (order_id, customer_id, amount, done)"
     database.write(database.spark.sql(orders), "orders")
     customers = "SELECT * FROM VALUES (1, 'ann', 'north'), (2, 'bob', 'south') AS t (customer_id, name, region)"

@@ -17,7 +17,7 @@ class Broker:
     """A broker, by Spark's Kafka source and sink."""
 
     def __init__(self, spark: SparkSession, address: str, data: Path) -> None:
-        """Remember the session and what every access needs."""
+        """Remember the session and the options of every access."""
         self.spark = spark
         self._address = {"kafka.bootstrap.servers": address}
         self.data = data
@@ -42,7 +42,7 @@ class Broker:
 
 
 def write_inputs(broker: Broker) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     for topic in ("orders", "returns", "visits"):
         broker.write(broker.spark.sql("SELECT 'a' AS key, 'one' AS value"), topic=topic)
     broker.spark.sql("SELECT * FROM VALUES (1, 'ann') AS t (id, name)").write.parquet(f"{broker.data}/in/people")

@@ -1,4 +1,4 @@
-"""Lives of jobs: one sink written twice, RDD writes, failures, reading only, a drop; see lifecycle.truth.json."""
+"""Histories of jobs: one sink written twice, RDD writes, failures, reading only, a drop; see lifecycle.truth.json."""
 
 import argparse
 import shutil
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     for letter in ("a", "b"):
         spark.sql("SELECT id, id * 2 AS double FROM range(3)").write.parquet(f"{data}/in/{letter}")
     (data / "in" / "notes").mkdir()
@@ -29,7 +29,7 @@ def copy_by_rdd(spark: SparkSession, data: Path) -> None:
 
 
 def fail_in_sql(spark: SparkSession, data: Path) -> None:
-    """Fail while rows are written: what was to be written is no lineage."""
+    """Fail while rows are written: the intended write is no lineage."""
     broken = spark.read.parquet(f"{data}/in/a").selectExpr("id", "cast(raise_error('made to fail') AS string) AS wrong")
     try:
         broken.write.parquet(f"{data}/out/failed_sql")
@@ -68,7 +68,7 @@ def only_read(spark: SparkSession, data: Path) -> None:
 
 
 def create_and_drop(spark: SparkSession) -> None:
-    """Drop a table that nothing was read into."""
+    """Drop a table that was written without inputs."""
     spark.sql("CREATE TABLE scratch USING parquet AS SELECT 1 AS one")
     spark.sql("DROP TABLE scratch")
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     spark.sql("""
         SELECT * FROM VALUES (10, 1, 120.0D), (11, 2, 80.0D), (12, 1, 5.0D) AS t (order_id, customer_id, amount)
     """).write.parquet(f"{data}/in/orders")

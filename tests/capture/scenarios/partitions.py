@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     sales = spark.sql("""
         SELECT * FROM VALUES (1, 'north', 12.5, 2023, 12), (2, 'north', 7.0, 2024, 1), (3, 'south', 9.0, 2024, 2)
             AS sales (sale_id, shop, amount, year, month)

@@ -34,7 +34,7 @@ def first(spark: SparkSession, data: Path) -> None:
 
 
 def second(spark: SparkSession, data: Path) -> None:
-    """Change what the first client made; a view has the name of one of the other session."""
+    """Change the table that the first client made; a view has the name of one of the other session."""
     spark.read.parquet(f"{data}/in/notes").createOrReplaceTempView("orders")
     spark.sql("""
         MERGE INTO totals t USING orders s ON t.status = s.word

@@ -52,7 +52,7 @@ def row_changes(spark: SparkSession) -> None:
 
 
 def versions(spark: SparkSession) -> None:
-    """Copy a table, take one back, read one as it was, and read what was changed in one."""
+    """Copy a table, take one back, read one as it was, and read the changes of one."""
     spark.sql("CREATE TABLE cloned SHALLOW CLONE facts")
     spark.sql("INSERT INTO restored SELECT id, name, amount, kind FROM changes")
     spark.sql("RESTORE TABLE restored TO VERSION AS OF 0")
@@ -64,7 +64,7 @@ def versions(spark: SparkSession) -> None:
 
 
 def overwrites(spark: SparkSession, data: Path) -> None:
-    """Overwrite a part of a table, by a condition and by the partitions that come."""
+    """Overwrite a part of a table, by a condition and by the partitions of the new rows."""
     changes = spark.table("changes")
     changes.where("kind = 'b'").write.format("delta").mode("overwrite").option(
         "replaceWhere", "kind = 'b'"

@@ -9,13 +9,13 @@ from pyspark.sql import functions as f
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     rows = "SELECT * FROM VALUES (10, 'open'), (11, 'paid') AS t (order_id, status)"
     spark.sql(rows).write.parquet(f"{data}/in/orders")
 
 
 def failing(write: Callable[[], object]) -> None:
-    """Do what must fail."""
+    """Run a write that must fail."""
     try:
         write()
     except Exception:  # noqa: BLE001 - any of Spark's
@@ -40,7 +40,7 @@ def during(spark: SparkSession, data: Path) -> None:
 
 
 def statements(spark: SparkSession, data: Path) -> None:
-    """Fail in statements: a table that is made of what can't be divided, a MERGE that finds two rows, a wrong row."""
+    """Fail in statements: a table from a query that raises an error, a MERGE that finds two rows, a wrong row."""
     spark.read.parquet(f"{data}/in/orders").createOrReplaceTempView("orders")
     failing(
         lambda: spark.sql("""

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     spark.sql("""
         SELECT * FROM VALUES (10, 1, 120.0D, 'open', '2024-05-01'), (11, 2, 80.0D, 'paid', '2024-05-02')
             AS t (order_id, customer_id, amount, status, day)
@@ -98,7 +98,7 @@ def applied(spark: SparkSession, data: Path) -> None:
 
 
 def kept(spark: SparkSession, data: Path) -> None:
-    """Keep frames in memory and on disk, with what was done before and after it."""
+    """Keep frames in memory and on disk, with steps before and after it."""
     spark.sparkContext.setCheckpointDir(f"{data}/checkpoints")
     cached = orders(spark, data).where("amount > 1").cache()
     cached.groupBy("status").agg(f.max("day").alias("last")).write.json(f"{data}/out/cached")

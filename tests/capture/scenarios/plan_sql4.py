@@ -1,4 +1,4 @@
-"""What SQL and frames have from Spark 4 on: pipes, functions of SQL, variables, scripts, subqueries, variants.
+"""Features of SQL and frames since Spark 4: pipes, functions of SQL, variables, scripts, subqueries, variants.
 
 One folder each; see plan_sql4.truth.json.
 """

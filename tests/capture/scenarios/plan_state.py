@@ -14,7 +14,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the streams read."""
+    """Write the inputs of the streams."""
     spark.sql("""
         SELECT * FROM VALUES (1, 7, 10.0D, TIMESTAMP '2024-05-01 10:00:00'),
                              (2, 8, 20.0D, TIMESTAMP '2024-05-01 10:05:00')

@@ -50,7 +50,7 @@ def columns(sources: dict[str, Sequence[Source]], rows: Sequence[Source] = ()) -
 
 
 class Program:
-    """A program that tells what its jobs do."""
+    """A program that reports the lineage of its jobs."""
 
     def __init__(self, events: Path) -> None:
         """Send to a file, one event a line."""
@@ -143,7 +143,7 @@ def copy(program: Program) -> None:
 
 
 def fail(program: Program) -> None:
-    """A job that fails: what it was to write is no lineage."""
+    """A job that fails: its intended output is no lineage."""
     source, sink = InputDataset(LAKE, "raw/orders"), OutputDataset(LAKE, "failed/orders")
     program.run("fail", [source], [sink], error="the disk is full")
 

@@ -1,4 +1,4 @@
-"""What a SELECT can be: one table a step, by CREATE TABLE AS SELECT; see queries.truth.json."""
+"""Forms of a SELECT: one table a step, by CREATE TABLE AS SELECT; see queries.truth.json."""
 
 from _session import data_folder, finish  # type: ignore[import-not-found]  # beside this script
 from pyspark.sql import SparkSession

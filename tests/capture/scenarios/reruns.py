@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the runs read."""
+    """Write the inputs of the runs."""
     for letter in ("a", "b", "c"):
         spark.sql("SELECT id, id * 2 AS age, 'ann' AS name FROM range(3)").write.parquet(f"{data}/in/{letter}")
 
@@ -58,7 +58,7 @@ def in_threads(spark: SparkSession, data: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, "abca", ("thread_1", "thread_2", "thread_3", "thread_4")))
-    # Where two writers share a folder, whoever is ready first deletes the other's temporary files: so one after the
+    # Where two writers share a folder, the first to finish deletes the other's temporary files: so one after the
     # other here, from threads of their own.
     for letter in "ab":
         with ThreadPoolExecutor(1) as pool:

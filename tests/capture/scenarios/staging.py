@@ -50,12 +50,12 @@ REPLACED = (
     "DROP TABLE replaced",
     "CREATE TABLE replaced USING parquet AS SELECT order_id AS id FROM orders",
 )
-"""What it was first is gone: its rows come from the orders alone."""
+"""The first version is dropped: its rows come from the orders alone."""
 DEAD_END = (
     "CREATE TABLE never_read USING parquet AS SELECT * FROM customers",
     "DROP TABLE never_read",
 )
-"""Written and dropped: nothing is left of it."""
+"""A table that is written and dropped without a reader."""
 CONSTANTS = (
     "CREATE TABLE rates USING parquet AS SELECT 'open' AS status, 0.5 AS rate",
     "CREATE TABLE risks USING parquet AS SELECT order_id, amount * rate AS risk FROM orders JOIN rates USING (status)",
@@ -71,7 +71,7 @@ REFILLED = (
     "CREATE TABLE buffered_orders USING parquet AS SELECT id FROM buffer",
     "DROP TABLE buffer",
 )
-"""One temporary table with two lives: what is read in one does not come from the sources of the other."""
+"""A temporary table that is filled twice: reads after one fill do not come from the sources of the other."""
 
 
 def staging_folder(spark: SparkSession, data: Path) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the streams read."""
+    """Write the inputs of the streams."""
     add_orders(spark, data, 1)
     spark.sql("SELECT * FROM VALUES (1, 'north'), (2, 'south') AS t (shop_id, region)").write.format("delta").save(
         f"{data}/in/shops"
@@ -36,13 +36,13 @@ def orders(spark: SparkSession, data: Path) -> DataFrame:
 
 
 def run(stream: DataFrame, data: Path, sink: str, *, form: str = "parquet", mode: str = "append") -> StreamingQuery:
-    """Start a query that writes what there is, and then ends."""
+    """Start a query that writes the available rows, and then ends."""
     writer = stream.writeStream.queryName(sink).format(form).outputMode(mode).trigger(availableNow=True)
     return writer.option("checkpointLocation", f"{data}/checkpoints/{sink}").start(f"{data}/out/{sink}")
 
 
 def into_parquet(spark: SparkSession, data: Path) -> None:
-    """Write what is selected and filtered."""
+    """Write selected and filtered rows."""
     large = orders(spark, data).where("amount > 5").select("order_id", f.col("amount").alias("price"))
     run(large, data, "large_orders").awaitTermination()
 

@@ -10,7 +10,7 @@ COLUMNS = tuple(f"measure_{number:03}" for number in range(299))
 
 
 def write_inputs(spark: SparkSession, data: Path) -> None:
-    """Write what the steps read."""
+    """Write the inputs of the steps."""
     values = [f.lit(number).alias(name) for number, name in enumerate(COLUMNS)]
     spark.range(2).select("id", *values).write.format("delta").save(f"{data}/in/wide")
     spark.range(2).selectExpr("id", "'north' AS region").write.format("delta").save(f"{data}/in/regions")

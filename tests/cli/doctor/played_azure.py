@@ -38,7 +38,7 @@ ROLES = json.loads((Path(__file__).parents[3] / "infra/roles.json").read_text())
 
 @dataclass(slots=True, kw_only=True)
 class PlayedAzure:
-    """What a subscription holds: `resources` by path, `settings` by app, and what the other commands count.
+    """The content of a subscription: `resources` by path, `settings` by app, and what the other commands count.
 
     `failing` has a pattern over the command for each failing call, with the error that `az` gives.
     """
@@ -61,7 +61,7 @@ class PlayedAzure:
     answered: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
 
     def json(self, *arguments: str) -> Any:
-        """What `az` prints, read."""
+        """The parsed output of `az`."""
         self.calls.append(arguments)
         command = " ".join(arguments)
         for pattern, error in self.failing.items():
@@ -148,7 +148,7 @@ class PlayedAzure:
 
 
 def cli_error(text: str, *arguments: str) -> AzureCliError:
-    """The error of AzureCli for what `az` prints."""
+    """AzureCli's error for this output of `az`."""
     code = re.match(r"\((\w+)\)", text) or re.search(r'"code":"(\w+)"', text)
     command = ("az", *arguments)
     message = f"`{' '.join(command)}` failed: {text}"
@@ -250,7 +250,7 @@ SCOPES: dict[str, Callable[[Mapping[str, str]], str]] = {
 
 
 def roles_of(part: str, delivery: str = "eventGrid") -> list[dict[str, str]]:
-    """What the template assigns, as `az role assignment list` gives it: the role by its full id."""
+    """The roles that the template assigns, as `az role assignment list` gives it: the role by its full id."""
     return [
         {
             "roleDefinitionId": f"/subscriptions/{SUBSCRIPTION}/…/roleDefinitions/{grant['role']}",
@@ -268,7 +268,7 @@ def row(kind: str, app: str = WORKER, *, times: int = 3, text: str = "", undeliv
 
 
 def healthy(receiver_url: str = f"https://{RECEIVER}.azurewebsites.net") -> PlayedAzure:
-    """A deployment with Event Grid on a dedicated plan in which all is well. Both apps answer at `receiver_url`."""
+    """A deployment with Event Grid on a dedicated plan without problems. Both apps answer at `receiver_url`."""
     played = PlayedAzure(
         resources={
             **_app(RECEIVER),

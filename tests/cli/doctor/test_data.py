@@ -1,4 +1,4 @@
-"""`throughline doctor` on storage, catalog, counts and receiver: each failure is played, and named with its command."""
+"""`throughline doctor` on storage, catalog, counts and receiver: each simulated failure is reported with a command."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -92,7 +92,7 @@ def types_of(change: dict[str, Any] | None) -> list[CheckResult]:
     return list(check_types(replace(parts(), types=held)))
 
 
-def refused_as_it_is() -> list[CheckResult]:
+def refused_process() -> list[CheckResult]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
         settle(storage, place)
@@ -222,7 +222,7 @@ def posted(*answers: ScriptedAnswer, slow: float = 5) -> list[CheckResult]:
         return list(follow(parts(), url=server.url, key="k", patience=0, places=PLACES, slow=slow))
 
 
-def nobody_there() -> list[CheckResult]:
+def receiver_not_listening() -> list[CheckResult]:
     return list(follow(parts(), url="http://127.0.0.1:9", key="", patience=0, places=PLACES))
 
 
@@ -292,7 +292,7 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
     "collection-wrong": (lambda: catalog_of(READY, collection="Root"), "export THROUGHLINE_COLLECTION=root"),
     "types-missing": (lambda: types_of(None), "throughline types apply"),
     "types-differ": (lambda: types_of({"category": "STRUCT"}), "throughline types plan"),
-    "catalog-refuses": (refused_as_it_is, "throughline types plan"),
+    "catalog-refuses": (refused_process, "throughline types plan"),
     "settings-differ": (
         lambda: settings_of(
             {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "7"}, {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "50"}
@@ -300,7 +300,7 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
         "unset THROUGHLINE_APPLICATION_IDLE_MINUTES",
     ),
     "settings-unreadable": (lambda: settings_of({}, {"THROUGHLINE_NEWER": "x"}), "throughline status"),
-    "receiver-unreachable": (nobody_there, "curl --verbose http://127.0.0.1:9"),
+    "receiver-unreachable": (receiver_not_listening, "curl --verbose http://127.0.0.1:9"),
     "receiver-key": (
         lambda: posted(ScriptedAnswer(status=401)),
         "az functionapp keys set --resource-group rg --name func-r",
@@ -324,14 +324,14 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_a_failure_is_named_with_its_command(code: str) -> None:
+def test_a_failure_is_reported_with_its_command(code: str) -> None:
     look, command = CASES[code]
     wrong = [finding for finding in look() if not finding.good]
     assert [finding.code for finding in wrong] == [code], wrong
     assert command in wrong[0].command
 
 
-def test_blobs_that_are_refused_want_the_role_for_blobs() -> None:
+def test_a_refused_blob_read_is_reported_with_the_role_for_blobs() -> None:
     (wrong,) = storage_of(StorageForbidden("no", code="AuthorizationPermissionMismatch"), tables=False)
     assert "--role 'Storage Blob Data Reader'" in wrong.command
 
@@ -345,12 +345,12 @@ def test_blobs_that_are_refused_want_the_role_for_blobs() -> None:
         (CatalogUnavailable("too slow"), "catalog-away"),
     ],
 )
-def test_the_short_look_at_the_catalog_names_the_same_failures(error: Exception, code: str) -> None:
+def test_the_connection_check_reports_failures_by_the_same_codes(error: Exception, code: str) -> None:
     (wrong,) = connected(error)
     assert (wrong.code, wrong.subject) == (code, "catalog connection")
 
 
-def test_events_that_wait_for_their_run_are_not_in_work_and_are_counted_beside() -> None:
+def test_events_waiting_for_their_run_are_counted_apart_from_events_in_progress() -> None:
     """Runs that `status` counts as waiting were shown as 0 in progress, without the others."""
     storage = MemoryStorage()
     for place in post(storage, event("r1", "START", "10:00:00", inputs=["/a"], outputs=["/o"])):
@@ -359,32 +359,32 @@ def test_events_that_wait_for_their_run_are_not_in_work_and_are_counted_beside()
     assert in_work.found == "1 waiting for their run's end or for the end of shadow mode"
 
 
-def test_no_two_subjects_are_called_the_same() -> None:
+def test_each_check_has_its_own_subject() -> None:
     found = [*check_storage(MemoryStorage(), {}), *check_connection(parts()), *refused_by_catalog()]
     subjects = [finding.subject for finding in found]
     assert len(set(subjects)) == len(subjects)
     assert {"catalog connection", "catalog writes"} <= set(subjects)
 
 
-def test_what_is_well_is_good() -> None:
+def test_a_healthy_installation_has_only_good_findings() -> None:
     storage = with_events(MemoryStorage())
-    found = [*check_machine(local=False), *check_storage(storage, {}), *counts_of(storage), *posted_well()]
+    found = [*check_machine(local=False), *check_storage(storage, {}), *counts_of(storage), *posted_without_errors()]
     assert [finding for finding in found if not finding.good] == []
     assert [finding.found for finding in found if finding.subject == "counts"] == [
         "2 received = 2 published + 0 skipped + 0 waiting + 0 dead"
     ]
 
 
-def posted_well() -> list[CheckResult]:
+def posted_without_errors() -> list[CheckResult]:
     return posted(OK, OK)[:2]
 
 
-def test_every_rule_that_is_not_about_azure_is_played() -> None:
+def test_every_rule_outside_azure_has_a_case() -> None:
     sections = ("This machine", "Storage", "The catalog", "The receiver", "The settings", "The counts")
     assert {rule.code for section in sections for rule in SECTIONS[section]} == set(CASES)
 
 
-def test_the_data_sets_of_the_trial_run_are_known_by_their_names() -> None:
+def test_the_data_sets_of_the_trial_run_are_recognised_by_name() -> None:
     history = [decode(raw) for raw in events(LONG_AGO, "column")]
     (process,) = translate_history(history, names=BUILT_IN).processes
     assert all(of_trial_run(asset.qualified_name) for asset in (*process.inputs, *process.outputs))

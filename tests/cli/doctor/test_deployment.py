@@ -53,7 +53,7 @@ DEPLOY = f"python3 -m cli.deploy {GROUP} --deployment throughline"
 
 
 def check(azure: PlayedAzure, **target: Any) -> tuple[list[CheckResult], Deployed | None]:
-    """All findings about a deployment; nobody waits."""
+    """All findings about a deployment, without waiting."""
     looking = check_deployment(azure, DeploymentName(group=GROUP, pause=lambda _: None, **target))
     found: list[CheckResult] = []
     while True:
@@ -89,7 +89,7 @@ def host(app: str, **status: Any) -> Change:
     return lambda azure, _: azure.resources[f"{SITES[app]}/hostruntime/admin/host/status"].update(status)
 
 
-def gone(path: str) -> Change:
+def without_resource(path: str) -> Change:
     return lambda azure, _: azure.resources.pop(path)
 
 
@@ -126,7 +126,7 @@ def polling_deployment(azure: PlayedAzure, _: Root) -> None:
     azure.roles[PRINCIPALS[WORKER]] = roles_of("worker", "polling")
 
 
-def by_polling(azure: PlayedAzure, root: Root) -> None:
+def polling_throughout(azure: PlayedAzure, root: Root) -> None:
     polling_package(azure, root)
     polling_deployment(azure, root)
 
@@ -210,7 +210,7 @@ CASES: dict[str, Case] = {
     ),
     "outputs-missing": case(no_output("workeR_NAME"), f"{TEMPLATE} --parameters environmentName=lineage"),
     "outputs-empty": case(lambda azure, _: azure.outputs.update(evenT_TOPIC_NAME=""), TEMPLATE),
-    "app-missing": case(gone(SITES[RECEIVER]), TEMPLATE),
+    "app-missing": case(without_resource(SITES[RECEIVER]), TEMPLATE),
     "app-stopped": case(site(RECEIVER, state="Stopped"), f"az functionapp start {ROOM} --name {RECEIVER}"),
     "identity-missing": case(
         lambda azure, _: azure.resources[SITES[RECEIVER]].update(identity=None), TEMPLATE, "role-missing"
@@ -286,9 +286,9 @@ CASES: dict[str, Case] = {
     ),
     "sweeper-silent": case(no_sweeps, f"az functionapp restart {ROOM} --name {WORKER}"),
     "undelivered": case(undelivered, "pythonVersion=3.11 delivery=eventGrid"),
-    "topic-missing": case(gone(TOPIC), "delivery=eventGrid"),
+    "topic-missing": case(without_resource(TOPIC), "delivery=eventGrid"),
     "webhook-key-missing": case(lambda azure, _: setattr(azure, "keys", {}), DEPLOY),
-    "subscription-missing": case(gone(EVENTS), DEPLOY),
+    "subscription-missing": case(without_resource(EVENTS), DEPLOY),
     "subscription-failed": case(
         lambda azure, _: azure.resources[EVENTS]["properties"].update(provisioningState="AwaitingManualAction"), DEPLOY
     ),
@@ -312,7 +312,7 @@ CASES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_a_failure_is_named_with_its_command(code: str, root: Root) -> None:
+def test_a_failure_is_reported_with_its_command(code: str, root: Root) -> None:
     each, azure = CASES[code], healthy(root.url)
     each.change(azure, root)
     found, _ = check(azure)
@@ -326,7 +326,7 @@ def test_a_failure_is_named_with_its_command(code: str, root: Root) -> None:
     assert SECRET not in str(found)
 
 
-def test_a_healthy_deployment_is_good_throughout(root: Root) -> None:
+def test_a_healthy_deployment_has_only_good_findings(root: Root) -> None:
     azure = healthy(root.url)
     found, deployed = check(azure)
     assert [finding for finding in found if not finding.good] == []
@@ -340,21 +340,21 @@ def test_a_healthy_deployment_is_good_throughout(root: Root) -> None:
 
 def test_a_deployment_that_polls_needs_no_topic_and_no_key(root: Root) -> None:
     azure = healthy(root.url)
-    by_polling(azure, root)
+    polling_throughout(azure, root)
     azure.keys = None
     azure.resources.pop(TOPIC)
     found, _ = check(azure)
     assert [finding for finding in found if not finding.good] == []
 
 
-def test_a_polling_deployment_with_a_package_for_event_grid(root: Root) -> None:
+def test_a_package_for_event_grid_in_a_polling_deployment_is_reported(root: Root) -> None:
     azure = healthy(root.url)
     polling_deployment(azure, root)
     found, _ = check(azure)
     assert [finding.code for finding in found if not finding.good] == ["delivery-differs"]
 
 
-def test_flex_has_no_always_on_and_its_python_stands_elsewhere(root: Root) -> None:
+def test_a_flex_app_needs_no_always_on_and_has_python_in_its_function_app_config(root: Root) -> None:
     azure = healthy(root.url)
     for app, path in SITES.items():
         azure.resources[path]["properties"]["functionAppConfig"] = {"runtime": {"name": "python", "version": "3.11"}}
@@ -365,7 +365,7 @@ def test_flex_has_no_always_on_and_its_python_stands_elsewhere(root: Root) -> No
     assert [finding for finding in found if not finding.good] == []
 
 
-def test_a_role_above_the_account_counts(root: Root) -> None:
+def test_a_role_granted_above_the_account_is_accepted(root: Root) -> None:
     azure = healthy(root.url)
     for held in azure.roles.values():
         for each in held:
@@ -374,7 +374,7 @@ def test_a_role_above_the_account_counts(root: Root) -> None:
     assert [finding for finding in found if not finding.good] == []
 
 
-def test_a_failed_start_is_known_from_the_log_too(root: Root) -> None:
+def test_a_failed_start_is_also_detected_in_the_log(root: Root) -> None:
     azure = healthy(root.url)
     logged(row("startup", times=9, text=f"A host error has occurred during startup operation 'x'. {POLLING}"))(
         azure, root
@@ -385,14 +385,14 @@ def test_a_failed_start_is_known_from_the_log_too(root: Root) -> None:
     assert wrong.found.startswith("Host.Startup[515], 9 times in an hour")
 
 
-def test_a_host_that_ends_again_and_again_is_known_from_the_log_too(root: Root) -> None:
+def test_a_host_that_keeps_restarting_is_also_detected_in_the_log(root: Root) -> None:
     azure = healthy(root.url)
     logged(row("ended", times=40), row("ended", RECEIVER, times=2))(azure, root)
     found, _ = check(azure)
     assert [(each.code, each.subject) for each in found if not each.good] == [("host-restarts", "worker's log")]
 
 
-def test_a_host_that_has_just_started_is_asked_again(root: Root) -> None:
+def test_a_host_that_has_just_started_is_checked_again(root: Root) -> None:
     azure = healthy(root.url)
     host(WORKER, processUptime=21_000)(azure, root)
     waits: list[float] = []
@@ -406,7 +406,7 @@ def test_a_host_that_has_just_started_is_asked_again(root: Root) -> None:
     assert len(waits) == 1
 
 
-def test_the_subscription_that_was_asked_for_stands_in_the_commands(root: Root) -> None:
+def test_printed_commands_name_the_requested_subscription(root: Root) -> None:
     azure = healthy(root.url)
     no_queue_role(azure, root)
     found, _ = check(azure, subscription="Prod 1")
@@ -414,7 +414,7 @@ def test_the_subscription_that_was_asked_for_stands_in_the_commands(root: Root) 
     assert wrong.command.endswith("--subscription 'Prod 1'")
 
 
-def test_one_look_that_fails_hides_no_other(root: Root) -> None:
+def test_a_failing_check_does_not_hide_the_other_findings(root: Root) -> None:
     azure = healthy(root.url)
     failing("role assignment list", "(InternalServerError) Something broke.")(azure, root)
     no_sweeps(azure, root)
@@ -422,7 +422,7 @@ def test_one_look_that_fails_hides_no_other(root: Root) -> None:
     assert {finding.code for finding in found if not finding.good} == {"azure-error", "sweeper-silent"}
 
 
-def test_pages_are_followed(root: Root) -> None:
+def test_check_reads_all_pages_of_an_answer(root: Root) -> None:
     azure = healthy(root.url)
     path = f"{SITES[WORKER]}/functions"
     both = azure.resources[path]["value"]
@@ -439,16 +439,16 @@ READS = re.compile(
 )
 
 
-def test_nothing_is_called_that_changes_anything(root: Root) -> None:
+def test_the_check_calls_only_commands_that_read(root: Root) -> None:
     azure = healthy(root.url)
     check(azure)
     assert [call for call in azure.calls if not READS.match(" ".join(call))] == []
     asked = [call for call in azure.calls if "keys" in call or "appsettings" in call]
     assert asked
-    assert all("--query" in call for call in asked), "az itself leaves out what may be secret"
+    assert all("--query" in call for call in asked), "az itself leaves out possible secrets"
 
 
-def test_every_rule_about_azure_is_played() -> None:
+def test_every_rule_about_azure_has_a_case() -> None:
     about = ("Into Azure", "The deployment", "The apps", "The host", "Delivery of events")
     rules = {rule.code for section in about for rule in SECTIONS[section]}
     assert rules - set(CASES) == {"az-missing"}, "that one needs a machine without az: test_doctor_command"
@@ -468,7 +468,7 @@ def test_a_deployment_is_repeated_with_all_of_its_parameters(root: Root) -> None
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_an_account_that_is_closed_by_its_rules_alone_counts_as_closed(index: int, root: Root) -> None:
+def test_an_account_closed_by_network_rules_alone_is_reported_as_closed(index: int, root: Root) -> None:
     azure = healthy(root.url)
     account(index, networkAcls={"defaultAction": "Deny"})(azure, root)
     found, _ = check(azure)
@@ -479,7 +479,7 @@ def test_an_account_that_is_closed_by_its_rules_alone_counts_as_closed(index: in
     assert [finding for finding in found if not finding.good] == []
 
 
-def test_an_older_template_has_one_account_and_no_slot(root: Root) -> None:
+def test_a_deployment_of_an_older_template_with_one_account_and_no_slot_is_good(root: Root) -> None:
     azure = healthy(root.url)
     azure.resources[ACCOUNTS]["value"].pop()
     azure.outputs.pop("receiveR_SLOT")
@@ -498,7 +498,7 @@ def test_an_older_template_has_one_account_and_no_slot(root: Root) -> None:
     assert [finding for finding in found if not finding.good] == []
 
 
-def test_an_app_that_shares_its_hosts_id_with_its_slot_is_named(root: Root) -> None:
+def test_an_app_with_the_same_host_id_as_its_slot_is_reported(root: Root) -> None:
     azure = healthy(root.url)
     azure.settings[RECEIVER].pop("AzureFunctionsWebHost__hostid")
     found, _ = check(azure)
@@ -507,7 +507,7 @@ def test_an_app_that_shares_its_hosts_id_with_its_slot_is_named(root: Root) -> N
     assert "--settings AzureFunctionsWebHost__hostid=receiver" in wrong.command
 
 
-WORDS = {"to": "worker", "name": "A role", "role": "0-0", "reason": "x"}
+GRANT = {"to": "worker", "name": "A role", "role": "0-0", "reason": "x"}
 
 
 @pytest.mark.parametrize(
@@ -522,15 +522,17 @@ WORDS = {"to": "worker", "name": "A role", "role": "0-0", "reason": "x"}
         ({"on": "storage", "when": "polling"}, ""),
     ],
 )
-def test_a_role_is_looked_for_where_the_table_puts_it(grant: dict[str, str], scope: str, root: Root) -> None:
+def test_a_role_is_checked_at_the_scope_given_by_the_table_of_roles(
+    grant: dict[str, str], scope: str, root: Root
+) -> None:
     azure = healthy(root.url)
     _, deployed = check(azure)
     assert deployed
-    found = [needed["scope"] for needed in needed_roles(deployed, "worker", [{**WORDS, **grant}])]
+    found = [needed["scope"] for needed in needed_roles(deployed, "worker", [{**GRANT, **grant}])]
     assert found == ([scope] if scope else [])
 
 
-def test_every_place_in_the_table_of_rights_is_known(root: Root) -> None:
+def test_every_grant_in_the_table_of_roles_has_a_scope(root: Root) -> None:
     _, deployed = check(healthy(root.url))
     assert deployed
     assert all(each["scope"] for part in ("receiver", "worker") for each in needed_roles(deployed, part))

@@ -101,14 +101,14 @@ def test_json_has_a_code_for_each_finding_that_is_not_good(root: Root, capsys: p
     assert SECRET not in printed
 
 
-def test_a_part_that_cannot_be_looked_at_ends_with_3(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_check_that_cannot_be_made_ends_with_3(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
     azure = healthy(root.url)
     azure.failing["role assignment list"] = "(InternalServerError) Something broke."
     assert reported(azure, as_json=False) == 3
     assert "?     worker roles  (InternalServerError) Something broke." in capsys.readouterr().out
 
 
-def test_a_bad_part_is_shown_with_meaning_code_and_command(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_finding_is_shown_with_meaning_code_and_command(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
     azure = healthy(root.url)
     azure.keys = {}
     assert reported(azure, as_json=False) == 1
@@ -120,7 +120,7 @@ def test_a_bad_part_is_shown_with_meaning_code_and_command(root: Root, capsys: p
     assert command.strip() == f"python3 -m cli.deploy {GROUP} --deployment throughline"
 
 
-def test_a_machine_without_az_and_one_that_is_not_signed_in(tmp_path: Path) -> None:
+def test_a_missing_az_and_a_missing_sign_in_are_reported(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = CliRunner().invoke(app, ["doctor", "--group", GROUP], env={"PATH": str(tmp_path / "empty")})
     assert done.exit_code == 1

@@ -11,9 +11,9 @@ import pytest
 
 from cli.viewer.page import FOLDER, joined, page
 from shared.lineage.document import decoded
-from tests.support.lineage import document, drawn, edge, process
+from tests.support.lineage import document, edge, process, random_document
 
-NASTY = "</script><script>alert(1)</script>"
+SCRIPT_INJECTION = "</script><script>alert(1)</script>"
 
 
 def part(html: str, pattern: str) -> str:
@@ -22,8 +22,8 @@ def part(html: str, pattern: str) -> str:
     return found.group(1)
 
 
-def test_the_page_holds_its_document_and_loads_nothing() -> None:
-    history = drawn(1)
+def test_the_page_contains_its_document_and_loads_no_resources() -> None:
+    history = random_document(1)
     html = page(history, "asset=a&column=b").decode()
     data = part(html, r'<script type="text/plain" id="data"[^>]*>([^<]*)</script>')
     assert decoded(gzip.decompress(base64.b64decode(data))) == history
@@ -33,7 +33,7 @@ def test_the_page_holds_its_document_and_loads_nothing() -> None:
 
 
 def test_the_policy_allows_the_pages_own_script_and_styles_only() -> None:
-    html = page(drawn(1)).decode()
+    html = page(random_document(1)).decode()
     policy = part(html, r'http-equiv="Content-Security-Policy" content="([^"]*)"').replace("&#x27;", "'")
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     script, styles = part(html, r"<script>(.*?)</script>"), part(html, r"<style>(.*?)</style>")
@@ -42,13 +42,23 @@ def test_the_policy_allows_the_pages_own_script_and_styles_only() -> None:
     assert "unsafe" not in policy
 
 
-def test_names_are_data() -> None:
-    html = page(document(process(NASTY, NASTY, "clean", edge(f"{NASTY}.{NASTY}", f"clean.{NASTY}"))), NASTY).decode()
+def test_markup_in_names_is_not_executed() -> None:
+    html = page(
+        document(
+            process(
+                SCRIPT_INJECTION,
+                SCRIPT_INJECTION,
+                "clean",
+                edge(f"{SCRIPT_INJECTION}.{SCRIPT_INJECTION}", f"clean.{SCRIPT_INJECTION}"),
+            )
+        ),
+        SCRIPT_INJECTION,
+    ).decode()
     assert "alert(1)" not in html.replace(part(html, r'data-start="([^"]*)"'), "")
     assert html.count("</script>") == 3
 
 
-def test_the_modules_have_one_name_for_one_thing() -> None:
+def test_no_two_modules_declare_the_same_name() -> None:
     """They share one scope in the page."""
     names = Counter(
         name
@@ -60,7 +70,7 @@ def test_the_modules_have_one_name_for_one_thing() -> None:
     assert [name for name, number in names.items() if number > 1] == []
 
 
-def test_every_module_is_joined_once_after_those_it_imports() -> None:
+def test_every_module_is_in_the_script_exactly_once() -> None:
     script = joined(FOLDER)
     firsts = {path.name: path.read_text().splitlines()[0] for path in FOLDER.glob("*.js")}
     assert all(script.count(first) == 1 for first in firsts.values())

@@ -1,4 +1,4 @@
-"""The page's server: to the browser that has the token, and to nobody else."""
+"""The page's server answers only the browser that has the token."""
 
 import http.client
 import threading
@@ -62,7 +62,7 @@ def test_another_host_another_path_and_another_method_are_refused(server: PageSe
     assert ask(server, path)[0] == 303, "none of these has spent the token"
 
 
-def test_nothing_is_kept_or_framed(server: PageServer) -> None:
+def test_headers_forbid_caching_framing_and_referrers(server: PageServer) -> None:
     _, headers, _ = ask(server, "/")
     assert headers["cache-control"] == "no-store"
     assert headers["x-frame-options"] == "DENY"
@@ -70,5 +70,5 @@ def test_nothing_is_kept_or_framed(server: PageServer) -> None:
     assert "python" not in headers["server"].lower()
 
 
-def test_it_listens_on_loopback_only(server: PageServer) -> None:
+def test_the_server_listens_on_loopback_only(server: PageServer) -> None:
     assert server.server_address[0] == "127.0.0.1"

@@ -10,7 +10,7 @@ from tests.infra.snapshots import INFRA, bicep
 
 
 @pytest.mark.parametrize("name", ["main.bicep", "subscription.bicep"])
-def test_neither_the_compiler_nor_a_rule_finds_anything(name: str) -> None:
+def test_the_linter_finds_no_problem(name: str) -> None:
     done = bicep("lint", INFRA / name, "--diagnostics-format", "sarif")
     found = [
         f"{result['ruleId']}: {result['message']['text']} ({result['locations'][0]['physicalLocation']})"

@@ -45,7 +45,7 @@ def difference(one: Snapshot, other: Snapshot) -> tuple[set[str], set[str]]:
     return ids(one) - ids(other), ids(other) - ids(one)
 
 
-NOT_ALLOWED = {
+INVALID_COMBINATIONS = {
     "polling on Flex": ({"plan": "flex", "delivery": "polling"}, "Flex Consumption has no polling blob trigger"),
     "one subnet of two": (
         {"privateNetwork": True, "appsSubnetId": "/s"},
@@ -56,7 +56,7 @@ NOT_ALLOWED = {
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_all_of_a_variant_is_known_before_it_is_deployed(name: str, variant: Variant) -> None:
+def test_all_resources_of_a_variant_are_resolved_before_the_deployment(name: str, variant: Variant) -> None:
     """So `what-if` shows everything. Names are unique: no resource is declared twice."""
     found = variant(name)
     assert found.diagnostics == ()
@@ -64,14 +64,14 @@ def test_all_of_a_variant_is_known_before_it_is_deployed(name: str, variant: Var
     assert len(ids) == len(set(ids))
 
 
-def test_two_environments_in_one_group_share_nothing(variant: Variant, template: Path, tmp_path: Path) -> None:
+def test_two_environments_in_one_group_share_no_resource(variant: Variant, template: Path, tmp_path: Path) -> None:
     other = snapshot(tmp_path / "other", template, {**ALWAYS, "environmentName": "other"})
     ids = [{each["id"].lower() for each in found.resources} for found in (variant("default"), other)]
     assert len(ids[0]) == len(ids[1])
     assert ids[0] & ids[1] == set()
 
 
-@pytest.mark.parametrize(("parameters", "message"), NOT_ALLOWED.values(), ids=NOT_ALLOWED)
+@pytest.mark.parametrize(("parameters", "message"), INVALID_COMBINATIONS.values(), ids=INVALID_COMBINATIONS)
 def test_an_invalid_combination_is_refused_with_a_message(
     parameters: dict[str, object], message: str, template: Path, tmp_path: Path
 ) -> None:
@@ -84,7 +84,7 @@ def test_an_invalid_combination_is_refused_with_a_message(
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_the_two_identities_have_these_rights_and_no_other(name: str, variant: Variant) -> None:
+def test_the_two_identities_have_exactly_the_listed_rights(name: str, variant: Variant) -> None:
     polling = VARIANTS[name].get("delivery") == "polling"
     assert variant(name).rights == RECEIVER | WORKER | (POLLING if polling else set())
 
@@ -96,14 +96,14 @@ OUT_OF_REACH = {
     "the archive": f"{CONTAINERS}/archive",
     "the queues": f"{DATA}/queueServices/default",
     "the ledger": f"{TABLES}/ledger",
-    "what is on record of commands": f"{TABLES}/control",
+    "the rows about commands": f"{TABLES}/control",
     "the account itself": DATA,
 }
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("scope", OUT_OF_REACH.values(), ids=OUT_OF_REACH)
-def test_the_receiver_reaches_nothing_else(scope: str, name: str, variant: Variant) -> None:
+def test_the_receiver_has_no_access_to_the_worker_s_data(scope: str, name: str, variant: Variant) -> None:
     found = variant(name)
     assert found.reaching("receiver", scope) == set()
     assert found.reaching("worker", scope), "the same question finds the worker"
@@ -141,7 +141,7 @@ def account_of(address: str) -> str:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_each_app_s_host_has_its_account_and_both_write_to_the_data_s(name: str, variant: Variant) -> None:
+def test_each_host_has_its_own_account_and_both_apps_use_the_data_account(name: str, variant: Variant) -> None:
     receiver, worker = variant(name).settings("receiver"), variant(name).settings("worker")
     services = [f"AzureWebJobsStorage__{each}ServiceUri" for each in ("blob", "queue", "table")]
     assert {account_of(receiver[each]) for each in services} == {OWN.rpartition("/")[2]}
@@ -154,13 +154,13 @@ def test_each_app_s_host_has_its_account_and_both_write_to_the_data_s(name: str,
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_only_the_worker_is_given_the_catalog(name: str, variant: Variant) -> None:
+def test_only_the_worker_has_settings_of_the_catalog(name: str, variant: Variant) -> None:
     found = variant(name)
     assert [each for each in found.settings("receiver") if each.startswith("THROUGHLINE_CATALOG_")] == []
     assert "THROUGHLINE_CATALOG_ENDPOINT" in found.settings("worker")
 
 
-def test_further_settings_reach_who_may_have_them(variant: Variant) -> None:
+def test_additional_catalog_settings_are_kept_from_the_receiver(variant: Variant) -> None:
     receiver, worker = variant("small").settings("receiver"), variant("small").settings("worker")
     assert receiver["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == worker["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "30"
     assert worker["THROUGHLINE_CATALOG_TOKEN"] == "reference"  # noqa: S105 - a made-up word
@@ -192,13 +192,13 @@ def test_the_receiver_s_slot_differs_only_in_the_host_id(variant: Variant) -> No
 
 
 @pytest.mark.parametrize("name", ["flex", "small"])
-def test_plans_without_slots_get_none(name: str, variant: Variant) -> None:
+def test_plans_without_slots_have_no_slot_resources(name: str, variant: Variant) -> None:
     found = variant(name)
     assert [each["type"] for each in found.resources if "/slots" in each["type"]] == []
     assert found.outputs["RECEIVER_SLOT"] == ""
 
 
-def test_flex_replaces_instances_one_after_another_and_keeps_packages_apart(variant: Variant) -> None:
+def test_flex_uses_rolling_updates_and_separate_package_containers(variant: Variant) -> None:
     configs = {app: variant("flex").body(app)["functionAppConfig"] for app in ("receiver", "worker")}
     assert {each["siteUpdateStrategy"]["type"] for each in configs.values()} == {"RollingUpdate"}
     ready = configs["receiver"]["scaleAndConcurrency"]["alwaysReady"]
@@ -220,7 +220,7 @@ def test_no_app_has_diagnostic_settings(name: str, variant: Variant) -> None:
 # ---- the events' safety
 
 
-def test_the_account_with_the_events_is_locked_unless_that_is_left_out(variant: Variant) -> None:
+def test_the_account_with_the_events_is_locked_unless_disabled(variant: Variant) -> None:
     (lock,) = variant("default").of("Microsoft.Authorization/locks")
     assert lock["id"].startswith(f"{GROUP}/providers/{DATA}/")
     assert lock["properties"]["level"] == "CanNotDelete"
@@ -277,7 +277,7 @@ def test_a_closed_network_reaches_storage_purview_and_the_receiver_privately(var
     assert len(found.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")) == len(targets(found))
 
 
-def test_a_network_of_our_own_leaves_no_way_out_from_the_end_points(variant: Variant) -> None:
+def test_our_own_network_gives_private_endpoints_no_outbound_access(variant: Variant) -> None:
     (network,) = variant("closed").of("Microsoft.Network/virtualNetworks")
     apps, endpoints = network["properties"]["subnets"]
     assert endpoints["properties"]["defaultOutboundAccess"] is False
@@ -288,7 +288,7 @@ def test_a_network_of_our_own_leaves_no_way_out_from_the_end_points(variant: Var
     assert apps["properties"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.Web/serverFarms"
 
 
-def test_a_given_network_is_used_and_nothing_of_it_is_made(variant: Variant) -> None:
+def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
     found = variant("given")
     assert [each["type"] for each in found.resources if "privateDnsZones" in each["type"].split("/")[1]] == []
     assert found.of("Microsoft.Network/virtualNetworks") == []
@@ -310,7 +310,7 @@ def test_a_given_network_is_used_and_nothing_of_it_is_made(variant: Variant) -> 
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name not in {"closed", "given"}])
-def test_without_a_network_there_is_none(name: str, variant: Variant) -> None:
+def test_without_a_private_network_no_network_resource_is_created(name: str, variant: Variant) -> None:
     assert [each["type"] for each in variant(name).resources if each["type"].startswith("Microsoft.Network/")] == []
     assert {
         account["properties"]["publicNetworkAccess"]
@@ -322,7 +322,7 @@ def test_without_a_network_there_is_none(name: str, variant: Variant) -> None:
 
 
 @pytest.mark.parametrize("name", DEDICATED)
-def test_no_address_is_of_the_public_cloud_only(name: str, variant: Variant) -> None:
+def test_no_setting_contains_an_address_of_the_public_cloud(name: str, variant: Variant) -> None:
     found = variant(name)
     assert account_of(found.settings("worker")["AzureWebJobsStorage__blobServiceUri"])
     for app in ("receiver", "worker"):

@@ -46,7 +46,7 @@ Case = Callable[[Bench], None]
 CASES: dict[str, Case] = {}
 
 
-def seen(what: str) -> Callable[[Case], Case]:
+def contract_case(what: str) -> Callable[[Case], Case]:
     """Add a case to the table under the observed behaviour."""
 
     def add(case: Case) -> Case:

@@ -23,7 +23,7 @@ from local.host.blobs.delivery import EMULATOR, EVENT_GRID, POLLING
 from local.host.blobs.polling import AccountStrategy, EmulatorStrategy
 from local.host.index import read_functions
 from local.host.storage import HostStorage
-from tests.local.host_contract import Bench, seen
+from tests.local.host_contract import Bench, contract_case
 from tests.local.host_contract.http import HOOK_KEY, write_keys
 from tests.local.hosting import APPS, App, sample, wait_for
 
@@ -42,11 +42,11 @@ def _names(app: App, what: str) -> list[str]:
     return sorted(note["name"].rpartition("/")[2] for note in app.notes(what))
 
 
-def _began(app: App, name: str) -> bool:
+def _has_begun(app: App, name: str) -> bool:
     return name in _names(app, "begin")
 
 
-def _is(app: App, state: str) -> bool:
+def _has_state(app: App, state: str) -> bool:
     return bool(app.get("/admin/host/status")["state"] == state)
 
 
@@ -65,7 +65,7 @@ def _created(container: ContainerClient, name: str) -> dict[str, object]:
     }
 
 
-@seen("the webhook: 401 without its key, 200 to the handshake, 202 to a notification")
+@contract_case("the webhook: 401 without its key, 200 to the handshake, 202 to a notification")
 def _webhook(bench: Bench) -> None:
     keys = bench.scratch / "keys.json"
     write_keys(keys)
@@ -87,8 +87,8 @@ def _webhook(bench: Bench) -> None:
         assert wait_for(lambda: _names(app, "end") == ["a b.txt"])
 
 
-@seen("Event Grid: at least once, in any order, some twice, some late, some never")
-def _weather(bench: Bench) -> None:
+@contract_case("Event Grid: at least once, in any order, some twice, some late, some never")
+def _event_grid_delivery(bench: Bench) -> None:
     weather = Weather(seed=3, twice=0.3, late=0.3, never=0.2, lateness=1.0)
     written = [f"{number:02}.txt" for number in range(30)]
     expected = Counter({name: len(weather.deliveries(f"in/{name}")) for name in written})
@@ -104,7 +104,7 @@ def _weather(bench: Bench) -> None:
             assert order != sorted(order)
 
 
-@seen("polling: 8 HEAD, 1 GET, 4 writes on the receipt an event; name, uri, length, metadata")
+@contract_case("polling: 8 HEAD, 1 GET, 4 writes on the receipt an event; name, uri, length, metadata")
 def _calls_of_polling(bench: Bench) -> None:
     with container_of(bench) as container, sample("blobs", bench.scratch, bench.settings()) as app:
         for number in range(5):
@@ -124,7 +124,7 @@ def _calls_of_polling(bench: Bench) -> None:
         assert [calls[kind] for kind in kinds] == [5] * 7
 
 
-@seen("a real account's polling: a page each ten seconds, found blobs queued one after another")
+@contract_case("a real account's polling: a page each ten seconds, found blobs queued one after another")
 def _pages(bench: Bench) -> None:
     assert (AccountStrategy.interval, AccountStrategy.page) == (10.0, 5000)
     app_folder = bench.scratch / "app"
@@ -147,13 +147,13 @@ def _pages(bench: Bench) -> None:
             assert [note["name"][-5] for note in app.notes("begin")] == list("01234")
 
 
-@seen("polling the emulator: each two seconds, and never what is written in the second of a look")
+@contract_case("polling the emulator: each two seconds, and never a blob written in the second of a listing")
 def _emulator(bench: Bench) -> None:
     assert EmulatorStrategy.interval == 2.0
     assert _written_after_a_look(bench, EMULATOR) == "missed"
 
 
-@seen("a real account's polling finds what is written in the second of a look")
+@contract_case("a real account's polling finds a blob written in the second of a listing")
 def _account(bench: Bench) -> None:
     assert _written_after_a_look(bench, POLLING) == "found"
 
@@ -167,7 +167,7 @@ def _written_after_a_look(bench: Bench, delivery: str) -> str:
             time.sleep(1.0 - time.time() % 1)  # a second begins
             first, second = (container.get_blob_client(f"in/{attempt} {which}.txt") for which in ("a", "b"))
             first.upload_blob(b"x")
-            assert wait_for(partial(_began, app, f"{attempt} a.txt"))
+            assert wait_for(partial(_has_begun, app, f"{attempt} a.txt"))
             second.upload_blob(b"x")
             if first.get_blob_properties().last_modified == second.get_blob_properties().last_modified:
                 break
@@ -178,7 +178,7 @@ def _written_after_a_look(bench: Bench, delivery: str) -> str:
         return "found" if f"{attempt} b.txt" in _names(app, "end") else "missed"
 
 
-@seen("after five tries a message is poison; at most maxDegreeOfParallelism run at once")
+@contract_case("after five tries a message is poison; at most maxDegreeOfParallelism run at once")
 def _poison(bench: Bench) -> None:
     app_folder = bench.scratch / "app"
     shutil.copytree(APPS / "blobs", app_folder)
@@ -228,7 +228,7 @@ class _Refusing(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-@seen("refused service properties stop a polling host, 503 at /; with Event Grid it runs")
+@contract_case("refused service properties stop a polling host, 503 at /; with Event Grid it runs")
 def _refused(bench: Bench) -> None:
     app_folder = bench.scratch / "app"
     shutil.copytree(APPS / "blobs", app_folder)
@@ -244,7 +244,7 @@ def _refused(bench: Bench) -> None:
             with sample(app_folder, scratch, settings, delivery=delivery) as app:
                 app.notices = False
                 host = app.start()
-                assert wait_for(partial(_is, app, state))
+                assert wait_for(partial(_has_state, app, state))
                 if delivery == POLLING:
                     assert wait_for(partial(_logged, host.log, "Host.Startup[515] A host error has"))
                 else:
@@ -254,7 +254,7 @@ def _refused(bench: Bench) -> None:
         server.shutdown()
 
 
-@seen("a timer that was due while no host ran is called at the start, past due")
+@contract_case("a timer that was due while no host ran is called at the start, past due")
 def _past_due(bench: Bench) -> None:
     yesterday = datetime.now(UTC) - timedelta(days=1)
     storage = HostStorage(bench.azurite.connection_string, Counter())

@@ -11,7 +11,7 @@ import requests
 
 from local.host.index import read_functions, read_host_json
 from local.host.settings import AppError
-from tests.local.host_contract import Bench, seen
+from tests.local.host_contract import Bench, contract_case
 from tests.local.hosting import APPS, sample
 
 KEY, OWN_KEY, HOOK_KEY = "app-key", "echo-key", "hook-key"
@@ -41,7 +41,7 @@ def write_keys(path: Path, *, own: str = OWN_KEY) -> None:
     path.write_text(json.dumps(keys))
 
 
-@seen("a key of the app opens all routes, a function's key its own, none and a wrong one are 401")
+@contract_case("a key of the app opens all routes, a function's key its own, none and a wrong one are 401")
 def _keys(bench: Bench) -> None:
     asked = [(path, key) for path in ("/api/v1/echo", "/api/slow") for key in (KEY, OWN_KEY, "", "wrong")]
     answered = [bench.ask("GET", path, key=key).status_code for path, key in asked]
@@ -50,7 +50,7 @@ def _keys(bench: Bench) -> None:
     assert bench.ask("GET", "/api/items/7/a", key="").status_code == 200, "anonymous"
 
 
-@seen("a deleted key acts at once")
+@contract_case("a deleted key acts at once")
 def _deleted_key(bench: Bench) -> None:
     try:
         write_keys(bench.keys, own="")
@@ -60,17 +60,17 @@ def _deleted_key(bench: Bench) -> None:
     assert bench.ask("GET", "/api/v1/echo", key=OWN_KEY).status_code == 201
 
 
-@seen("a wrong method is 404")
+@contract_case("a wrong method is 404")
 def _wrong_method(bench: Bench) -> None:
     assert [bench.ask(method, "/api/v1/echo").status_code for method in ("POST", "DELETE")] == [201, 404]
 
 
-@seen("a chunked body arrives empty")
+@contract_case("a chunked body arrives empty")
 def _chunked_body(bench: Bench) -> None:
     assert bench.ask("POST", "/api/v1/echo", data=iter([b"lost"])).json()["body"] == ""
 
 
-@seen("more than the limit is 500 with a length, 400 when chunked; the limit is 100 MiB")
+@contract_case("more than the limit is 500 with a length, 400 when chunked; the limit is 100 MiB")
 def _too_large(bench: Bench) -> None:
     assert bench.ask("POST", "/api/v1/echo", data=b"x" * (LIMIT + 1)).status_code == 500
     assert "Exception binding parameter 'req'" in bench.web.hosts[0].log.read_text()
@@ -83,7 +83,7 @@ def _too_large(bench: Bench) -> None:
             assert connection.recv(100).startswith(b"HTTP/1.1 500")
 
 
-@seen("answers are chunked, without a Content-Length")
+@contract_case("answers are chunked, without a Content-Length")
 def _chunked_answer(bench: Bench) -> None:
     answer = bench.ask("GET", "/api/v1/echo")
     assert answer.headers["Transfer-Encoding"] == "chunked"
@@ -91,13 +91,13 @@ def _chunked_answer(bench: Bench) -> None:
     assert answer.json()["method"] == "GET"
 
 
-@seen("a disabled function is 404, by two of the three spellings of its setting")
+@contract_case("a disabled function is 404, by two of the three spellings of its setting")
 def _disabled(bench: Bench) -> None:
     answered = [bench.ask("GET", f"/api/{route}").status_code for route in ("dotted", "scored", "lines")]
     assert answered == [404, 404, 200]
 
 
-@seen("an unresolved %X% disables only its function")
+@contract_case("an unresolved %X% disables only its function")
 def _unresolved(bench: Bench) -> None:
     assert "broken" not in bench.web.get("/admin/host/status")["functions"]
     assert bench.ask("GET", "/api/slow").status_code == 200
@@ -105,13 +105,13 @@ def _unresolved(bench: Bench) -> None:
     assert re.search(r"ERROR .*The 'broken' function is in error: there is no app setting %NOWHERE%", log)
 
 
-@seen("unknown keys of host.json and telemetryMode are silently ignored")
+@contract_case("unknown keys of host.json and telemetryMode are silently ignored")
 def _unknown_keys(bench: Bench) -> None:
     assert bench.web.get("/admin/host/status")["state"] == "Running"
     assert "telemetryMode" not in bench.web.hosts[0].log.read_text()
 
 
-@seen("bad values in host.json stop the host")
+@contract_case("bad values in host.json stop the host")
 def _bad_values(bench: Bench) -> None:
     bad = {
         "version": "1",
@@ -127,12 +127,12 @@ def _bad_values(bench: Bench) -> None:
     assert len(error.value.problems) == 5
 
 
-@seen("the host's own page is there")
+@contract_case("the host's own page is there")
 def _home_page(bench: Bench) -> None:
     assert requests.get(f"{bench.web.url}/", timeout=60).status_code == 200
 
 
-@seen("without a function there is nothing to run")
-def _nothing(bench: Bench) -> None:
+@contract_case("without a function there is nothing to run")
+def _no_function(bench: Bench) -> None:
     with pytest.raises(AppError, match="no function in"):
         read_functions(bench.scratch / "empty")

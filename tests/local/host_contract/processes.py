@@ -17,7 +17,7 @@ from local.host.blobs.triggers import Pace
 from local.host.storage import HostStorage
 from local.host.worker.client import WorkerLimits
 from local.world import ROOT
-from tests.local.host_contract import Bench, seen
+from tests.local.host_contract import Bench, contract_case
 from tests.local.host_contract.blobs import container_of
 from tests.local.hosting import APPS, App, sample, wait_for
 from tests.support.events import event
@@ -29,7 +29,7 @@ def _in_flight(app: App, number: int) -> bool:
     return wait_for(lambda: app.get("/admin/host/calls")["in_flight"] == number)
 
 
-@seen("the requests in a killed worker process get a 500, and the next one answers later requests")
+@contract_case("the requests in a killed worker process get a 500, and the next one answers later requests")
 def _killed_worker(bench: Bench) -> None:
     with sample("web", bench.scratch) as app, concurrent.futures.ThreadPoolExecutor() as pool:
         host = app.start()
@@ -44,7 +44,7 @@ def _killed_worker(bench: Bench) -> None:
         assert app.get("/admin/host/status")["workerProcessId"] != worker
 
 
-@seen("functionTimeout kills the worker process, and a new one runs ten seconds later")
+@contract_case("functionTimeout kills the worker process, and a new one runs ten seconds later")
 def _timeout(bench: Bench) -> None:
     assert WorkerLimits().pause == 10.0
     app_folder = bench.scratch / "app"
@@ -65,7 +65,7 @@ def _timeout(bench: Bench) -> None:
         assert "the next starts in 2 s" in log
 
 
-@seen("SIGTERM lets invocations end, and nothing is delivered again")
+@contract_case("SIGTERM lets invocations end, and nothing is delivered again")
 def _sigterm(bench: Bench) -> None:
     with container_of(bench) as container, sample("blobs", bench.scratch, bench.settings()) as app:
         host = app.start()
@@ -80,8 +80,8 @@ def _sigterm(bench: Bench) -> None:
         assert len(app.notes("begin")) == 1
 
 
-@seen("unavailable storage: a host with a blob trigger ends after some 30 s, and is started again")
-def _storage_away(bench: Bench) -> None:
+@contract_case("unavailable storage: a host with a blob trigger ends after some 30 s, and is started again")
+def _restart_without_storage(bench: Bench) -> None:
     assert Pace().patience == 30.0
     with Azurite() as own, sample("blobs", bench.scratch) as app:
         settings = bench.settings() | {
@@ -108,8 +108,8 @@ def _storage_away(bench: Bench) -> None:
             assert not host.broken
 
 
-@seen("unavailable storage: the receiver lives, and answers 503 with Retry-After")
-def _receiver_lives(bench: Bench) -> None:
+@contract_case("unavailable storage: the receiver continues, and answers 503 with Retry-After")
+def _receiver_without_storage(bench: Bench) -> None:
     others = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
     body = event("contract", "START", "10:00:00", inputs=["/a"], application="app")
     with Azurite() as own:
@@ -127,7 +127,7 @@ def _receiver_lives(bench: Bench) -> None:
             assert host.process.poll() is None
 
 
-@seen("the project: four functions, two routes, no error and no warning")
+@contract_case("the project: four functions, two routes, no error and no warning")
 def _project(bench: Bench) -> None:
     settings = {**_CATALOG, **bench.settings()}
     with sample(ROOT, bench.scratch, settings) as app:

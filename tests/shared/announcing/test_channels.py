@@ -27,7 +27,7 @@ from shared.watching.messages import Message, decoded, messages
 from shared.watching.rendering import body
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 from shared.watching.signing import MAX_AGE, MESSAGE, SIGNATURE, verified
-from tests.support.outbox import all_decided
+from tests.support.outbox import messages_on_record
 from tests.support.states import state
 from tests.support.webhook_server import Trouble, WebhookServer, judge_slack, judge_teams, webhook_server
 
@@ -193,7 +193,7 @@ def test_a_channel_in_trouble_holds_up_no_other_and_gets_its_messages_later() ->
         for name in troubles:
             assert [each["id"] for each in server.bodies(name)] == [each["id"] for each in server.bodies("good")]
         assert life.round() == Watched(looked=True)
-        assert all(not each.open for each in all_decided(life.storage))
+        assert all(not each.open for each in messages_on_record(life.storage))
 
 
 def test_a_refused_message_is_not_sent_again_and_the_next_one_is() -> None:
@@ -204,7 +204,7 @@ def test_a_refused_message_is_not_sent_again_and_the_next_one_is() -> None:
         assert (done.sent, done.refused, done.failed) == (0, len(found()), 0)
         server.trouble.clear()
         assert life.round(BEFORE).sent > 0
-        refused = [each for each in all_decided(life.storage) if each.refused]
+        refused = [each for each in messages_on_record(life.storage) if each.refused]
         assert len(refused) == len(found())
         assert refused[0].refused == ("picky: HTTP 400 Bad Request",)
 

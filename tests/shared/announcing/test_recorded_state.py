@@ -30,9 +30,9 @@ from tests.faults.watching import FaultyChannel
 from tests.support.building import IDENTITY, body, dataset, source
 from tests.support.building import lineage as columns_of
 from tests.support.building import packed as packed_event
-from tests.support.outbox import all_decided
+from tests.support.outbox import messages_on_record
 from tests.support.processing import Watched, post, settle
-from tests.support.publishing import Clock, how, publish
+from tests.support.publishing import Clock, publish, publish_options
 
 HOUR = 60.0
 
@@ -57,17 +57,17 @@ def run(
     event = body(run=name, application=name, minute=minute, inputs=[seen], outputs=[written])
     for place in post(storage, packed_event(event)):
         settle(storage, place)
-    publish(storage, catalog or MemoryCatalog(), how(Clock()))
+    publish(storage, catalog or MemoryCatalog(), publish_options(Clock()))
 
 
 def at(minute: float) -> PublishOptions:
     """Options whose clock shows this minute of the first run's day."""
     storage = MemoryStorage()
     run(storage, "zero", 0, "a")
-    start = next(iter(recorded_processes(storage, how(Clock())))).starts[0]
+    start = next(iter(recorded_processes(storage, publish_options(Clock())))).starts[0]
     clock = Clock()
     clock.at = start + timedelta(minutes=minute)
-    return how(clock)
+    return publish_options(clock)
 
 
 def test_another_run_of_the_same_lineage_does_not_change_the_snapshot() -> None:
@@ -88,7 +88,7 @@ def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_messa
         event = body(run=f"r{minute}", application=f"r{minute}", minute=minute, inputs=[seen], outputs=[written])
         for place in post(storage, packed_event(event)):
             settle(storage, place)
-        publish(storage, MemoryCatalog(), how(Clock()))
+        publish(storage, MemoryCatalog(), publish_options(Clock()))
         if not minute:
             before = recorded_snapshot(storage, at(1))
     found = messages(before, recorded_snapshot(storage, at(31)), comparison="x", now=Clock().at)
@@ -153,16 +153,16 @@ def test_the_sweeper_runs_the_watch_when_due_and_reports_its_work() -> None:
     storage, clock = MemoryStorage(), Clock()
     channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
     watching = options(channel, clock)
-    assert watch_due(storage, None, how(clock)) == {}
+    assert watch_due(storage, None, publish_options(clock)) == {}
     run(storage, "one", 0, "a", "b")
-    assert watch_due(storage, watching, how(clock))["watch_looked"] is True
+    assert watch_due(storage, watching, publish_options(clock))["watch_looked"] is True
     run(storage, "two", 30, "a")
     clock.at += timedelta(minutes=1)
-    assert watch_due(storage, watching, how(clock))["watch_looked"] is False
+    assert watch_due(storage, watching, publish_options(clock))["watch_looked"] is False
     clock.at += timedelta(minutes=15)
-    facts = watch_due(storage, watching, how(clock))
+    facts = watch_due(storage, watching, publish_options(clock))
     assert (facts["watch_looked"], facts["watch_decided"], facts["watch_sent"]) == (True, 2, 2)
-    assert {each.message.subject.name for each in all_decided(storage)} == {"raw", "clean"}
+    assert {each.message.subject.name for each in messages_on_record(storage)} == {"raw", "clean"}
 
 
 def test_unavailable_storage_does_not_fail_the_sweep() -> None:
@@ -174,7 +174,7 @@ def test_unavailable_storage_does_not_fail_the_sweep() -> None:
 
     seen.step_in = step_in
     channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
-    assert watch_due(seen, options(channel, Clock()), how(Clock())) == {}
+    assert watch_due(seen, options(channel, Clock()), publish_options(Clock())) == {}
 
 
 POLICY_ON_CATALOG = """
@@ -208,7 +208,7 @@ def test_a_gate_reads_the_catalog_and_waits_while_it_is_unavailable() -> None:
 
     def facts(minutes: int = 20) -> dict[str, object]:
         clock.at += timedelta(minutes=minutes)
-        return dict(watch_due(storage, watching, how(clock)))
+        return dict(watch_due(storage, watching, publish_options(clock)))
 
     assert facts()["watch_looked"] is True
     (raw,) = [key for key in catalog.assets if key[1].endswith("raw")]
@@ -218,7 +218,7 @@ def test_a_gate_reads_the_catalog_and_waits_while_it_is_unavailable() -> None:
     assert facts()["watch_looked"] is False
     away = False
     assert facts(1)["watch_decided"] == 1, "the next round looks at once"
-    (message,) = [each.message for each in all_decided(storage)]
+    (message,) = [each.message for each in messages_on_record(storage)]
     assert message.topic is Topic.GATE
     away = True
     assert facts()["watch_looked"] is False

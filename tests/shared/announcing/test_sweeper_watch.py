@@ -17,9 +17,9 @@ from shared.records.checkpoint import RECONCILE
 from shared.storage.port import Storage
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
-from tests.support.outbox import all_decided
+from tests.support.outbox import messages_on_record
 from tests.support.processing import post, settle
-from tests.support.publishing import Clock, how, publish
+from tests.support.publishing import Clock, publish, publish_options
 from tests.support.webhook_server import webhook_server
 
 RULES = """
@@ -42,7 +42,7 @@ def run(storage: Storage, name: str, minute: float, *columns: str) -> None:
     event = packed(body(run=name, application=name, minute=minute, inputs=[read], outputs=[written]))
     for place in post(storage, event):
         settle(storage, place)
-    publish(storage, MemoryCatalog(), how(Clock()))
+    publish(storage, MemoryCatalog(), publish_options(Clock()))
 
 
 def sweep() -> None:
@@ -73,7 +73,7 @@ def test_the_sweeper_announces_a_change_once(
             sweep()
             run(storage, "two", 30, "a")
             sweep()
-            assert list(all_decided(storage)) == [], "the second look is not due"
+            assert list(messages_on_record(storage)) == [], "the second look is not due"
             for _ in range(3):
                 assert note_look(storage, standing(storage, "record"), datetime.now(UTC) - timedelta(hours=1))
                 with caplog.at_level("INFO", logger="throughline"):
@@ -82,7 +82,7 @@ def test_the_sweeper_announces_a_change_once(
             worker.cache_clear()
             gc.unfreeze()
             gc.set_threshold(*collector)
-        decided = {each.message.subject.name: each for each in all_decided(storage)}
+        decided = {each.message.subject.name: each for each in messages_on_record(storage)}
     assert sorted(decided) == ["clean", "raw"]
     assert all(not each.open and not each.refused for each in decided.values())
     assert server.wrong == []

@@ -18,7 +18,7 @@ from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
-from tests.support.placeholder_columns import how
+from tests.support.placeholder_columns import publish_options
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -47,7 +47,7 @@ def test_a_process_with_overlong_values_everywhere_is_written(fresh_catalog: Cat
     receive(storage, packed(job), most_bytes=10_000_000)
     for fact in storage.blobs("events"):
         RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
-    done = publish(storage, catalog, how())
+    done = publish(storage, catalog, publish_options())
     assert (done.written, done.refused, done.error) == (1, 0, "")
     found = list(catalog.ours())
     assert len(found) == 3

@@ -20,7 +20,7 @@ from shared.errors import Misconfigured
 from shared.records.publish_queue import queue_entries
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
-from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy, how, run, settle
+from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy_run, publish_options, run, settle
 from tests.support.publishing import publish
 
 
@@ -66,8 +66,8 @@ def collections_of(server: CatalogServer) -> dict[str, str]:
 def test_our_entities_go_into_the_collection_and_scanned_ones_stay(server: CatalogServer, generation: str) -> None:
     scan(server, TABLE)
     storage, catalog = MemoryStorage(), over(getattr(server, generation), server.token)
-    run(storage, catalog, copy("one", (X,), (X,)))
-    run(storage, catalog, copy("two", (X, Y), (X, Y), minute=5))
+    run(storage, catalog, copy_run("one", (X,), (X,)))
+    run(storage, catalog, copy_run("two", (X, Y), (X, Y), minute=5))
     found = collections_of(server)
     assert found.pop(TABLE[1]) == "scans"
     assert found.pop(f"{TABLE[1]}#scanned") == "scans"
@@ -78,14 +78,14 @@ def test_our_entities_go_into_the_collection_and_scanned_ones_stay(server: Catal
 
 
 def test_without_the_setting_entities_go_into_the_default_collection(server: CatalogServer) -> None:
-    run(MemoryStorage(), over(server.endpoint, server.token, ""), copy("one", (X,), (X,)))
+    run(MemoryStorage(), over(server.endpoint, server.token, ""), copy_run("one", (X,), (X,)))
     assert set(collections_of(server).values()) == {"local"}
 
 
 def test_a_missing_collection_is_reported_and_nothing_is_lost(server: CatalogServer) -> None:
     storage = MemoryStorage()
-    settle(storage, [copy("one", (X,), (X,))])
-    done = publish(storage, over(server.endpoint, server.token, "nowhere"), how())
+    settle(storage, [copy_run("one", (X,), (X,))])
+    done = publish(storage, over(server.endpoint, server.token, "nowhere"), publish_options())
     assert "403 ATLAS-403-00-001" in done.error
     assert len(queue_entries(storage)[0]) == 1
     assert collections_of(server) == {}
@@ -140,7 +140,7 @@ def test_a_collection_on_plain_atlas_is_a_mistake() -> None:
 
 def test_purviews_search_finds_data_sets_and_our_entities(server: CatalogServer) -> None:
     catalog = over(server.endpoint, server.token)
-    run(MemoryStorage(), catalog, copy("one", (X,), (X,)))
+    run(MemoryStorage(), catalog, copy_run("one", (X,), (X,)))
     server.reset_calls()
     assert {node.qualified_name for node in catalog.search("ORDERS")} == {TABLE[1], FOLDER[1]}, "columns are none"
     assert catalog.search("orders nowhere") == ()

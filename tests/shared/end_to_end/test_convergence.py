@@ -17,7 +17,7 @@ from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
 from tests.plugins.sample import Sample
-from tests.support.chaos import Outcome, live_through
+from tests.support.chaos import Outcome, simulate_history
 from tests.support.events import event, write
 from tests.support.publishing import publish
 from tests.support.receiving import receive
@@ -171,11 +171,11 @@ def check(outcome: Outcome, bodies: list[bytes]) -> None:
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_worker_killed_at_any_call_does_not_change_the_result(name: str, sample: Sample) -> None:
     bodies = HISTORIES[name]
-    calm = live_through(bodies)
+    calm = simulate_history(bodies)
     check(calm, bodies)
-    check(live_through(bodies, kill_at=(calm.calls, "after")), bodies)
+    check(simulate_history(bodies, kill_at=(calm.calls, "after")), bodies)
     for call in sample(range(1, calm.calls + 1)):  # with one worker, after a call is before the next
-        check(live_through(bodies, kill_at=(call, "before")), bodies)
+        check(simulate_history(bodies, kill_at=(call, "before")), bodies)
 
 
 @pytest.mark.parametrize("name", HISTORIES)
@@ -184,7 +184,7 @@ def test_order_repetition_and_interleaving_do_not_change_the_result(name: str, d
     bodies = HISTORIES[name]
     deaths = 0
     for seed in sample(range(25)):
-        outcome = live_through(bodies, seed=seed, workers=4, death=death, duplicates=5)
+        outcome = simulate_history(bodies, seed=seed, workers=4, death=death, duplicates=5)
         deaths += outcome.deaths
         try:
             check(outcome, bodies)
@@ -195,7 +195,7 @@ def test_order_repetition_and_interleaving_do_not_change_the_result(name: str, d
 
 def test_receiving_all_events_again_writes_nothing() -> None:
     bodies = [body for history in HISTORIES.values() for body in history]
-    outcome = live_through(bodies)
+    outcome = simulate_history(bodies)
     writes = outcome.catalog.writes
     for body in bodies:
         receive(outcome.storage, body, most_bytes=1_000_000)

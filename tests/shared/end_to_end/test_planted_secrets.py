@@ -23,7 +23,7 @@ from shared.secrets import text_without_secrets
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
-from tests.support.planted import BEARER, REFUSED, SECRET, events, shown, stored_texts
+from tests.support.planted import BEARER, REFUSED, SECRET, contains_secret, events, stored_texts
 from tests.support.publishing import publish
 from tests.support.receiving import receive, receive_batch
 
@@ -74,19 +74,19 @@ def test_no_secret_gets_out(redact: Redact | None, caplog: pytest.LogCaptureFixt
     assert not catalog.moods
     found = status(storage)
     assert found.reconciles
-    assert [where for where, text in stored_texts(storage, raw=redact is not None) if shown(text)] == []
-    assert [text for text in caplog.messages if shown(text)] == []
+    assert [where for where, text in stored_texts(storage, raw=redact is not None) if contains_secret(text)] == []
+    assert [text for text in caplog.messages if contains_secret(text)] == []
     entities: list[AssetEntity | ProcessEntity] = [*catalog.assets.values(), *catalog.processes.values()]
-    assert [repr(entity) for entity in entities if shown(repr(entity))] == []
-    assert not shown(repr(found))
-    assert not shown(repr(list(dead_letters(storage))))
+    assert [repr(entity) for entity in entities if contains_secret(repr(entity))] == []
+    assert not contains_secret(repr(found))
+    assert not contains_secret(repr(list(dead_letters(storage))))
 
 
 def test_the_search_finds_planted_secrets_in_unredacted_events() -> None:
     """Events that are stored as they were sent hold them all."""
     storage = MemoryStorage()
     run_all(storage, MemoryCatalog())
-    seen = [where for where, text in stored_texts(storage, raw=True) if shown(text)]
+    seen = [where for where, text in stored_texts(storage, raw=True) if contains_secret(text)]
     assert len(seen) >= 4
     assert all(where.startswith(("events/", "ignored/")) for where in seen)
 
@@ -102,7 +102,7 @@ SETTINGS = {
 def test_a_wrong_setting_is_not_quoted(wrong: dict[str, str]) -> None:
     with pytest.raises(Misconfigured) as caught:
         load(catalog=True, environment={"THROUGHLINE_CATALOG_TOKEN": SECRET, **wrong})
-    assert not shown(str(caught.value))
+    assert not contains_secret(str(caught.value))
 
 
 def test_the_repr_of_the_settings_shows_no_secret() -> None:
@@ -111,7 +111,7 @@ def test_the_repr_of_the_settings_shows_no_secret() -> None:
         "THROUGHLINE_CATALOG_ENDPOINT": "https://x.purview.azure.com",
         "THROUGHLINE_CATALOG_TOKEN": SECRET,
     }
-    assert not shown(repr(load(catalog=True, environment=environment)))
+    assert not contains_secret(repr(load(catalog=True, environment=environment)))
 
 
 TEXTS: dict[str, tuple[str, str]] = {
@@ -182,8 +182,8 @@ def test_an_error_of_storage_does_not_show_the_sas_of_its_address(caplog: pytest
                 act()
             texts.append("".join(traceback.format_exception(caught.value)))  # as the host shows it
     assert len(texts) == 2
-    assert not any(map(shown, texts))
-    assert not any(map(shown, caplog.messages))
+    assert not any(map(contains_secret, texts))
+    assert not any(map(contains_secret, caplog.messages))
 
 
 def test_the_response_to_a_refused_event_does_not_quote_its_secret() -> None:

@@ -27,7 +27,7 @@ from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
 from tests.faults.expected_states import expected_states
 from tests.plugins.sample import Sample
-from tests.support.chaos import live_through
+from tests.support.chaos import simulate_history
 from tests.support.events import event
 from tests.support.histories import HOST, MOUNTS, NOTEBOOK, history
 from tests.support.publishing import publish
@@ -55,7 +55,7 @@ def disagreements(storage: MemoryStorage, catalog: MemoryCatalog, bodies: Sequen
 
 def disagreements_of_simulation(bodies: Sequence[bytes], seed: int, **how: Any) -> list[str]:
     """The disagreements after a simulation with this seed."""
-    outcome = live_through(bodies, seed=seed, **how)
+    outcome = simulate_history(bodies, seed=seed, **how)
     left = ["left lying"] if outcome.left_due and not outcome.deaths else []
     return left + disagreements(outcome.storage, outcome.catalog, bodies)
 

@@ -23,10 +23,10 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED
 from tests.support.archive_failures import SMALL, Failing
-from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled
+from tests.support.archiving import AT_ONCE, PUBLISHING, archived_lines, archiving, counts, names, post_and_settle
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
-from tests.support.processing import Killed, standing
+from tests.support.processing import Killed, supported_inputs
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -45,7 +45,7 @@ def a_world() -> tuple[MemoryStorage, list[bytes]]:
     for body in bodies:
         receive(storage, body, most_bytes=1_000_000)
     sweep(storage, SweepOptions(grace=timedelta(0), archiving=archiving(after=None)))
-    publish(storage, MemoryCatalog(), HOW)
+    publish(storage, MemoryCatalog(), PUBLISHING)
     return storage, bodies
 
 
@@ -117,7 +117,7 @@ def test_archiving_does_not_change_the_results_of_random_histories(seed: int) ->
         for body in bodies:
             receive(storage, body, most_bytes=1_000_000)
         sweep(storage, SweepOptions(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None)))
-        publish(storage, MemoryCatalog(), HOW)
+        publish(storage, MemoryCatalog(), PUBLISHING)
     for _ in range(3):
         steps = iter(range(draw.randint(0, 3)))
         archive(moved, archiving(most=draw.randint(1, 4)), may_continue=lambda: next(steps, None) is not None)  # noqa: B023 - called in this round only
@@ -133,8 +133,8 @@ def test_archiving_does_not_change_the_results_of_random_histories(seed: int) ->
 
 def test_retention_deletes_old_files_and_keeps_contributions() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    settled(storage, *write("a", "app", "10:00", "/a"))
-    publish(storage, catalog, HOW)
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
+    publish(storage, catalog, PUBLISHING)
     archive(storage, AT_ONCE)
     forever = archiving(now=lambda: datetime.now(UTC) + timedelta(days=29))
     assert archive(storage, forever) == Counter(), "for ever, unless a setting says otherwise"
@@ -145,15 +145,15 @@ def test_retention_deletes_old_files_and_keeps_contributions() -> None:
     assert counts(storage)["received"] == 0, "what is gone is not counted any more"
     RunProcessor(storage=storage).process(run_id("a"), Replayed())
     RunProcessor(storage=storage).process(run_id("a"), ContextChanged())
-    settled(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
-    assert standing(storage) == ["/a"], "it stays as it was"
+    post_and_settle(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
+    assert supported_inputs(storage) == ["/a"], "it stays as it was"
     assert counts(storage) == {"received": 1, "published": 0, "skipped": {"closed": 1}, "waiting": {}, "dead": 0}
     archive(storage, AT_ONCE)
     (again,) = replay(storage, ReplayPosition(wanted=RunFilter()))
     assert isinstance(again, ReplayedRun)
     assert again.outcome is ReplayOutcome.GONE
     written = dict(catalog.processes)
-    publish(storage, catalog, HOW)
+    publish(storage, catalog, PUBLISHING)
     assert (catalog.processes, bool(written)) == (written, True)
 
 
@@ -179,18 +179,18 @@ def test_retention_interrupted_at_any_call_is_completed_by_the_next() -> None:
 
 def test_a_deleted_archive_file_does_not_change_its_run() -> None:
     storage = MemoryStorage()
-    settled(storage, *write("a", "app", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
     archive(storage, AT_ONCE)
     for name in names(storage, ARCHIVE):
         storage.delete_blob(ARCHIVE, name)
     RunProcessor(storage=storage).process(run_id("a"), Replayed())
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
 
 
 def test_a_row_without_a_blob_is_left_out() -> None:
     storage = MemoryStorage()
-    (place, _) = settled(storage, *write("a", "app", "10:00", "/a"))
+    (place, _) = post_and_settle(storage, *write("a", "app", "10:00", "/a"))
     storage.insert("runs", Row(partition=place.run_id, key=place.row_key.replace("START", "RUNNING")))
     assert archive(storage, AT_ONCE) == Counter(archived=2)
     RunProcessor(storage=storage).process(run_id("a"), Replayed())
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]

@@ -24,10 +24,10 @@ from shared.processing.sweeper import SweepOptions, SweepResult, sweep
 from shared.processing.triggers import Replayed
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, digest_of
-from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, names, settled
-from tests.support.dead_letters import put
+from tests.support.archiving import AT_ONCE, PUBLISHING, archived_lines, archiving, counts, names, post_and_settle
+from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
-from tests.support.processing import post, settle, standing, state_of
+from tests.support.processing import post, settle, state_of, supported_inputs
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -35,7 +35,7 @@ from tests.support.receiving import receive
 def test_settled_events_move_into_one_file_of_their_hour() -> None:
     storage = MemoryStorage()
     bodies = [*write("a", "app", "10:00", "/a"), *write("b", "app", "10:10", "/b"), *write("c", "app", "11:00", "/c")]
-    settled(storage, *bodies)
+    post_and_settle(storage, *bodies)
     before = counts(storage)
     assert archive(storage, AT_ONCE) == Counter(archived=6)
     assert names(storage, EVENTS) == []
@@ -49,12 +49,12 @@ def test_settled_events_move_into_one_file_of_their_hour() -> None:
 
 def test_a_run_is_archived_only_when_it_is_settled_final_and_quiet() -> None:
     storage = MemoryStorage()
-    settled(storage, write("open", "app", "10:00", "/a")[0])
+    post_and_settle(storage, write("open", "app", "10:00", "/a")[0])
     post(storage, *write("unsettled", "app", "10:00", "/a"))
     RunProcessor(storage=storage).process(run_id("open"), Replayed())
     assert state_of(storage, "open").verdict == "waiting"
     assert archive(storage, AT_ONCE) == Counter()
-    settled(storage, *write("done", "app", "10:00", "/a", sink="/done"))
+    post_and_settle(storage, *write("done", "app", "10:00", "/a", sink="/done"))
     assert archive(storage, archiving(after=timedelta(hours=1))) == Counter(), "not quiet for long enough"
     later = archiving(after=timedelta(hours=1), now=lambda: datetime.now(UTC) + timedelta(hours=2))
     assert archive(storage, later) == Counter(archived=2)
@@ -69,13 +69,13 @@ def test_the_sweeper_archives_runs_after_settling_them() -> None:
     assert sweep(storage, how) == SweepResult()
     lease = storage.lease("sweeper", 60)
     assert lease
-    settled(storage, *write("b", "app", "10:00", "/a"))
+    post_and_settle(storage, *write("b", "app", "10:00", "/a"))
     assert sweep(storage, how) == SweepResult(), "only one at a time"
 
 
 def test_nothing_is_archived_when_archiving_is_off() -> None:
     storage = MemoryStorage()
-    settled(storage, *write("a", "app", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
     assert archive(storage, archiving(after=None)) == Counter()
     assert len(names(storage, EVENTS)) == 2
 
@@ -83,9 +83,9 @@ def test_nothing_is_archived_when_archiving_is_off() -> None:
 def test_the_archiver_waits_for_its_interval_after_archiving_everything() -> None:
     storage = MemoryStorage()
     how = archiving(every=timedelta(hours=1))
-    settled(storage, *write("a", "app", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
     assert archive(storage, how) == Counter(archived=2)
-    settled(storage, *write("b", "app", "10:00", "/a"))
+    post_and_settle(storage, *write("b", "app", "10:00", "/a"))
     assert archive(storage, how) == Counter()
 
 
@@ -108,17 +108,17 @@ def test_ignored_events_move_too_and_keep_their_reason() -> None:
 
 def test_an_event_that_comes_for_a_closed_run_is_kept_and_never_merged() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    settled(storage, *write("a", "app", "10:00", "/a"))
-    publish(storage, catalog, HOW)
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
+    publish(storage, catalog, PUBLISHING)
     archive(storage, AT_ONCE)
     written = dict(catalog.processes)
     late = write("a", "app", "12:00", "/other", end="FAIL")
     for place in post(storage, *late):
         assert settle(storage, place) is False, "there is nothing to publish"
     sweep(storage, SweepOptions(end_timeout=timedelta(0), grace=timedelta(0), archiving=archiving(after=None)))
-    publish(storage, catalog, HOW)
+    publish(storage, catalog, PUBLISHING)
     assert catalog.processes == written
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
     expected = {"received": 4, "published": 2, "skipped": {"closed": 2}, "waiting": {}, "dead": 0}
     assert counts(storage) == expected
     assert archive(storage, AT_ONCE) == Counter(archived=2), "it is archived in its turn"
@@ -130,10 +130,10 @@ def test_an_event_that_comes_for_a_closed_run_is_kept_and_never_merged() -> None
 def test_an_archived_event_that_is_sent_again_changes_nothing() -> None:
     storage = MemoryStorage()
     bodies = write("a", "app", "10:00", "/a")
-    settled(storage, *bodies)
+    post_and_settle(storage, *bodies)
     archive(storage, AT_ONCE)
     before, lines = counts(storage), archived_lines(storage)
-    settled(storage, *bodies)
+    post_and_settle(storage, *bodies)
     assert counts(storage) == before
     assert archive(storage, AT_ONCE) == Counter()
     assert (names(storage, EVENTS), archived_lines(storage), counts(storage)) == ([], lines, before)
@@ -147,10 +147,10 @@ def test_a_closed_run_is_processed_from_the_archive_when_a_sibling_changes_its_c
     options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/out"], "application": "app", "job": host}
     first = event("a", "COMPLETE", "10:00:00", **options)
     second = event("b", "COMPLETE", "10:01:00", **{**options, "outputs": ["/two"]}, properties=notebook)
-    settled(storage, first)
+    post_and_settle(storage, first)
     archive(storage, AT_ONCE)
-    settled(storage, second)
-    settled(twin, first, second)
+    post_and_settle(storage, second)
+    post_and_settle(twin, first, second)
     spoken = [{process for process, _, _ in state_of(each, "a").current} for each in (storage, twin)]
     assert spoken[0] == spoken[1]
     assert spoken[0], "it speaks for the process under its new name"
@@ -159,9 +159,9 @@ def test_a_closed_run_is_processed_from_the_archive_when_a_sibling_changes_its_c
 
 def test_a_replay_settles_archived_runs_with_the_events_they_were_closed_with() -> None:
     storage = MemoryStorage()
-    settled(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b", sink="/b-out"))
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b", sink="/b-out"))
     archive(storage, AT_ONCE)
-    settled(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
+    post_and_settle(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
     archive(storage, AT_ONCE)
     for table in ("contributions", "publishqueue"):
         for row in list(storage.scan(table)):
@@ -172,7 +172,7 @@ def test_a_replay_settles_archived_runs_with_the_events_they_were_closed_with() 
         (run_id("b"), ReplayOutcome.PROCESSED),
         (run_id("a"), ReplayOutcome.PROCESSED_EARLIER),
     ]
-    assert sorted(standing(storage)) == ["/a", "/b"]
+    assert sorted(supported_inputs(storage)) == ["/a", "/b"]
     assert counts(storage)["skipped"]["closed"] == 1
     only = replay(storage, ReplayPosition(wanted=RunFilter(run_id=run_id("b"))))
     assert [each.outcome for each in only if isinstance(each, ReplayedRun)] == [ReplayOutcome.PROCESSED]
@@ -181,7 +181,7 @@ def test_a_replay_settles_archived_runs_with_the_events_they_were_closed_with() 
 def test_a_run_with_a_dead_letter_is_not_archived_until_the_letter_is_discarded() -> None:
     storage = MemoryStorage()
     start, end = post(storage, *write("a", "app", "10:00", "/a"))
-    put(storage, start, b"no gzip")
+    replace_blob(storage, start, b"no gzip")
     settle(storage, end)
     assert archive(storage, AT_ONCE) == Counter()
     (letter,) = dead_letters(storage)
@@ -201,7 +201,7 @@ def test_the_archive_keeps_the_texts_of_events_unchanged() -> None:
         json.dumps(json.loads(write("a", "app", "10:00", "/ä\u2028𝄞")[1]), indent=2, ensure_ascii=False).encode(),
         b"\r\n " + write("b", "app", "10:00", "/b")[1].replace(b'"name"', b'"x":"\\u0000\\ud83d",\t"name"', 1) + b"\n",
     ]
-    settled(storage, *odd)
+    post_and_settle(storage, *odd)
     assert archive(storage, AT_ONCE) == Counter(archived=2)
     assert sorted(line.raw() for line in archived_lines(storage)) == sorted(odd)
     (found,) = archived_of(storage, run_id("a"))

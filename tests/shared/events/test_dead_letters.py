@@ -24,9 +24,9 @@ from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.storage_layout import EVENTS, StoredEvent
-from tests.support.dead_letters import MISWRITTEN, Stepped, put
+from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import run_id, write
-from tests.support.processing import post, settle, standing, state_of
+from tests.support.processing import post, settle, state_of, supported_inputs
 from tests.support.publishing import context_of, publish
 
 START, END = write("a", "app", "10:00", "/a")
@@ -44,7 +44,7 @@ def all_of(storage: Storage) -> list[ReplayedLetter]:
 def damaged(storage: MemoryStorage, packed: bytes) -> StoredEvent:
     """A run whose START was damaged before it was settled. The START's place."""
     start, end = post(storage, START, END)
-    put(storage, start, packed)
+    replace_blob(storage, start, packed)
     settle(storage, end)
     return start
 
@@ -101,10 +101,10 @@ def test_a_blob_with_a_foreign_name_is_recorded_once_by_several_sweeps() -> None
 def test_a_dead_letter_is_removed_once_its_repaired_event_is_used(packed: bytes, reason: str) -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     start, end = post(storage, *write("a", "app", "10:00", "/a", end="OTHER"))
-    put(storage, end, packed)
+    replace_blob(storage, end, packed)
     RunProcessor(storage=storage).process(run_id("a"), TimedOut())
     assert one(storage).reason == reason
-    put(storage, end, gzip.compress(write("a", "app", "10:00", "/b", end="OTHER")[1]))
+    replace_blob(storage, end, gzip.compress(write("a", "app", "10:00", "/b", end="OTHER")[1]))
     (replayed,) = all_of(storage)
     assert (replayed.outcome, replayed.now) == (LetterOutcome.USED, "contributed")
     assert list(dead_letters(storage)) == []
@@ -119,19 +119,19 @@ def test_a_dead_letter_is_removed_once_its_repaired_event_is_used(packed: bytes,
 def test_a_dead_letter_that_fails_again_stays_with_a_higher_count() -> None:
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
-    put(storage, start, gzip.compress(b"{"))
+    replace_blob(storage, start, gzip.compress(b"{"))
     for count in (2, 3):
         (replayed,) = all_of(storage)
         assert replayed.outcome is LetterOutcome.FAILED
         assert replayed.letter == one(storage)
         assert replayed.letter.count == count
         assert replayed.letter.reason == "unreadable event", "why it failed last"
-    assert standing(storage) == ["/a"], "the rest of the run stays in use"
+    assert supported_inputs(storage) == ["/a"], "the rest of the run stays in use"
 
 
 def unusable_run(storage: MemoryStorage) -> list[StoredEvent]:
     places = post(storage, START, END)
-    RunProcessor(storage=storage, names=MISWRITTEN).process(run_id("a"), Replayed())
+    RunProcessor(storage=storage, names=RULE_WITH_UNKNOWN_GROUP).process(run_id("a"), Replayed())
     return places
 
 
@@ -143,7 +143,7 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
     assert {letter.error for letter in letters} == {"KeyError: 'host'"}
     assert {letter.digest for letter in letters} == {place.digest for place in places}
     assert (state_of(storage, "a").verdict, status(storage).dead) == ("dead", 2)
-    again = list(replay_dead_letters(storage, lambda _: True, names=MISWRITTEN))
+    again = list(replay_dead_letters(storage, lambda _: True, names=RULE_WITH_UNKNOWN_GROUP))
     assert [(each.outcome, each.letter.count) for each in again] == [
         (LetterOutcome.FAILED, 2),
         (LetterOutcome.FAILED, 2),
@@ -165,7 +165,7 @@ def test_a_dead_letter_recorded_again_during_its_replay_stays() -> None:
     """Another worker, which read the damaged bytes before the repair, writes its result late."""
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
-    put(storage, start, gzip.compress(START))
+    replace_blob(storage, start, gzip.compress(START))
     watched = Stepped(storage)
 
     def late(name: str, arguments: tuple[Any, ...]) -> None:
@@ -185,7 +185,7 @@ def test_a_replay_killed_at_any_call_loses_no_dead_letter() -> None:
     while True:
         storage = MemoryStorage()
         start = damaged(storage, b"hello")
-        put(storage, start, gzip.compress(START))
+        replace_blob(storage, start, gzip.compress(START))
         watched, left = Stepped(storage), iter(range(calls))
 
         def dies(_name: str, _arguments: tuple[Any, ...], left: Iterator[int] = left) -> None:
@@ -235,9 +235,9 @@ def test_the_dead_letter_of_a_foreign_name_leaves_once_the_blob_has_its_right_na
 def test_replaying_a_dead_letter_also_records_an_end_that_no_trigger_delivered() -> None:
     storage = MemoryStorage()
     start, _ = post(storage, START, END)
-    put(storage, start, b"hello")
+    replace_blob(storage, start, b"hello")
     add_dead_letter(storage, start.blob, start.digest, EOFError("found by the first reader"))
-    put(storage, start, gzip.compress(START))
+    replace_blob(storage, start, gzip.compress(START))
     assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
     assert state_of(storage, "a").end == "COMPLETE"
 
@@ -251,7 +251,7 @@ def test_a_discarded_letter_stays_discarded_when_found_again_and_leaves_when_use
     assert discard(storage, start.digest) == first, "once is enough"
     RunProcessor(storage=storage).process(run_id("a"), Replayed())
     assert (one(storage).discarded, one(storage).count) == (first.discarded, 2)
-    put(storage, start, gzip.compress(START))
+    replace_blob(storage, start, gzip.compress(START))
     assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
     assert discard(storage, start.digest) is None, "there is nothing to discard any more"
 
@@ -277,7 +277,7 @@ def test_a_letter_that_others_keep_changing_is_tried_again_later() -> None:
     watched.step_in = meddle
     with pytest.raises(WriteConflict):
         note_letter(watched, start.blob, start.digest, EOFError())
-    put(storage, start, gzip.compress(b"{"))
+    replace_blob(storage, start, gzip.compress(b"{"))
     assert [each.outcome for each in replay_dead_letters(watched, lambda _: True)] == [LetterOutcome.BUSY]
 
 

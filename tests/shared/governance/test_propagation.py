@@ -11,7 +11,7 @@ from shared.governance.remarks import remarks
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.document import LineageDocument
-from tests.support.lineage_documents import Job, lineage, place, random_lineage
+from tests.support.lineage_documents import Job, column_number, lineage, random_lineage
 
 TODAY = date(2026, 11, 23)
 PII = '[[tag]]\nclassification = "PII"\ndatasets = "crm"\ncolumns = "email"\n'
@@ -142,7 +142,7 @@ def test_an_expression_hides_a_column_only_inside_a_mask_function(expression: st
 def test_a_classification_begins_at_columns_matched_by_pattern_tag_or_scan() -> None:
     """By pattern of name and type, by the tag of an event, and by a classification of the catalog's scans."""
     document = lineage("crm.a -> out.a", columns=["crm.b", "crm.c", "other.a"], tags=[("crm.b", "pii:high")])
-    catalog = {place(document, "crm.c"): frozenset({"MICROSOFT.PERSONAL.EMAIL"})}
+    catalog = {column_number(document, "crm.c"): frozenset({"MICROSOFT.PERSONAL.EMAIL"})}
     text = """
 [[tag]]
 classification = "MY.PII"
@@ -165,7 +165,7 @@ def test_the_way_is_a_shortest_one_from_an_origin() -> None:
     document = lineage(
         "crm.email -> a.x by one", "a.x -> b.y by two", "crm.email ~> b.y by three", "b.y -> c.z by four"
     )
-    way = propagate(document, rules(PII), today=TODAY)["PII"].way(place(document, "c.z"))
+    way = propagate(document, rules(PII), today=TODAY)["PII"].way(column_number(document, "c.z"))
     assert [document.processes[each.process].name for each in way] == ["three", "four"]
 
 

@@ -20,7 +20,7 @@ from shared.storage_layout import EVENTS
 from shared.translation.reference import translate_history
 from shared.translation.sql.statement_reader import redact
 from tests.support.building import body, dataset, lineage, packed, source
-from tests.support.planted import SAS, SECRET, events, shown
+from tests.support.planted import SAS, SECRET, contains_secret, events
 from tests.support.receiving import receive
 
 ROOT = Path(__file__).parents[3]
@@ -82,7 +82,7 @@ def test_a_repeated_post_changes_nothing_and_blobs_are_named_by_their_stored_byt
     assert len(before) == 3
     for name, content in before.items():
         stored = gzip.decompress(content or b"")
-        assert not shown(stored.decode())
+        assert not contains_secret(stored.decode())
         other = MemoryStorage()
         receive(other, stored, most_bytes=MOST)
         assert [fact.name for fact in other.blobs(EVENTS)] == [name], "stored bytes have the name of their own digest"
@@ -110,7 +110,7 @@ def test_a_data_set_event_and_a_job_event_are_redacted_too() -> None:
         for fact in storage.blobs(container)
     ]
     assert len(contents) == 2
-    assert not any(shown(content.decode()) for content in contents)
+    assert not any(contains_secret(content.decode()) for content in contents)
     stored = decode(contents[0])
     expected = decode(packed(job))
     assert (stored.run_id, stored.time, stored.type) == (expected.run_id, expected.time, expected.type)
@@ -192,4 +192,4 @@ def test_redaction_keeps_the_properties_that_name_a_job() -> None:
         raw = packed(body(inputs=[dataset("/mnt/x/a", "dbfs")], outputs=[out], run_facets=facets))
         stored = redacted(decode(raw))
         assert translate_history([decode(stored)]) == translate_history([decode(raw)])
-        assert not shown(stored.decode())
+        assert not contains_secret(stored.decode())

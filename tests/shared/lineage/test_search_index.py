@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from shared.lineage.search_index import SearchIndex
-from tests.support.lineage import ROOT, searched
+from tests.support.lineage import ROOT, search_document
 
 CASES = json.loads(Path(__file__).with_name("search_cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"] or "nothing asked")
 def test_search_results_are_in_the_expected_order(case: dict[str, object]) -> None:
-    document = searched()
+    document = search_document()
     names = [each.qualified_name.removeprefix(ROOT) for each in document.datasets]
     found = SearchIndex(document).find(str(case["text"]))
     shown = [

@@ -13,7 +13,7 @@ from shared.lineage.layout import CARD_GAP, CARD_WIDTH, LAYER_GAP, layout
 from shared.lineage.selection import Question, Selection, select
 from shared.lineage.svg import as_svg
 from shared.model import EdgeKind
-from tests.support.lineage import HOUR, NOON, document, drawn, edge, process
+from tests.support.lineage import HOUR, NOON, document, edge, process, random_document
 
 FLOW = document(
     process(
@@ -68,7 +68,7 @@ def test_conditions_are_shown_and_not_followed() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_layout_has_no_overlap_and_its_edges_point_right(seed: int) -> None:
-    shown = select(drawn(seed), Question())
+    shown = select(random_document(seed), Question())
     heights = {number: 40.0 + 10 * (number % 4) for number in shown.datasets}
     arrows = [(flow.input, flow.output) for flow in shown.shown_flows]
     boxes = layout(heights, arrows)
@@ -106,7 +106,7 @@ def test_a_table_has_a_row_for_each_flow_and_edge() -> None:
 
 
 def test_times_of_validity_come_from_the_history() -> None:
-    history = drawn(3)
+    history = random_document(3)
     rows = list(csv.DictReader(io.StringIO(as_csv(select(history, Question(at=NOON + HOUR))))))
     assert {row["valid_from"] for row in rows} <= {each.isoformat() for each in history.times}
     assert any(row["valid_to"] for row in rows)
@@ -129,4 +129,4 @@ def test_names_are_escaped_in_every_output_format() -> None:
 
 def test_the_same_selection_gives_the_same_bytes() -> None:
     for write in (as_csv, as_mermaid, as_dot, as_svg):
-        assert write(select(drawn(5), Question())) == write(select(drawn(5), Question()))
+        assert write(select(random_document(5), Question())) == write(select(random_document(5), Question()))

@@ -15,9 +15,9 @@ from shared.publishing.planning.options import PublishOptions
 from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
-from tests.support.backfill import another
+from tests.support.backfill import catalog_with_other_guids
 from tests.support.events import write
-from tests.support.publishing import Clock, context_of, how, publish, settled
+from tests.support.publishing import Clock, context_of, post_and_settle, publish, publish_options
 
 PROCESSES = 25
 
@@ -25,11 +25,11 @@ PROCESSES = 25
 def waiting(storage: MemoryStorage, number: int = PROCESSES, tag: str = "") -> None:
     """So many processes that nobody has published yet."""
     for each in range(number):
-        settled(storage, *write(f"r{tag}{each}", f"app{tag}{each}", "10:00", "/in", sink=f"/out{tag}{each}"))
+        post_and_settle(storage, *write(f"r{tag}{each}", f"app{tag}{each}", "10:00", "/in", sink=f"/out{tag}{each}"))
 
 
 def small(clock: Clock) -> PublishOptions:
-    return replace(how(clock), batch=10)
+    return replace(publish_options(clock), batch=10)
 
 
 def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
@@ -54,8 +54,8 @@ def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
 def test_an_empty_catalog_gets_everything_that_the_lost_one_held() -> None:
     storage, lost, clock = MemoryStorage(), MemoryCatalog(), Clock()
     waiting(storage)
-    publish(storage, lost, how(clock))
-    catalog = another()
+    publish(storage, lost, publish_options(clock))
+    catalog = catalog_with_other_guids()
     assert sum(len(gone) for _, gone in missing(context_of(storage, catalog, small(clock)))) == PROCESSES
     done = backfill(context_of(storage, catalog, small(clock)))
     assert (done.looked, done.missing, done.done.written) == (PROCESSES, PROCESSES, PROCESSES)
@@ -67,7 +67,7 @@ def test_an_empty_catalog_gets_everything_that_the_lost_one_held() -> None:
 def test_only_missing_processes_are_written_again() -> None:
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
     waiting(storage)
-    publish(storage, catalog, how(clock))
+    publish(storage, catalog, publish_options(clock))
     before = dict(catalog.processes)
     for name in list(before)[::7]:
         del catalog.processes[name]
@@ -80,9 +80,9 @@ def test_only_missing_processes_are_written_again() -> None:
 def test_a_backfill_stopped_anywhere_continues_there(stop_after: int) -> None:
     storage, clock, reports = MemoryStorage(), Clock(), list[Backfilled]()
     waiting(storage)
-    publish(storage, MemoryCatalog(), how(clock))
+    publish(storage, MemoryCatalog(), publish_options(clock))
     waiting(storage, 12, "new")
-    catalog = another()
+    catalog = catalog_with_other_guids()
     stopping = replace(small(clock), stopped=lambda: len(reports) >= stop_after)
     first = backfill(context_of(storage, catalog, stopping), progress=reports.append)
     after = last_backfill(storage)

@@ -19,10 +19,10 @@ from shared.publishing.publisher_lease import remove_placeholders
 from shared.publishing.shadow import leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
-from tests.support.crashes import Dying, Killed
+from tests.support.crashes import Killed, KilledAtCall
 from tests.support.events import event, run_id, write
 from tests.support.processing import post
-from tests.support.publishing import Clock, context_of, how, publish
+from tests.support.publishing import Clock, context_of, publish, publish_options
 
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
 
@@ -41,31 +41,31 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
     for place in post(storage, *bodies):
         if place.end:
             RunProcessor(storage=storage, names=BUILT_IN).process(place.run_id, EventArrived(event=place))
-    publish(storage, catalog, how(Clock()))
+    publish(storage, catalog, publish_options(Clock()))
     return storage, catalog
 
 
 def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     leaving = list(unseen_processes(storage, BEFORE))
-    alone = list(unused_placeholders(context_of(storage, catalog, how(clock)), leaving))
+    alone = list(unused_placeholders(context_of(storage, catalog, publish_options(clock)), leaving))
     for each in leaving:
         retire(storage, each)
-    publish(storage, catalog, how(clock))
+    publish(storage, catalog, publish_options(clock))
     for keys in batches(alone, 50):
         remove_placeholders(context_of(storage, catalog), keys)
 
 
 def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
-    list(purge(context_of(storage, catalog, replace(how(clock), batch=2))))
+    list(purge(context_of(storage, catalog, replace(publish_options(clock), batch=2))))
 
 
 def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     """In shadow mode a run is withdrawn and all is marked; then shadow mode ends."""
     RunProcessor(storage=storage, names=BUILT_IN).process(run_id("b"), Replayed())
     RunProcessor(storage=storage, names=BUILT_IN).process(run_id("old"), Replayed())
-    publish(storage, catalog, replace(how(clock), shadow=True))
-    leave_shadow_mode(storage, how(clock))
-    publish(storage, catalog, how(clock))
+    publish(storage, catalog, replace(publish_options(clock), shadow=True))
+    leave_shadow_mode(storage, publish_options(clock))
+    publish(storage, catalog, publish_options(clock))
 
 
 def outcome(storage: MemoryStorage, catalog: MemoryCatalog) -> tuple[Any, ...]:
@@ -85,7 +85,7 @@ def outcomes_when_killed(
         clock = Clock()
         done = True
         try:
-            work(Dying(storage, calls, after=after), catalog, clock)
+            work(KilledAtCall(storage, calls, after=after), catalog, clock)
         except Killed:
             done = False
             storage._leases.clear()  # the lease runs out

@@ -11,8 +11,8 @@ from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import write
-from tests.support.publishing import context_of, process_in, publish, settled
-from tests.support.refusing_catalog import Picky, refusal
+from tests.support.publishing import context_of, post_and_settle, process_in, publish
+from tests.support.refusing_catalog import RefusingByName, refusal
 
 if TYPE_CHECKING:
     from shared.publishing.writing.catalog_write import Published
@@ -78,13 +78,13 @@ def test_imported_lineage_uses_scanned_assets_and_the_publisher_changes_nothing(
     assert import_processes(context_of(storage, catalog), processes).written == 1
     (held,) = catalog.processes.values()
     assert held.inputs == (scanned,)
-    settled(storage, *bodies)
+    post_and_settle(storage, *bodies)
     done = publish(storage, catalog, PublishOptions())
     assert (done.written, done.unchanged) == (0, 1)
 
 
 def test_a_refused_process_is_found_in_few_calls() -> None:
-    storage, catalog = MemoryStorage(), Picky(refusal, "/bad")
+    storage, catalog = MemoryStorage(), RefusingByName(refusal, "/bad")
     bodies = [
         body for name in (*map(str, range(31)), "bad") for body in write(name, name, "10:00", "/in", sink=f"/{name}")
     ]

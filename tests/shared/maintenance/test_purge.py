@@ -18,7 +18,7 @@ from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
-from tests.support.publishing import Clock, context_of, how, publish, settled
+from tests.support.publishing import Clock, context_of, post_and_settle, publish, publish_options
 
 SCANNED = AssetEntity(
     type="fs_path",
@@ -45,13 +45,13 @@ def filled(catalog: Catalog) -> MemoryStorage:
     storage = MemoryStorage()
     catalog.create_assets([SCANNED])
     for number in range(5):
-        settled(storage, *write(f"r{number}", "app1", f"10:0{number}", "/scanned", sink=f"/o{number}"))
-    assert publish(storage, catalog, how(Clock())).written == 5
+        post_and_settle(storage, *write(f"r{number}", "app1", f"10:0{number}", "/scanned", sink=f"/o{number}"))
+    assert publish(storage, catalog, publish_options(Clock())).written == 5
     return storage
 
 
 def by_twos(clock: Clock | None = None) -> PublishOptions:
-    return replace(how(clock or Clock()), batch=2)
+    return replace(publish_options(clock or Clock()), batch=2)
 
 
 def total(steps: Sequence[Purged]) -> Purged:
@@ -75,7 +75,7 @@ def test_a_replay_creates_everything_again(catalog: Catalog) -> None:
     storage = filled(catalog)
     list(purge(context_of(storage, catalog, by_twos())))
     list(replay(storage, ReplayPosition(wanted=RunFilter())))
-    assert publish_all(context_of(storage, catalog, how(Clock())))[0].written == 5
+    assert publish_all(context_of(storage, catalog, publish_options(Clock())))[0].written == 5
     assert sorted(catalog.find(file(name) for name in NAMES)) == sorted(file(name) for name in NAMES)
     assert (status(storage).published, status(storage).processes) == (10, 5)
 
@@ -113,7 +113,7 @@ def test_a_purge_killed_at_any_removal_continues(lives: int, after: bool) -> Non
     clock.at += timedelta(hours=1)
     left = total(list(purge(context_of(storage, catalog, by_twos(clock))))).left
     assert (left, catalog.processes, list(catalog.assets)) == (0, {}, [file("scanned")])
-    assert publish(storage, catalog, how(clock)).written == 0
+    assert publish(storage, catalog, publish_options(clock)).written == 0
 
 
 def test_processes_with_a_pending_write_are_left_and_reported() -> None:
@@ -128,10 +128,10 @@ def test_processes_with_a_pending_write_are_left_and_reported() -> None:
 def test_a_purged_process_does_not_return_when_its_revisit_is_due() -> None:
     """A younger application that has not ended makes the publisher come back to the process later."""
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
-    hourly = how(clock, quiet=timedelta(hours=1))
+    hourly = publish_options(clock, quiet=timedelta(hours=1))
     application_cache = f"{clock.at - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
-    settled(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
-    settled(storage, *write("b", "app2", application_cache, "/b"))
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
+    post_and_settle(storage, *write("b", "app2", application_cache, "/b"))
     publish(storage, catalog, hourly)
     assert [row.values["revisit"] for row in storage.scan("publishqueue")] == [True]
     list(purge(context_of(storage, catalog, hourly)))
@@ -145,9 +145,9 @@ def test_a_run_that_arrives_during_the_purge_is_published() -> None:
     storage = filled(catalog)
     steps = purge(context_of(storage, catalog, by_twos()))
     next(steps)
-    settled(storage, *write("new", "app1", "12:00", "/scanned", sink="/o0"))
+    post_and_settle(storage, *write("new", "app1", "12:00", "/scanned", sink="/o0"))
     list(steps)
-    assert publish(storage, catalog, how(Clock())).written == 1
+    assert publish(storage, catalog, publish_options(Clock())).written == 1
     assert [name.rpartition("/")[2] for name in catalog.processes] == ["o0"]
 
 

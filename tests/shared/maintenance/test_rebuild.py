@@ -21,11 +21,11 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from tests.support.archive_failures import SMALL, Failing
-from tests.support.archiving import AT_ONCE, HOW, archived_lines, archiving, counts, settled
+from tests.support.archiving import AT_ONCE, PUBLISHING, archived_lines, archiving, counts, post_and_settle
 from tests.support.azurite import on_azurite
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
-from tests.support.processing import Killed, post, settle, standing, state_of
+from tests.support.processing import Killed, post, settle, state_of, supported_inputs
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -59,7 +59,7 @@ def a_world(bodies: Iterable[bytes]) -> tuple[MemoryStorage, Counting]:
     for body in bodies:
         receive(storage, body, most_bytes=10_000_000)
     sweep(storage, NO_ARCHIVE)
-    publish(storage, catalog, HOW)
+    publish(storage, catalog, PUBLISHING)
     return storage, catalog
 
 
@@ -67,7 +67,7 @@ def rebuilt(storage: Any, catalog: MemoryCatalog, begin: Rebuild | None = None) 
     for _ in rebuild(storage, begin):
         pass
     sweep(storage, NO_ARCHIVE)
-    publish(storage, catalog, HOW)
+    publish(storage, catalog, PUBLISHING)
 
 
 def contribution_rows(storage: MemoryStorage) -> list[tuple[str, str]]:
@@ -111,10 +111,10 @@ def test_the_tables_of_random_histories_are_rebuilt(seed: int) -> None:
     steps = iter(range(draw.randint(0, 5)))
     archive(storage, archiving(most=draw.randint(1, 4)), may_continue=lambda: next(steps, None) is not None)
     for body in draw.sample(bodies, 2):  # late: some for closed runs, and some that are there already
-        settled(storage, body.replace(b"T1", b"T2", 1), body)
+        post_and_settle(storage, body.replace(b"T1", b"T2", 1), body)
     archive(storage, SMALL, may_continue=lambda: next(steps, None) is not None)
     sweep(storage, NO_ARCHIVE)
-    publish(storage, catalog, HOW)
+    publish(storage, catalog, PUBLISHING)
     before, processes = counts(storage), dict(catalog.processes)
     wipe(storage, *draw.choice((REBUILT, (*REBUILT, "ledger"), ())))
     rebuilt(storage, catalog)
@@ -126,8 +126,10 @@ def small_world() -> tuple[MemoryStorage, Counting]:
     """Archived and not, closed and open, and an event that came too late."""
     storage, catalog = a_world([*write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b", sink="/two")])
     archive(storage, archiving(most=3), may_continue=iter([True, False]).__next__)
-    settled(storage, *write("c", "app", "11:00", "/c", sink="/three"), write("a", "app", "12:00", "/a", end="FAIL")[1])
-    publish(storage, catalog, HOW)
+    post_and_settle(
+        storage, *write("c", "app", "11:00", "/c", sink="/three"), write("a", "app", "12:00", "/a", end="FAIL")[1]
+    )
+    publish(storage, catalog, PUBLISHING)
     return storage, catalog
 
 
@@ -140,7 +142,7 @@ def test_a_rebuild_skips_the_late_event_of_a_closed_run_again() -> None:
         wipe(storage, *REBUILT)
         rebuilt(storage, catalog)
         assert counts(storage) == before
-        assert sorted(standing(storage)) == ["/a", "/b", "/c"]
+        assert sorted(supported_inputs(storage)) == ["/a", "/b", "/c"]
         archive(storage, AT_ONCE)
 
 
@@ -166,7 +168,7 @@ def test_a_rebuild_killed_at_any_call_publishes_nothing_and_the_next_one_continu
         else:
             break
         stop = last_rebuild(storage)
-        publish(storage, catalog, HOW)
+        publish(storage, catalog, PUBLISHING)
         assert catalog.processes == processes
         if stop or calls > 3:
             storage.clock = lambda: 1e9  # the lease of the killed rebuild has run out
@@ -191,7 +193,7 @@ def test_a_rebuild_stopped_after_any_step_continues_there() -> None:
         if begin.stage is RebuildStage.WIPE and steps < 5:
             assert "are being rebuilt" in " ".join(status(storage).last_errors)
     sweep(storage, NO_ARCHIVE)
-    publish(storage, catalog, HOW)
+    publish(storage, catalog, PUBLISHING)
     assert (counts(storage), contribution_rows(storage)) == (before, rows)
     assert steps > 15
 
@@ -204,16 +206,16 @@ def test_events_that_arrive_during_a_rebuild_are_settled() -> None:
                 for place in post(storage, *write("new", "app", "12:00", "/new", sink="/four")):
                     settle(storage, place)
         sweep(storage, NO_ARCHIVE)
-        publish(storage, catalog, HOW)
-        assert "/new" in standing(storage), f"at step {step}"
+        publish(storage, catalog, PUBLISHING)
+        assert "/new" in supported_inputs(storage), f"at step {step}"
         assert counts(storage)["waiting"] == {}
 
 
 def test_contributions_of_deleted_events_stay() -> None:
     storage, catalog = a_world([*write("a", "one", "10:00", "/a"), *write("b", "two", "11:00", "/b", sink="/two")])
     archive(storage, AT_ONCE)
-    settled(storage, *write("c", "one", "12:00", "/c", sink="/three"))
-    publish(storage, catalog, HOW)
+    post_and_settle(storage, *write("c", "one", "12:00", "/c", sink="/three"))
+    publish(storage, catalog, PUBLISHING)
     archive(storage, archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))
     wipe(storage, "control")
     assert plan_rebuild(storage).expired == 2
@@ -228,7 +230,7 @@ def test_a_rebuild_keeps_processes_in_the_catalog_whose_events_retention_deleted
     storage, catalog = a_world(write("a", "app", "10:00", "/a"))
     archive(storage, AT_ONCE)
     archive(storage, archiving(after=None, keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))
-    settled(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
+    post_and_settle(storage, write("a", "app", "12:00", "/a", end="FAIL")[1])
     wipe(storage, "control")
     archive(storage, AT_ONCE)
     processes = dict(catalog.processes)
@@ -278,7 +280,7 @@ def test_archiving_and_rebuilding_work_on_azurite(azurite: Azurite, unique: str)
     for body in bodies:
         receive(storage, body, most_bytes=1_000_000)
     sweep(storage, NO_ARCHIVE)
-    publish(storage, catalog, HOW)
+    publish(storage, catalog, PUBLISHING)
     before, processes = counts(storage), dict(catalog.processes)
     assert archive(storage, AT_ONCE, may_continue=iter([True, True, False]).__next__)["archived"] == 4
     assert counts(storage) == before

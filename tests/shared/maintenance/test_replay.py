@@ -33,10 +33,10 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact
 from shared.storage_layout import EVENTS, StoredEvent
-from tests.support.dead_letters import Stepped, put
+from tests.support.dead_letters import Stepped, replace_blob
 from tests.support.events import event, run_id, write
-from tests.support.processing import post, settle, standing, state_of
-from tests.support.publishing import Moody, context_of
+from tests.support.processing import post, settle, state_of, supported_inputs
+from tests.support.publishing import UnreliableCatalog, context_of
 
 ALL = ReplayPosition(wanted=RunFilter())
 MINE = Names(rules=(rule("mine", type="fs_path", namespace="file", path="(?P<path>.*)", to="mine:/{path}"),))
@@ -161,7 +161,7 @@ def test_a_replay_settles_blobs_whose_rows_are_lost() -> None:
     runs_of(storage, RunFilter())
     assert len(state_of(storage, "long").merged) == 3
     assert state_of(storage, "long").end == "COMPLETE"
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
 
 
 def test_an_unsettled_run_is_left_waiting_for_its_end() -> None:
@@ -175,7 +175,7 @@ def test_an_end_that_no_trigger_delivered_is_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
     assert runs_of(storage, RunFilter()) == {run_id("a"): [ReplayOutcome.PROCESSED]}
-    assert (state_of(storage, "a").end, standing(storage)) == ("COMPLETE", ["/a"])
+    assert (state_of(storage, "a").end, supported_inputs(storage)) == ("COMPLETE", ["/a"])
 
 
 def test_a_plan_writes_nothing_and_reports_the_work_of_a_replay() -> None:
@@ -253,7 +253,7 @@ def test_dead_letters_within_the_filter_are_replayed_first_and_their_runs_settle
     storage = MemoryStorage()
     three_days(storage)
     start, end = post(storage, *write("dead", "app", "2026-11-21T11:00", "/a", sink="/dead"))
-    put(storage, start, b"hello")
+    replace_blob(storage, start, b"hello")
     settle(storage, end)
     replayed = list(replay(storage, ReplayPosition(wanted=RunFilter(since=utc("2026-11-22T00:00")))))
     assert [type(each) for each in replayed] == [ReplayedRun], "it is not within"
@@ -261,7 +261,7 @@ def test_dead_letters_within_the_filter_are_replayed_first_and_their_runs_settle
     assert isinstance(replayed[0], ReplayedLetter)
     assert (replayed[0].outcome, replayed[0].letter.count) == (LetterOutcome.FAILED, 2)
     assert [each.count for each in dead_letters(storage)] == [2]
-    put(storage, start, gzip.compress(write("dead", "app", "2026-11-21T11:00", "/a")[0]))
+    replace_blob(storage, start, gzip.compress(write("dead", "app", "2026-11-21T11:00", "/a")[0]))
     replayed = list(replay(storage, ALL))
     assert [each.outcome for each in replayed if isinstance(each, ReplayedLetter)] == [LetterOutcome.USED]
     assert list(dead_letters(storage)) == []
@@ -311,7 +311,7 @@ def test_a_few_sorted_prefixes_cover_each_hour_of_a_period_once(
 
 
 def test_an_unavailable_catalog_is_reported_and_not_called_during_the_pause() -> None:
-    storage, catalog = MemoryStorage(), Moody()
+    storage, catalog = MemoryStorage(), UnreliableCatalog()
     settled(storage, *write("a", "app", "10:00", "/a"))
     catalog.away = True
     done, left = publish_all(context_of(storage, catalog))
@@ -326,7 +326,7 @@ def test_an_unavailable_catalog_is_reported_and_not_called_during_the_pause() ->
 def test_a_replay_does_not_change_contributions_when_nothing_else_has_changed() -> None:
     storage = MemoryStorage()
     three_days(storage)
-    before = sorted(standing(storage))
+    before = sorted(supported_inputs(storage))
     RunProcessor(storage=storage).process(run_id("r21"), Replayed())
     runs_of(storage, RunFilter())
-    assert sorted(standing(storage)) == before
+    assert sorted(supported_inputs(storage)) == before

@@ -23,7 +23,7 @@ from shared.records.states import LedgerState
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, run_id, write
-from tests.support.publishing import Clock, Moody, context_of, how, publish, settled
+from tests.support.publishing import Clock, UnreliableCatalog, context_of, post_and_settle, publish, publish_options
 
 OLD, NEW = "2026-01-10T10:00", "2026-11-20T10:00"
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
@@ -38,17 +38,17 @@ def file(name: str) -> AssetKey:
 def storage() -> MemoryStorage:
     """An old process of a scanned table and of one that another process uses too, and a recent process."""
     storage = MemoryStorage()
-    settled(
+    post_and_settle(
         storage, *write("old", "app1", OLD, "/scanned", sink="/gone"), *write("old2", "app1", OLD, "/a", sink="/gone")
     )
-    settled(storage, *write("new", "app2", NEW, "/a", sink="/b"))
+    post_and_settle(storage, *write("new", "app2", NEW, "/a", sink="/b"))
     return storage
 
 
-def catalog_of(storage: MemoryStorage) -> Moody:
-    catalog = Moody()
+def catalog_of(storage: MemoryStorage) -> UnreliableCatalog:
+    catalog = UnreliableCatalog()
     catalog.create_assets([SCANNED])
-    publish(storage, catalog, how(Clock()))
+    publish(storage, catalog, publish_options(Clock()))
     return catalog
 
 
@@ -56,9 +56,9 @@ def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) ->
     """How many were retired, and how many processes and placeholders were removed."""
     clock = Clock()
     leaving = list(unseen_processes(storage, BEFORE))
-    alone = list(unused_placeholders(context_of(storage, catalog, how(clock)), leaving))
+    alone = list(unused_placeholders(context_of(storage, catalog, publish_options(clock)), leaving))
     retired = sum(retire(storage, each) for each in leaving)
-    removed = publish(storage, catalog, how(clock)).removed
+    removed = publish(storage, catalog, publish_options(clock)).removed
     unused = sum(len(remove_placeholders(context_of(storage, catalog), keys).removed) for keys in batches(alone, 50))
     return retired, removed, unused
 
@@ -89,7 +89,7 @@ def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
     (found,) = unseen_processes(storage, BEFORE, progress=lambda: looked.append(1))
     assert found.qualified_name.endswith("/gone")
     assert found.last == datetime(2026, 1, 10, 10, 0, 30, tzinfo=UTC)
-    assert list(unused_placeholders(context_of(storage, catalog, how(Clock())), [found])) == [file("gone")]
+    assert list(unused_placeholders(context_of(storage, catalog, publish_options(Clock())), [found])) == [file("gone")]
     assert len(looked) == 2
     assert catalog.writes == writes
     assert {table: list(storage.scan(table)) for table in tables} == tables
@@ -110,7 +110,7 @@ def test_retirement_also_works_on_the_local_catalog(storage: MemoryStorage, fres
     server = fresh_catalog
     catalog = AtlasCatalog(SteadyAtlasClient(server.endpoint, StaticToken(server.token)))  # type: ignore[attr-defined]  # the fixture is typed where it is made
     catalog.create_assets([replace(SCANNED, attributes=(*SCANNED.attributes, ("path", "/scanned")))])
-    publish(storage, catalog, how(Clock()))
+    publish(storage, catalog, publish_options(Clock()))
     assert retire_all(storage, catalog) == (1, 1, 1)
     keys = [file(name) for name in ("a", "b", "gone", "scanned")]
     assert sorted(catalog.find(keys)) == [file("a"), file("b"), file("scanned")]
@@ -121,16 +121,16 @@ def test_replaying_old_runs_brings_nothing_back(storage: MemoryStorage) -> None:
     retire_all(storage, catalog)
     for run in ("old", "old2"):
         RunProcessor(storage=storage).process(run_id(run), Replayed())
-    done = publish(storage, catalog, how(Clock()))
+    done = publish(storage, catalog, publish_options(Clock()))
     assert (done.written, len(catalog.processes)) == (0, 1)
-    assert len([process for process, _ in recorded(storage, how(Clock()))]) == 1
+    assert len([process for process, _ in recorded(storage, publish_options(Clock()))]) == 1
 
 
 def test_a_new_run_restores_the_process_without_its_retired_inputs(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     retire_all(storage, catalog)
-    settled(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
-    publish(storage, catalog, how(Clock()))
+    post_and_settle(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
+    publish(storage, catalog, publish_options(Clock()))
     back = next(process for name, process in catalog.processes.items() if name.endswith("/gone"))
     assert back.inputs == (file("c"),)
     assert status(storage).reconciles
@@ -140,9 +140,9 @@ def test_a_new_run_restores_the_process_without_its_retired_inputs(storage: Memo
 def test_a_run_that_arrives_between_plan_and_retirement_keeps_the_process(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     leaving = list(unseen_processes(storage, BEFORE))
-    settled(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
+    post_and_settle(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
     assert retire(storage, leaving[0])
-    done = publish(storage, catalog, how(Clock()))
+    done = publish(storage, catalog, publish_options(Clock()))
     assert (done.removed, done.written, len(catalog.processes)) == (0, 1, 2)
 
 
@@ -188,21 +188,21 @@ def test_in_shadow_mode_a_retirement_is_only_held_back(storage: MemoryStorage) -
     catalog = catalog_of(storage)
     (leaving,) = unseen_processes(storage, BEFORE)
     retire(storage, leaving)
-    publish(storage, catalog, replace(how(Clock()), shadow=True))
+    publish(storage, catalog, replace(publish_options(Clock()), shadow=True))
     assert [each.qualified_name for _, each in held_back(storage)] == [leaving.qualified_name]
     assert len(catalog.processes) == 2
 
 
 def test_a_renamed_sink_is_known_as_one_of_ours() -> None:
     storage = MemoryStorage()
-    settled(
+    post_and_settle(
         storage,
         *write("w", "app1", OLD, "/a", sink="/draft"),
         event("r", "COMPLETE", f"{OLD[:-1]}1:00", outputs=["/final"], states={"/final": ("RENAME", "/draft")},
               application="app1", job="app.execute_alter_table_rename_command.x"),
     )  # fmt: skip
-    catalog = Moody()
-    publish(storage, catalog, how(Clock()))
+    catalog = UnreliableCatalog()
+    publish(storage, catalog, publish_options(Clock()))
     assert [process.outputs for process in catalog.processes.values()] == [(file("final"),)]
     assert retire_all(storage, catalog) == (1, 1, 2)
     assert catalog.assets == {}

@@ -22,7 +22,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import process_key
 from tests.support.archiving import AT_ONCE
 from tests.support.azurite import on_azurite
-from tests.support.damages import PLANTED, Planted, whole
+from tests.support.damages import PLANTED, Planted, consistent_world
 from tests.support.events import write
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
@@ -76,7 +76,7 @@ def test_every_kind_is_planted() -> None:
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_damage_is_found_and_repaired(planted: Planted) -> None:
     catalog = MemoryCatalog()
-    world = whole(MemoryStorage(), catalog)
+    world = consistent_world(MemoryStorage(), catalog)
     check(world, planted)
     writes = catalog.writes
     assert found(world, fix=True) == []
@@ -86,7 +86,7 @@ def test_damage_is_found_and_repaired(planted: Planted) -> None:
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_in_shadow_mode_no_repair_writes_to_the_catalog(planted: Planted) -> None:
     catalog = MemoryCatalog()
-    world = whole(MemoryStorage(), catalog)
+    world = consistent_world(MemoryStorage(), catalog)
     planted.plant(world)
     before, writes = held(catalog), catalog.writes
     list(verify(replace(world, publishing=replace(world.publishing, shadow=True)), fix=True))
@@ -94,8 +94,8 @@ def test_in_shadow_mode_no_repair_writes_to_the_catalog(planted: Planted) -> Non
 
 
 def test_an_unreadable_process_does_not_hold_up_other_processes() -> None:
-    world = whole(MemoryStorage(), MemoryCatalog())
-    PLANTED["lost content"].plant(world)
+    world = consistent_world(MemoryStorage(), MemoryCatalog())
+    PLANTED["lost content of a contribution"].plant(world)
     for place in post(world.storage, *write("n", "app1", "15:00", "/new", sink="/new_too")):
         settle(world.storage, place)
     enqueue(world.storage, [row.partition for row in world.storage.scan("ledger")])
@@ -108,7 +108,7 @@ def test_an_unreadable_process_does_not_hold_up_other_processes() -> None:
 
 def test_a_repair_leaves_a_ledger_entry_that_changed_since_the_finding() -> None:
     """A publisher writes between finding and repair: its entry stays."""
-    world = whole(MemoryStorage(), MemoryCatalog())
+    world = consistent_world(MemoryStorage(), MemoryCatalog())
     PLANTED["deleted process"].plant(world)
     (finding,) = found(world)
     entry = ledger_entry(world.storage, process_key(finding.inconsistency.subject.removeprefix("process ")))
@@ -118,7 +118,7 @@ def test_a_repair_leaves_a_ledger_entry_that_changed_since_the_finding() -> None
 
 
 def test_verify_accepts_archived_runs_and_finds_and_repairs_their_lost_states() -> None:
-    world = whole(MemoryStorage(), MemoryCatalog())
+    world = consistent_world(MemoryStorage(), MemoryCatalog())
     before = status(world.storage, by=(By.DAY, By.JOB)).groups
     assert archive(world.storage, AT_ONCE)["archived"] > 0
     assert status(world.storage, by=(By.DAY, By.JOB)).groups == before, "wherever they lie"
@@ -134,7 +134,7 @@ def real_world() -> Iterator[VerifyContext]:
     """On Azurite and the local catalog, built once: each test leaves it whole, and the next one starts by that."""
     with Azurite() as azurite, CatalogServer() as catalog:
         client = SteadyAtlasClient(catalog.endpoint, StaticToken(catalog.token))
-        yield whole(on_azurite(azurite.connection_string), AtlasCatalog(client))
+        yield consistent_world(on_azurite(azurite.connection_string), AtlasCatalog(client))
         client.close()
 
 
@@ -142,16 +142,16 @@ REAL = (
     "lost event row",
     "lost event blob",
     "lost state",
-    "lost content",
-    "ghost",
-    "lost word",
-    "lost entry",
+    "lost content of a contribution",
+    "contribution of an unknown run",
+    "lost lifecycle row",
+    "lost ledger entry",
     "deleted process",
-    "input taken away",
-    "made anew",
+    "removed input",
+    "recreated process",
     "orphan process",
     "unused placeholder",
-    "mended letter",
+    "repaired dead letter",
 )
 
 

@@ -15,7 +15,7 @@ from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post, settle
 from tests.support.publishing import publish
-from tests.support.sweeping import Later, cursed
+from tests.support.sweeping import SweepClock, storage_failing_for_run
 
 HOW = PublishOptions(
     now=lambda: datetime(2030, 1, 1, tzinfo=UTC), patience=SupersessionPolicy(quiet=timedelta(hours=1))
@@ -59,11 +59,11 @@ def test_an_application_whose_start_the_sweeper_found_still_times_out() -> None:
 
 
 def test_an_application_whose_start_failed_once_still_times_out() -> None:
-    storage, clock = MemoryStorage(), Later()
+    storage, clock = MemoryStorage(), SweepClock()
     taken(storage, *write("a", "late", "10:10", "/a"))
     post(storage, event("late", "START", "10:00:00"))
     taken(storage, *write("z", "another", "10:20", "/z"))
-    assert clock.sweep(cursed(storage, "late", ValueError("not today"))).failed == 1
+    assert clock.sweep(storage_failing_for_run(storage, "late", ValueError("not today"))).failed == 1
     assert clock.sweep(storage, minutes=400).waiting == 1
     clock.sweep(storage)
     assert clock.sweep(storage, minutes=101 * 24 * 60).timed_out == 1
@@ -72,11 +72,11 @@ def test_an_application_whose_start_failed_once_still_times_out() -> None:
 def test_a_slow_sweep_does_not_skip_a_waiting_run_that_failed_before() -> None:
     """A slow sweep counts the run as failed; when it ends later, the next sweep must not start behind the run."""
     seconds = 0.0
-    storage, clock = MemoryStorage(clock=lambda: seconds), Later()
+    storage, clock = MemoryStorage(clock=lambda: seconds), SweepClock()
     taken(storage, *write("a", "late", "10:10", "/a"))
     post(storage, event("late", "START", "10:00:00"))
     taken(storage, *write("z", "another", "10:20", "/z"))
-    assert clock.sweep(cursed(storage, "late", ValueError("not today"))).failed == 1
+    assert clock.sweep(storage_failing_for_run(storage, "late", ValueError("not today"))).failed == 1
     taken(storage, *write("y", "a third", "10:30", "/y"))
     slow = Watched(storage)
 

@@ -14,7 +14,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
 from tests.support.events import event, run_id, write
-from tests.support.processing import Killed, Watched, contributions, post, settle, standing, state_of
+from tests.support.processing import Killed, Watched, contributions, post, settle, state_of, supported_inputs
 from tests.support.receiving import receive
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def test_a_late_failure_retracts_the_runs_contributions() -> None:
     storage = MemoryStorage()
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     settle(storage, end)
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
     fail = write("a", "app", "10:01", "/a", end="FAIL")[1]
     settle(storage, post(storage, fail)[0])
-    assert standing(storage) == []
+    assert supported_inputs(storage) == []
     assert state_of(storage, "a").verdict == "skipped"
     assert state_of(storage, "a").reason == "the run failed"
 
@@ -77,7 +77,7 @@ def test_a_retracted_supporter_leaves_the_contribution_of_another() -> None:
     for place in post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:05", "/a")):
         settle(storage, place)
     settle(storage, post(storage, write("b", "app", "10:06", "/a", end="FAIL")[1])[0])
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
 
 
 def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> StoredEvent:
@@ -112,7 +112,7 @@ def overtaken(storage: MemoryStorage, *, at: tuple[str, str], dies: bool) -> Sto
 def test_an_overtaken_worker_cannot_restore_a_retracted_contribution(at: tuple[str, str], *, dies: bool) -> None:
     storage = MemoryStorage()
     overtaken(storage, at=at, dies=dies)
-    assert standing(storage) == []
+    assert supported_inputs(storage) == []
     state = state_of(storage, "a")
     assert (state.settled, state.end, state.verdict) == (True, "FAIL", "skipped")
 
@@ -182,7 +182,7 @@ def test_an_unreadable_stored_event_is_a_dead_letter_and_its_run_is_settled() ->
     storage.insert("runs", Row(partition=broken.run_id, key=broken.row_key))
     storage.put_new(EVENTS, broken.blob, gzip.compress(b"{"))
     settle(storage, end)
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
     found = status(storage)
     assert (found.received, found.dead) == (3, 1)
     assert found.reconciles
@@ -195,7 +195,7 @@ def test_a_row_without_a_blob_does_not_count_as_an_event() -> None:
     ghost = StoredEvent(run_id=start.run_id, time=start.time, type="FAIL", digest="0" * 32)
     storage.insert("runs", Row(partition=ghost.run_id, key=ghost.row_key))
     settle(storage, end)
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
     assert status(storage).received == 2
 
 
@@ -203,7 +203,7 @@ def test_a_timed_out_run_without_an_end_contributes_with_end_not_seen() -> None:
     storage = MemoryStorage()
     post(storage, write("a", "app", "10:00", "/a")[0])
     RunProcessor(storage=storage).process(run_id("a"), TimedOut())
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
     (record,) = contributions(storage)
     assert record.content
     assert record.content.end_not_seen

@@ -17,8 +17,8 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import event, run_id, write
-from tests.support.processing import Watched, post, settle, standing, state_of
-from tests.support.sweeping import Later, cursed
+from tests.support.processing import Watched, post, settle, state_of, supported_inputs
+from tests.support.sweeping import SweepClock, storage_failing_for_run
 
 SOON = SweepOptions(end_timeout=timedelta(0), grace=timedelta(0))
 LATER = SweepOptions(end_timeout=timedelta(hours=6), grace=timedelta(0))
@@ -29,7 +29,7 @@ def test_a_run_without_an_end_contributes_after_the_timeout_if_it_read_and_wrote
     post(storage, write("a", "app", "10:00", "/a")[0])
     assert sweep(storage, LATER) == SweepResult()
     assert sweep(storage, SOON) == SweepResult(timed_out=1)
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
     assert sweep(storage, SOON) == SweepResult(), "decided once"
 
 
@@ -47,7 +47,7 @@ def test_a_run_whose_events_no_trigger_delivered_is_settled() -> None:
     storage = MemoryStorage()
     post(storage, *write("a", "app", "10:00", "/a"))
     assert sweep(storage, LATER) == SweepResult(undelivered=1)
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
     assert sweep(storage, LATER) == SweepResult()
 
 
@@ -57,7 +57,7 @@ def test_a_late_event_that_no_trigger_delivered_is_processed() -> None:
         settle(storage, place)
     post(storage, write("a", "app", "10:01", "/a", end="FAIL")[1])
     assert sweep(storage, LATER) == SweepResult(undelivered=1)
-    assert standing(storage) == []
+    assert supported_inputs(storage) == []
 
 
 def test_a_sweep_leaves_a_recent_event_to_its_trigger() -> None:
@@ -89,7 +89,7 @@ def test_a_blob_without_its_row_is_processed() -> None:
     for place in post(storage, *write("a", "app", "10:00", "/a")):
         storage.delete("runs", place.run_id, place.row_key)
     assert sweep(storage, LATER) == SweepResult(undelivered=1)
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
     assert sweep(storage, LATER) == SweepResult()
 
 
@@ -127,7 +127,7 @@ def test_the_checkpoint_does_not_pass_a_waiting_run() -> None:
         settle(storage, place)
     sweep(storage, LATER)
     assert sweep(storage, SOON) == SweepResult(timed_out=1)
-    assert sorted(standing(storage)) == ["/a", "/b"]
+    assert sorted(supported_inputs(storage)) == ["/a", "/b"]
 
 
 def test_a_blob_without_its_row_and_without_an_end_is_decided_in_one_sweep() -> None:
@@ -135,7 +135,7 @@ def test_a_blob_without_its_row_and_without_an_end_is_decided_in_one_sweep() -> 
     for place in post(storage, write("a", "app", "10:00", "/a")[0]):
         storage.delete("runs", place.run_id, place.row_key)
     assert sweep(storage, SOON) == SweepResult(timed_out=1)
-    assert standing(storage) == ["/a"]
+    assert supported_inputs(storage) == ["/a"]
 
 
 class Dying(BaseException):
@@ -144,13 +144,13 @@ class Dying(BaseException):
 
 @pytest.mark.parametrize("error", [ValueError("too long a row"), WriteConflict("busy"), Dying()], ids=repr)
 def test_a_run_that_always_fails_delays_no_other_and_becomes_dead_letters(error: BaseException) -> None:
-    storage, clock = MemoryStorage(), Later()
+    storage, clock = MemoryStorage(), SweepClock()
     post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b"))
-    bad = cursed(storage, "a", error)
+    bad = storage_failing_for_run(storage, "a", error)
     for _ in range(10):
         with suppress(Dying):
             clock.sweep(bad)
-    assert standing(storage) == ["/b"]
+    assert supported_inputs(storage) == ["/b"]
     found = status(storage)
     assert (found.published + found.waiting, found.dead, found.reconciles) == (2, 2, True)
     assert {
@@ -162,21 +162,21 @@ def test_a_run_that_always_fails_delays_no_other_and_becomes_dead_letters(error:
 
 
 def test_a_failed_run_that_succeeds_later_is_settled_and_loses_its_dead_letters() -> None:
-    storage, clock = MemoryStorage(), Later()
+    storage, clock = MemoryStorage(), SweepClock()
     post(storage, *write("a", "app", "10:00", "/a"))
-    bad = cursed(storage, "a", ValueError("not today"))
+    bad = storage_failing_for_run(storage, "a", ValueError("not today"))
     for _ in range(10):
         clock.sweep(bad)
     assert status(storage).dead == 2
     assert clock.sweep(storage, minutes=400).undelivered == 1
-    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+    assert (status(storage).dead, supported_inputs(storage)) == (0, ["/a"])
     assert list(storage.partition("control", "retry")) == []
 
 
 def test_a_sweep_that_lost_its_lease_leaves_the_run_to_the_next_sweep() -> None:
     """A sweep loses its lease during a long run: two sweeps that retried would overtake each other for ever."""
     seconds = 0.0
-    storage, clock = MemoryStorage(clock=lambda: seconds), Later()
+    storage, clock = MemoryStorage(clock=lambda: seconds), SweepClock()
     post(storage, *write("a", "app", "10:00", "/a"))
     first, second = Watched(storage), Watched(storage)
 
@@ -203,14 +203,14 @@ def test_a_sweep_that_lost_its_lease_leaves_the_run_to_the_next_sweep() -> None:
     )
     assert clock.sweep(storage).failed == 1
     assert clock.sweep(storage, minutes=2).undelivered == 1
-    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+    assert (status(storage).dead, supported_inputs(storage)) == (0, ["/a"])
     assert list(storage.partition("control", "retry")) == []
 
 
 def test_dead_letters_are_removed_when_another_worker_has_settled_the_run() -> None:
-    storage, clock = MemoryStorage(), Later()
+    storage, clock = MemoryStorage(), SweepClock()
     places = post(storage, *write("a", "app", "10:00", "/a"))
-    bad = cursed(storage, "a", ValueError("not today"))
+    bad = storage_failing_for_run(storage, "a", ValueError("not today"))
     for _ in range(10):
         clock.sweep(bad)
     for place in places:
@@ -221,9 +221,9 @@ def test_dead_letters_are_removed_when_another_worker_has_settled_the_run() -> N
 
 def test_a_run_that_another_worker_settles_while_it_is_given_up_has_no_dead_letters() -> None:
     """The next sweep takes a slow sweep for a dead one."""
-    storage, clock = MemoryStorage(), Later()
+    storage, clock = MemoryStorage(), SweepClock()
     places = post(storage, *write("a", "app", "10:00", "/a"))
-    bad = cursed(storage, "a", ValueError("not today"))
+    bad = storage_failing_for_run(storage, "a", ValueError("not today"))
     cursing = bad.step_in
 
     def is_settled_after_all(name: str, arguments: tuple[Any, ...]) -> None:
@@ -241,21 +241,21 @@ def test_a_run_that_another_worker_settles_while_it_is_given_up_has_no_dead_lett
 
 
 def test_the_dead_letters_of_a_given_up_run_can_be_replayed() -> None:
-    storage, clock = MemoryStorage(), Later()
+    storage, clock = MemoryStorage(), SweepClock()
     post(storage, *write("a", "app", "10:00", "/a"))
-    bad: Any = cursed(storage, "a", ValueError("not today"))
+    bad: Any = storage_failing_for_run(storage, "a", ValueError("not today"))
     for _ in range(10):
         clock.sweep(bad)
     assert {each.outcome for each in replay_dead_letters(bad, lambda _: True)} == {LetterOutcome.FAILED}
     assert {each.outcome for each in replay_dead_letters(storage, lambda _: True)} == {LetterOutcome.USED}
-    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+    assert (status(storage).dead, supported_inputs(storage)) == (0, ["/a"])
 
 
 def test_unavailable_storage_does_not_count_as_a_failure_of_a_run() -> None:
-    storage, clock = MemoryStorage(), Later()
+    storage, clock = MemoryStorage(), SweepClock()
     post(storage, *write("a", "app", "10:00", "/a"))
     for _ in range(4):
         with pytest.raises(StorageUnavailable):
-            clock.sweep(cursed(storage, "a", StorageUnavailable("away")))
+            clock.sweep(storage_failing_for_run(storage, "a", StorageUnavailable("away")))
     assert clock.sweep(storage, minutes=10).undelivered == 1
-    assert (status(storage).dead, standing(storage)) == (0, ["/a"])
+    assert (status(storage).dead, supported_inputs(storage)) == (0, ["/a"])

@@ -24,7 +24,19 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import ASSET_LIFECYCLE, CONTENTS, CONTRIBUTIONS, LEDGER, process_key
 from tests.support.building import body, dataset, packed
-from tests.support.placeholder_columns import TABLE, Columns, X, Y, Z, active, by_name, copy, over, schema, settle
+from tests.support.placeholder_columns import (
+    TABLE,
+    Columns,
+    X,
+    Y,
+    Z,
+    active,
+    by_name,
+    catalog_at,
+    copy_run,
+    schema,
+    settle,
+)
 from tests.support.publishing import context_of, publish
 
 SOURCE: AssetKey = ("fs_path", "file:///source")
@@ -86,9 +98,9 @@ def test_columns_that_no_run_reports_any_more_are_removed() -> None:
 
 
 def test_columns_are_removed_from_an_atlas_and_added_again(fresh_catalog: CatalogServer) -> None:
-    (storage, clock), catalog = world(), over(fresh_catalog)
+    (storage, clock), catalog = world(), catalog_at(fresh_catalog)
     for minute, reported, wanted in ((0, (X, Y), ["x", "y"]), (5, (), []), (9, (Y,), ["y"])):
-        settle(storage, [copy(f"run {minute}", reported, reported, minute=minute)])
+        settle(storage, [copy_run(f"run {minute}", reported, reported, minute=minute)])
         publish(storage, catalog, how(clock))
         assert active(by_name(fresh_catalog, TABLE), "columns") == wanted
 

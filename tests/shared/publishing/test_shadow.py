@@ -17,7 +17,7 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
 from tests.support.processing import Watched
-from tests.support.publishing import Clock, Moody, how, process_in, publish, settled
+from tests.support.publishing import Clock, UnreliableCatalog, post_and_settle, process_in, publish, publish_options
 
 
 class Untouched(MemoryCatalog):
@@ -41,8 +41,8 @@ NAME = "throughline:v1://tests/app/file/out"
 
 def test_shadow_mode_does_everything_except_writes() -> None:
     storage, catalog, clock = MemoryStorage(), Untouched(), Clock()
-    settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
-    shadow = replace(how(clock), shadow=True)
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
+    shadow = replace(publish_options(clock), shadow=True)
     assert publish(storage, catalog, shadow).held == 2
     found = status(storage)
     assert found.shadow == Shadow(writes=2, creates=3, removes=0, describes=0)
@@ -55,78 +55,78 @@ def test_shadow_mode_does_everything_except_writes() -> None:
 
 def test_the_next_publish_in_shadow_mode_plans_nothing_again() -> None:
     storage, clock = Watched(MemoryStorage()), Clock()
-    settled(storage.real, *write("a", "app1", "10:00", "/a"))
-    shadow = replace(how(clock), shadow=True)
-    publish(storage, Moody(), shadow)
+    post_and_settle(storage.real, *write("a", "app1", "10:00", "/a"))
+    shadow = replace(publish_options(clock), shadow=True)
+    publish(storage, UnreliableCatalog(), shadow)
     storage.calls.clear()
-    publish(storage, Moody(), shadow)
+    publish(storage, UnreliableCatalog(), shadow)
     assert storage.calls == {"lease": 1, "partition": 2}
 
 
 def test_the_end_of_shadow_mode_publishes_everything_held_back() -> None:
-    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
-    settled(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
-    publish(storage, Untouched(), replace(how(clock), shadow=True))
-    assert leave_shadow_mode(storage, replace(how(clock), shadow=True)) == 0, "it is not over"
-    assert leave_shadow_mode(storage, how(clock)) == 2
-    assert publish(storage, catalog, how(clock)).written == 2
+    storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
+    publish(storage, Untouched(), replace(publish_options(clock), shadow=True))
+    assert leave_shadow_mode(storage, replace(publish_options(clock), shadow=True)) == 0, "it is not over"
+    assert leave_shadow_mode(storage, publish_options(clock)) == 2
+    assert publish(storage, catalog, publish_options(clock)).written == 2
     found = status(storage)
     assert (found.published, found.waiting, found.shadow) == (4, 0, Shadow())
-    assert leave_shadow_mode(storage, how(clock)) == 0
+    assert leave_shadow_mode(storage, publish_options(clock)) == 0
 
 
 def test_a_new_run_is_planned_again_and_unchanged_plans_are_dropped() -> None:
-    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
-    shadow = replace(how(clock), shadow=True)
-    settled(storage, *write("a", "app1", "10:00", "/a"))
-    publish(storage, catalog, how(clock))
+    storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
+    shadow = replace(publish_options(clock), shadow=True)
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
     writes = catalog.writes
-    settled(storage, *write("b", "app1", "10:01", "/b"))
+    post_and_settle(storage, *write("b", "app1", "10:01", "/b"))
     publish(storage, catalog, shadow)
     assert [each for _, each in held_back(storage)] == [
         HeldBack(action=ShadowAction.WRITE, qualified_name=NAME, creates=(("fs_path", "file:///b"),))
     ]
-    settled(storage, write("b", "app1", "10:01", "/b", end="FAIL")[1])
+    post_and_settle(storage, write("b", "app1", "10:01", "/b", end="FAIL")[1])
     publish(storage, catalog, shadow)
     assert list(held_back(storage)) == []
-    settled(storage, write("a", "app1", "10:00", "/a", end="FAIL")[1])
+    post_and_settle(storage, write("a", "app1", "10:00", "/a", end="FAIL")[1])
     publish(storage, catalog, shadow)
     assert [each for _, each in held_back(storage)] == [HeldBack(action=ShadowAction.REMOVE, qualified_name=NAME)]
     assert (catalog.writes, len(catalog.processes)) == (writes, 1)
-    leave_shadow_mode(storage, how(clock))
-    assert publish(storage, catalog, how(clock)).removed == 1
+    leave_shadow_mode(storage, publish_options(clock))
+    assert publish(storage, catalog, publish_options(clock)).removed == 1
 
 
 def test_a_new_description_of_a_placeholder_is_held_back_too() -> None:
-    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
-    settled(storage, *write("a", "app1", "10:00", "/a"))
-    publish(storage, catalog, how(clock))
+    storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
     writes = catalog.writes
     drop = event("d", "COMPLETE", "11:00:00", outputs=["/out"], states={"/out": ("DROP", "")}, application="app1")
-    settled(storage, drop)
-    publish(storage, catalog, replace(how(clock), shadow=True))
+    post_and_settle(storage, drop)
+    publish(storage, catalog, replace(publish_options(clock), shadow=True))
     assert status(storage).shadow.describes == 1
     assert catalog.writes == writes
-    leave_shadow_mode(storage, how(clock))
-    publish(storage, catalog, how(clock))
+    leave_shadow_mode(storage, publish_options(clock))
+    publish(storage, catalog, publish_options(clock))
     assert "Dropped" in dict(catalog.assets["fs_path", "file:///out"].attributes)["description"]
 
 
 def test_an_overtaken_publisher_in_shadow_mode_removes_no_newer_plan() -> None:
     """It found no change; before it deletes its plan, another publisher holds back a newer one."""
-    storage, catalog, clock = MemoryStorage(), Moody(), Clock()
-    shadow = replace(how(clock), shadow=True)
-    settled(storage, *write("a", "app1", "10:00", "/a"))
-    publish(storage, catalog, how(clock))
-    settled(storage, *write("b", "app1", "10:01", "/b"))
+    storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
+    shadow = replace(publish_options(clock), shadow=True)
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
+    post_and_settle(storage, *write("b", "app1", "10:01", "/b"))
     publish(storage, catalog, shadow)
-    settled(storage, write("b", "app1", "10:01", "/b", end="FAIL")[1])
+    post_and_settle(storage, write("b", "app1", "10:01", "/b", end="FAIL")[1])
     watched = Watched(storage)
 
     def overtake(name: str, arguments: tuple[Any, ...]) -> None:
         if name == "delete" and arguments[0] == "shadow":
             watched.step_in = nothing
-            settled(storage, *write("c", "app1", "10:02", "/c"))
+            post_and_settle(storage, *write("c", "app1", "10:02", "/c"))
             storage._leases.clear()  # the lease of the first runs out
             publish(storage, catalog, shadow)
 
@@ -149,11 +149,11 @@ def catalog(request: pytest.FixtureRequest) -> Catalog:
 
 def test_a_real_catalog_is_unchanged_until_shadow_mode_ends(catalog: Catalog) -> None:
     storage, clock = MemoryStorage(), Clock()
-    settled(storage, *write("a", "app1", "10:00", "/a"))
-    publish(storage, catalog, replace(how(clock), shadow=True))
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, replace(publish_options(clock), shadow=True))
     assets = [("fs_path", "file:///a"), ("fs_path", "file:///out")]
     assert catalog.find(assets) == {}
-    leave_shadow_mode(storage, how(clock))
-    assert publish(storage, catalog, how(clock)).written == 1
+    leave_shadow_mode(storage, publish_options(clock))
+    assert publish(storage, catalog, publish_options(clock)).written == 1
     assert sorted(catalog.find(assets)) == assets
     assert process_in(catalog, NAME)

@@ -17,7 +17,7 @@ from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import write
-from tests.support.publishing import Clock, context_of, how, publish, settled
+from tests.support.publishing import Clock, context_of, post_and_settle, publish, publish_options
 
 if TYPE_CHECKING:
     from shared.publishing.writing.catalog_write import Published
@@ -51,7 +51,7 @@ class Slow(MemoryCatalog):
         return CALLS
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
-        settled(self.storage, *write("b", "app1", "10:02", "/b"))
+        post_and_settle(self.storage, *write("b", "app1", "10:02", "/b"))
         for _ in range(CALLS):
             self.clock.at += BOUND - timedelta(seconds=1)
             self.others.append(publish(self.storage, self.swift, self.publishing))
@@ -61,13 +61,13 @@ class Slow(MemoryCatalog):
 def slow_world() -> tuple[MemoryStorage, PublishOptions, Slow, Clock]:
     clock = Clock()
     storage = MemoryStorage(clock=Passing(clock).seconds)
-    publishing = replace(how(clock), call_bound=BOUND, seconds=Passing(clock).seconds)
+    publishing = replace(publish_options(clock), call_bound=BOUND, seconds=Passing(clock).seconds)
     return storage, publishing, Slow(storage, publishing, clock), clock
 
 
 def test_no_other_publisher_writes_a_process_during_a_slow_write() -> None:
     storage, publishing, slow, clock = slow_world()
-    settled(storage, *write("a", "app1", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, slow, publishing)
     assert [other.written for other in slow.others] == [0] * CALLS
     assert any(other.postponed for other in slow.others), "they had their turn, and let it be"
@@ -94,7 +94,7 @@ def test_an_unanswered_write_delays_the_next_one_only_by_the_bound_of_a_call() -
             raise CatalogUnavailable("no answer", after=0, over=False, blames=False)
 
     storage, publishing, _, clock = slow_world()
-    settled(storage, *write("a", "app1", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
     assert publish(storage, Cut(), publishing).error == "no answer"
     clock.at += BOUND - timedelta(seconds=1)
     assert publish(storage, MemoryCatalog(), publishing).written == 0, "the call may still land"
@@ -131,7 +131,7 @@ def test_a_slow_look_up_of_assets_does_not_shorten_the_time_of_the_write() -> No
     storage, publishing, _, clock = slow_world()
     processes = translate_history([decode(body) for body in write("a", "app1", "10:00", "/a")]).processes
     assert import_processes(context_of(storage, Seeking(), publishing), processes).written == 1
-    settled(storage, *write("b", "app1", "10:02", "/b"))
+    post_and_settle(storage, *write("b", "app1", "10:02", "/b"))
     assert publish(storage, Seeking(), publishing).written == 1
 
 
@@ -143,7 +143,7 @@ def test_a_process_is_not_written_when_its_placeholders_took_too_long() -> None:
 
     storage, publishing, _, clock = slow_world()
     catalog = Placing()
-    settled(storage, *write("a", "app1", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
     assert publish(storage, catalog, publishing).written == 0
     assert (len(catalog.assets), catalog.processes) == (2, {})
     clock.at += BOUND
@@ -170,7 +170,7 @@ def test_the_bound_of_a_write_limits_its_number_of_processes() -> None:
 
     storage, publishing, _, _ = slow_world()
     for number in range(10):
-        settled(storage, *write(f"r{number}", "app", "10:00", "/a", sink=f"/out{number}"))
+        post_and_settle(storage, *write(f"r{number}", "app", "10:00", "/a", sink=f"/out{number}"))
     catalog = Heavy()
     assert publish(storage, catalog, publishing).written == 10
     assert sum(catalog.sizes) == 10

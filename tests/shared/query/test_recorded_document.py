@@ -10,7 +10,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.building import IDENTITY, START, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.processing import post, settle
-from tests.support.publishing import Clock, how, publish
+from tests.support.publishing import Clock, publish, publish_options
 from tests.support.scanned import scanned
 
 SCHEMA = {"fields": [{"name": "day", "type": "date"}, {"name": "total", "type": "double"}]}
@@ -28,8 +28,8 @@ def test_the_document_has_the_assets_that_the_catalog_holds() -> None:
     )
     for place in post(storage, packed(body(inputs=["raw"], outputs=[written]))):
         settle(storage, place)
-    publish(storage, catalog, how(Clock()))
-    document = document_of_record(storage, how(Clock()))
+    publish(storage, catalog, publish_options(Clock()))
+    document = document_of_record(storage, publish_options(Clock()))
     assert [(each.type, each.qualified_name) for each in document.datasets if each.name != "raw"] == [asset.asset]
     names = [column.name for column in document.columns if document.datasets[column.dataset].name != "raw"]
     assert names == ["day", "total"], "schema and edges have one name"
@@ -48,8 +48,8 @@ def of(*bodies: bytes, now: datetime | None = None) -> LineageDocument:
     storage = MemoryStorage()
     for place in post(storage, *bodies):
         settle(storage, place)
-    publish(storage, MemoryCatalog(), how(Clock()))
-    return document_of_record(storage, how(Clock(now) if now else Clock()))
+    publish(storage, MemoryCatalog(), publish_options(Clock()))
+    return document_of_record(storage, publish_options(Clock(now) if now else Clock()))
 
 
 def test_a_process_whose_last_run_failed_is_marked() -> None:
@@ -74,7 +74,7 @@ def test_a_process_has_the_times_of_its_runs_and_its_edges_have_their_masks() ->
 
 
 def test_an_empty_record_gives_an_empty_document() -> None:
-    document = document_of_record(MemoryStorage(), how(Clock()))
+    document = document_of_record(MemoryStorage(), publish_options(Clock()))
     assert (document.datasets, document.processes, document.times) == ((), (), ())
 
 
@@ -84,9 +84,9 @@ def test_the_document_has_expressions_only_when_sql_is_requested() -> None:
     written = dataset("clean", columnLineage=columns_of({"c": [source("raw", "c", made)]}))
     for place in post(storage, packed(body(inputs=["raw"], outputs=[written]))):
         settle(storage, place)
-    publish(storage, MemoryCatalog(), how(Clock()))
+    publish(storage, MemoryCatalog(), publish_options(Clock()))
     described = [
-        [edge.description for edge in document_of_record(storage, how(Clock()), statements=asked).edges]
+        [edge.description for edge in document_of_record(storage, publish_options(Clock()), statements=asked).edges]
         for asked in (True, False)
     ]
     assert described == [["sum(c) * ?"], [""]]

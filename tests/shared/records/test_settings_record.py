@@ -16,7 +16,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL
 from tests.support.azurite import on_azurite
-from tests.support.crashes import Dying, Killed
+from tests.support.crashes import Killed, KilledAtCall
 
 OLD = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "60", "THROUGHLINE_SHADOW": "true"}
 NEW = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "5", "THROUGHLINE_SHADOW": "false"}
@@ -75,7 +75,7 @@ def test_a_process_that_dies_at_any_call_leaves_the_old_row_or_the_new_one(
     if before:
         record_settings(storage, before)
     with pytest.raises(Killed):
-        record_settings(Dying(storage, call, after=after), NEW)
+        record_settings(KilledAtCall(storage, call, after=after), NEW)
     assert texts(storage) in (before, NEW)
     record_settings(storage, NEW)
     assert texts(storage) == NEW

@@ -24,7 +24,7 @@ from shared.records.states import EventState, LedgerState, QueueState, State
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import EVENTS, LEDGER, PUBLISH_QUEUE, RUNS, STATE, stored_from_blob
-from tests.support.chaos import EPOCH, live_through
+from tests.support.chaos import EPOCH, simulate_history
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.publishing import publish
@@ -142,7 +142,7 @@ def test_a_change_that_no_table_has_is_detected() -> None:
 def test_random_histories_make_only_changes_that_the_tables_have(life: dict[str, Any], seeds: range) -> None:
     seen: Counter[tuple[str, str, str]] = Counter()
     for seed in seeds:
-        storage = live_through(history(seed, longest=8), seed=seed, storage=Watching, **life).storage
+        storage = simulate_history(history(seed, longest=8), seed=seed, storage=Watching, **life).storage
         assert isinstance(storage, Watching)
         assert forbidden(storage.seen) == [], f"seed {seed}"
         seen += storage.seen

@@ -23,14 +23,14 @@ from shared.reporting.status import STATES, By, status
 from shared.reporting.stored_events import find_events
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ARCHIVE, EVENTS
-from tests.support.archiving import archiving, settled
-from tests.support.damages import whole
-from tests.support.dead_letters import put
+from tests.support.archiving import archiving, post_and_settle
+from tests.support.damages import consistent_world
+from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
-from tests.support.refusing_catalog import Picky, refusal
-from tests.support.sweeping import Later, cursed
+from tests.support.refusing_catalog import RefusingByName, refusal
+from tests.support.sweeping import SweepClock, storage_failing_for_run
 
 TOMORROW = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=1))
 
@@ -49,7 +49,7 @@ def states(storage: MemoryStorage) -> Counter[str]:
 
 def test_the_reports_of_all_runs_add_up_to_the_counts() -> None:
     storage = MemoryStorage()
-    whole(storage, MemoryCatalog())
+    consistent_world(storage, MemoryCatalog())
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
     counts = status(storage)
     assert states(storage) == {
@@ -63,7 +63,7 @@ def test_the_reports_of_all_runs_add_up_to_the_counts() -> None:
 
 def test_the_report_of_a_published_run_has_its_process_and_the_blobs_of_its_events() -> None:
     storage = MemoryStorage()
-    whole(storage, MemoryCatalog())
+    consistent_world(storage, MemoryCatalog())
     found = report(storage, "a")
     (process,) = found.processes
     assert (process.state, process.reason, process.application_run) == ("published", "", run_id("app1"))
@@ -79,7 +79,7 @@ def test_the_report_of_a_published_run_has_its_process_and_the_blobs_of_its_even
 
 def test_the_report_of_a_run_with_a_dropped_output_gives_the_reason() -> None:
     storage = MemoryStorage()
-    whole(storage, MemoryCatalog())
+    consistent_world(storage, MemoryCatalog())
     found = report(storage, "c")
     assert ("not in the catalog", REPLACED) in {(each.state, each.reason) for each in found.processes}
     assert len(found.events) == 2
@@ -87,7 +87,7 @@ def test_the_report_of_a_run_with_a_dropped_output_gives_the_reason() -> None:
 
 def test_the_report_shows_a_dead_letter_with_its_error() -> None:
     storage = MemoryStorage()
-    whole(storage, MemoryCatalog())
+    consistent_world(storage, MemoryCatalog())
     found = report(storage, "damaged")
     dead = [each for each in found.events if each.state == "dead"]
     assert [each.reason for each in dead] == ["damaged bytes"]
@@ -101,7 +101,7 @@ def test_a_run_that_became_dead_keeps_its_processes() -> None:
     publish_all(context_of(storage, catalog))
     before = report(storage, "kept").processes
     for place in places:
-        put(storage, place, b"damaged")
+        replace_blob(storage, place, b"damaged")
     RunProcessor(storage=storage).process(run_id("kept"), Replayed())
     publish_all(context_of(storage, catalog))
     found = report(storage, "kept")
@@ -124,7 +124,7 @@ def test_the_report_of_a_run_without_an_end_says_that_it_waits_for_the_end() -> 
 def test_the_report_of_a_failing_run_has_the_number_of_failures_and_the_error() -> None:
     storage = MemoryStorage()
     post(storage, *write("bad", "app", "10:00", "/a"))
-    Later().sweep(cursed(storage, "bad", ValueError("no such thing")))
+    SweepClock().sweep(storage_failing_for_run(storage, "bad", ValueError("no such thing")))
     found = report(storage, "bad")
     assert (found.state, found.failures) == (NOT_PROCESSED, 1)
     assert "no such thing" in found.last_error
@@ -132,7 +132,7 @@ def test_the_report_of_a_failing_run_has_the_number_of_failures_and_the_error() 
 
 def test_the_report_gives_the_queue_and_shadow_mode_as_reasons() -> None:
     storage = MemoryStorage()
-    settled(storage, *write("a", "app", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
     assert [each.state for each in report(storage, "a").processes] == ["pending"]
     publish_all(context_of(storage, MemoryCatalog(), PublishOptions(shadow=True)))
     assert [each.state for each in report(storage, "a").processes] == [HELD]
@@ -142,7 +142,7 @@ def test_the_report_gives_the_queue_and_shadow_mode_as_reasons() -> None:
 def test_archived_events_are_found_with_their_content_and_job() -> None:
     storage = MemoryStorage()
     bodies = write("a", "app", "10:00", "/a")
-    settled(storage, *bodies)
+    post_and_settle(storage, *bodies)
     publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
     before = {record.place: record.raw for record in find_events(storage, RunFilter(), content=True)}
     archive(storage, archiving())
@@ -158,7 +158,7 @@ def test_archived_events_are_found_with_their_content_and_job() -> None:
 def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> None:
     """Earlier, the search for its events ended with `zlib.error`."""
     storage = MemoryStorage()
-    settled(storage, *write("a", "app", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
     publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
     archive(storage, archiving())
     (name,) = {record.blob for record in find_events(storage, RunFilter())}
@@ -186,7 +186,7 @@ def test_events_are_found_by_a_glob_of_the_job() -> None:
 
 def test_each_group_has_the_reasons_of_its_events() -> None:
     storage = MemoryStorage()
-    whole(storage, MemoryCatalog())
+    consistent_world(storage, MemoryCatalog())
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9", job="app.open"))
     groups = {group.job: group for group in status(storage, by=(By.JOB,)).groups}
     assert groups["app.open"].reasons == {"the end of the run": 1}
@@ -195,8 +195,8 @@ def test_each_group_has_the_reasons_of_its_events() -> None:
 
 def test_the_queue_shows_that_the_catalog_refused_a_process() -> None:
     """Earlier, the message named another publisher as the cause."""
-    storage, catalog = MemoryStorage(), Picky(refusal)
-    settled(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b", sink="/bad"))
+    storage, catalog = MemoryStorage(), RefusingByName(refusal)
+    post_and_settle(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b", sink="/bad"))
     assert [each.state for run in "ab" for each in report(storage, run).processes] == ["pending", "pending"]
     catalog.ends = ("/bad",)
     publish_all(context_of(storage, catalog, TOMORROW))

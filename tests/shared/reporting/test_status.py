@@ -14,7 +14,7 @@ from shared.publishing.shadow import Shadow
 from shared.reporting.status import By, EventGroup, Status, status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
-from tests.support.damages import PLANTED, remove_blob, whole
+from tests.support.damages import PLANTED, consistent_world, remove_blob
 from tests.support.events import event, write
 from tests.support.processing import Watched, post, settle
 from tests.support.publishing import context_of
@@ -104,7 +104,7 @@ def test_events_of_one_run_may_name_several_jobs() -> None:
 
 def test_a_discarded_letter_counts_for_its_job_as_skipped() -> None:
     storage = MemoryStorage()
-    whole(storage, MemoryCatalog())
+    consistent_world(storage, MemoryCatalog())
     (letter,) = dead_letters(storage)
     before = {group.job: group.dead for group in status(storage, by=(By.JOB,)).groups}
     assert before == {"app": 0, WHOLE: 1}
@@ -114,19 +114,19 @@ def test_a_discarded_letter_counts_for_its_job_as_skipped() -> None:
     assert found.skipped_because["discarded"] == 1
 
 
-@pytest.mark.parametrize("name", ["lost lists", "lost content"])
+@pytest.mark.parametrize("name", ["lost blob of a run state", "lost content of a contribution"])
 def test_damaged_rows_and_blobs_do_not_stop_the_count(name: str) -> None:
-    world = whole(MemoryStorage(), MemoryCatalog())
+    world = consistent_world(MemoryStorage(), MemoryCatalog())
     before = status(world.storage)
     PLANTED[name].plant(world)
     after = status(world.storage)
     assert after.reconciles
     assert after.received == before.received
-    assert after.waiting == (2 if name == "lost lists" else 0)
+    assert after.waiting == (2 if name == "lost blob of a run state" else 0)
 
 
 def test_a_lost_blob_does_not_count_as_received() -> None:
-    world = whole(MemoryStorage(), MemoryCatalog())
+    world = consistent_world(MemoryStorage(), MemoryCatalog())
     before = status(world.storage).received
     remove_blob(world.storage, EVENTS, next(iter(world.storage.blobs(EVENTS))).name)
     assert (status(world.storage).received, status(world.storage).reconciles) == (before - 1, True)

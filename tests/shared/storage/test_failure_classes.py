@@ -41,7 +41,7 @@ from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
 from tests.support.events import event, write
-from tests.support.publishing import Clock, Moody, publish, settled
+from tests.support.publishing import Clock, UnreliableCatalog, post_and_settle, publish
 from tests.support.receiving import receive
 from tests.support.scripted import ScriptedAnswer, scripted
 
@@ -300,7 +300,7 @@ def test_only_storage_that_pushes_back_gives_a_429() -> None:
 def test_refused_processes_wait_longer_each_time_and_for_different_times() -> None:
     storage, clock = MemoryStorage(), Clock()
     sinks = [f"/bad{number}" for number in range(6)]
-    settled(storage, *(raw for sink in sinks for raw in write(f"r{sink}", "app1", "10:00", "/a", sink=sink)))
+    post_and_settle(storage, *(raw for sink in sinks for raw in write(f"r{sink}", "app1", "10:00", "/a", sink=sink)))
     waits: list[list[float]] = []
     for _ in range(12):
         waits.append(sorted(_refused_all(storage, clock)))
@@ -315,7 +315,7 @@ def test_refused_processes_wait_longer_each_time_and_for_different_times() -> No
 def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
     """Have every process refused once; return the seconds that each then waits."""
 
-    class Never(Moody):
+    class Never(UnreliableCatalog):
         def write_processes(self, *_: object) -> dict[str, str]:
             raise CatalogRefused(status=400, code="x", detail="no")
 
@@ -325,13 +325,13 @@ def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
 
 
 def test_a_catalog_that_requests_an_hour_is_not_called_for_an_hour() -> None:
-    class RequestsAnHour(Moody):
+    class RequestsAnHour(UnreliableCatalog):
         def find(self, *_: object) -> dict[tuple[str, str], str]:
             self.calls += 1
             raise CatalogUnavailable("429", after=3600)
 
     storage, catalog, clock = MemoryStorage(), RequestsAnHour(), Clock()
-    settled(storage, *write("a", "app1", "10:00", "/a"))
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
     for minutes, calls in ((0, 1), (30, 1), (59, 1), (61, 2)):
         start = clock.at
         clock.at += timedelta(minutes=minutes)

@@ -4,7 +4,7 @@ import pytest
 
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import NO_PROCESS, History, Ignored, RunVerdict, translate_history
-from tests.support.building import decoded, decoded_run, own, packed
+from tests.support.building import application_event, decoded, decoded_run, packed
 from tests.support.events import run_id
 
 DAY = 24 * 60
@@ -18,10 +18,10 @@ def _shown(events: list[Event]) -> dict[str, list[str]]:
 def _job(application: str, *sources: str, day: float = 0, end: str | None = "COMPLETE") -> list[Event]:
     """An application that appends to one sink from each of the sources in turn."""
     start = day * DAY
-    events = [own(application, "START", start)]
+    events = [application_event(application, "START", start)]
     for number, each in enumerate(sources, start=1):
         events += decoded_run(application, [each], minute=start + number)
-    return [*events, own(application, end, start + 20)] if end else events
+    return [*events, application_event(application, end, start + 20)] if end else events
 
 
 def test_no_events_give_an_empty_history() -> None:
@@ -30,9 +30,9 @@ def test_no_events_give_an_empty_history() -> None:
 
 def test_verdicts_are_published_skipped_or_waiting() -> None:
     events = [
-        own("application", "START", 0),
+        application_event("application", "START", 0),
         *decoded_run("application", ["/a"]),
-        own("application", "COMPLETE", 5),
+        application_event("application", "COMPLETE", 5),
         decoded("COMPLETE", run="constants", outputs=["/b"]),
         decoded("COMPLETE", run="reads", inputs=["/a"]),
         decoded("START", run="unfinished", inputs=["/a"], outputs=["/c"]),

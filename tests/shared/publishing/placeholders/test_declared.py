@@ -12,7 +12,7 @@ from shared.catalog.port import AssetKey, Catalog
 from shared.storage.memory import MemoryStorage
 from tests.support.building import Json, body, dataset, packed
 from tests.support.catalog_server import post
-from tests.support.placeholder_columns import by_name, over, run
+from tests.support.placeholder_columns import by_name, catalog_at, run
 
 IN: AssetKey = ("fs_path", "file:///orders")
 OUT: AssetKey = ("fs_path", "file:///totals")
@@ -38,7 +38,7 @@ def catalog(request: pytest.FixtureRequest) -> tuple[Catalog, Attributes]:
         memory = MemoryCatalog()
         return memory, lambda key: dict(memory.assets[key].attributes)
     server: CatalogServer = request.getfixturevalue("fresh_catalog")
-    return over(server), lambda key: dict(by_name(server, key)["attributes"])
+    return catalog_at(server), lambda key: dict(by_name(server, key)["attributes"])
 
 
 def _process(catalog: Catalog) -> AssetKey:
@@ -69,7 +69,7 @@ def test_a_run_without_declarations_writes_the_usual_description(catalog: tuple[
 
 
 def test_an_owner_that_people_set_stays(fresh_catalog: CatalogServer) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
     run(storage, catalog, _copy(1, owner="team:sales", job_owner="team:jobs"))
     process = _process(catalog)
     for key in (OUT, process):
@@ -84,7 +84,7 @@ def test_an_owner_that_people_set_stays(fresh_catalog: CatalogServer) -> None:
 
 
 def test_a_description_that_people_wrote_stays(fresh_catalog: CatalogServer) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
     run(storage, catalog, _copy(1, text="Old."))
     entity = by_name(fresh_catalog, OUT)
     attributes = {**entity["attributes"], "description": "The totals, says Ann."}
@@ -104,7 +104,7 @@ def test_declarations_do_not_change_a_scanned_asset() -> None:
 
 
 def test_a_process_has_the_declared_owner_and_description_of_its_job(fresh_catalog: CatalogServer) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
     run(storage, catalog, _copy(1, job_owner="team:jobs", job_text="Adds up orders."))
     attributes = by_name(fresh_catalog, _process(catalog))["attributes"]
     assert attributes["owner"] == "team:jobs"

@@ -24,11 +24,11 @@ from tests.support.placeholder_columns import (
     Z,
     active,
     by_name,
-    copy,
+    catalog_at,
+    copy_run,
     entity,
     get,
-    how,
-    over,
+    publish_options,
     run,
     schema,
     settle,
@@ -37,7 +37,7 @@ from tests.support.publishing import context_of, publish
 
 
 def test_placeholders_have_the_columns_that_runs_saw(fresh_catalog: CatalogServer) -> None:
-    run(MemoryStorage(), over(fresh_catalog), copy("one", (X, Y), (X,)))
+    run(MemoryStorage(), catalog_at(fresh_catalog), copy_run("one", (X, Y), (X,)))
     assert active(by_name(fresh_catalog, TABLE), "columns") == ["x", "y"]
     column = by_name(fresh_catalog, ("azure_sql_column", f"{TABLE[1]}#y"))
     assert column["attributes"]["data_type"] == "string"
@@ -49,10 +49,10 @@ def test_placeholders_have_the_columns_that_runs_saw(fresh_catalog: CatalogServe
 
 
 def test_a_changed_schema_reaches_the_placeholder_without_new_lineage(fresh_catalog: CatalogServer) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
-    run(storage, catalog, copy("one", (X, Y), (X, Y)))
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
+    run(storage, catalog, copy_run("one", (X, Y), (X, Y)))
     before = by_name(fresh_catalog, FOLDER)
-    run(storage, catalog, copy("two", (X, ("y", "bigint")), (X, Z), minute=5))
+    run(storage, catalog, copy_run("two", (X, ("y", "bigint")), (X, Z), minute=5))
     assert active(by_name(fresh_catalog, TABLE), "columns") == ["x", "y"]
     assert by_name(fresh_catalog, ("azure_sql_column", f"{TABLE[1]}#y"))["attributes"]["data_type"] == "bigint"
     tabular = by_name(fresh_catalog, ("tabular_schema", f"{FOLDER[1]}#__tabular_schema"))
@@ -61,15 +61,15 @@ def test_a_changed_schema_reaches_the_placeholder_without_new_lineage(fresh_cata
 
 
 def test_the_same_schema_again_costs_no_call(fresh_catalog: CatalogServer) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
-    run(storage, catalog, copy("one", (X, Y), (X, Y)))
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
+    run(storage, catalog, copy_run("one", (X, Y), (X, Y)))
     fresh_catalog.reset_calls()
-    run(storage, catalog, copy("two", (X, Y), (X, Y), minute=5))
+    run(storage, catalog, copy_run("two", (X, Y), (X, Y), minute=5))
     assert fresh_catalog.calls()["by_verb"] == {}
 
 
 def test_a_schema_that_a_scan_owns_is_never_touched(fresh_catalog: CatalogServer) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
     scanned = AssetEntity(
         type=TABLE[0],
         qualified_name=TABLE[1],
@@ -77,15 +77,15 @@ def test_a_schema_that_a_scan_owns_is_never_touched(fresh_catalog: CatalogServer
         columns=(("scanned", "varchar"),),
     )
     catalog.create_assets([scanned])
-    run(storage, catalog, copy("one", (X, Y), (X,)))
-    run(storage, catalog, copy("two", (X, Y, Z), (X,), minute=5))
+    run(storage, catalog, copy_run("one", (X, Y), (X,)))
+    run(storage, catalog, copy_run("two", (X, Y, Z), (X,), minute=5))
     assert active(by_name(fresh_catalog, TABLE), "columns") == ["scanned"]
     assert catalog.describe_placeholder(replace(scanned, columns=(X,))) is False
     assert active(by_name(fresh_catalog, TABLE), "columns") == ["scanned"]
 
 
 def test_columns_that_the_writer_reports_take_precedence_over_those_of_a_reader(fresh_catalog: CatalogServer) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
     reads = packed(
         body(
             run="reader",
@@ -96,7 +96,7 @@ def test_columns_that_the_writer_reports_take_precedence_over_those_of_a_reader(
             outputs=[dataset("/elsewhere", schema=schema(X))],
         )
     )
-    run(storage, catalog, copy("one", (X,), (X, Y)))
+    run(storage, catalog, copy_run("one", (X,), (X, Y)))
     run(storage, catalog, reads)
     tabular = ("tabular_schema", f"{FOLDER[1]}#__tabular_schema")
     assert active(by_name(fresh_catalog, tabular), "columns") == ["x", "y"]
@@ -104,7 +104,7 @@ def test_columns_that_the_writer_reports_take_precedence_over_those_of_a_reader(
 
 def test_a_wide_table_is_written_in_several_calls(fresh_catalog: CatalogServer) -> None:
     wide = tuple((f"c{number:03}", "int") for number in range(120))
-    run(MemoryStorage(), over(fresh_catalog), copy("one", (X, *wide), (X,)), batch=20)
+    run(MemoryStorage(), catalog_at(fresh_catalog), copy_run("one", (X, *wide), (X,)), batch=20)
     assert active(by_name(fresh_catalog, TABLE), "columns") == [*(name for name, _ in wide), "x"]
     assert fresh_catalog.calls()["by_verb"]["POST entity/bulk"] == 6
 
@@ -125,17 +125,17 @@ class KnowsNoColumns(MemoryCatalog):
 
 def test_refused_columns_do_not_prevent_lineage() -> None:
     storage, catalog = MemoryStorage(), KnowsNoColumns()
-    run(storage, catalog, copy("one", (X, Y), (X,)))
+    run(storage, catalog, copy_run("one", (X, Y), (X,)))
     assert len(catalog.processes) == 1
-    run(storage, catalog, copy("two", (X, Y, Z), (X,), minute=5))
+    run(storage, catalog, copy_run("two", (X, Y, Z), (X,), minute=5))
     done = publish(storage, catalog, PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=9)))
     assert (done.error, done.refused) == ("", 2), "they are tried again later, and reported meanwhile"
     assert {each.columns for each in catalog.assets.values()} == {()}
 
 
 def test_a_new_look_up_keeps_the_columns_of_a_placeholder(fresh_catalog: CatalogServer) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
-    run(storage, catalog, copy("one", (X,), (X, Y)))
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
+    run(storage, catalog, copy_run("one", (X,), (X, Y)))
     reader = body(
         run="reader",
         application="reader",
@@ -163,9 +163,9 @@ def test_a_column_reported_twice_is_one() -> None:
 
 def test_a_schema_alone_changes_no_fingerprint() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    run(storage, catalog, copy("one", (X,), (X,)))
+    run(storage, catalog, copy_run("one", (X,), (X,)))
     before = entity(catalog)
-    run(storage, catalog, copy("two", (X, Y), (X, Z), minute=5))
+    run(storage, catalog, copy_run("two", (X, Y), (X, Z), minute=5))
     assert entity(catalog) == before
     assert catalog.assets[TABLE].columns == (X, Y)
     assert catalog.assets[FOLDER].columns == (X, Z)
@@ -175,7 +175,7 @@ def test_placeholders_of_every_type_have_their_columns(fresh_catalog: CatalogSer
     """The table of columns fits the catalog's own types."""
     from shared.atlas.columns import COLUMN_RULES  # noqa: PLC0415 - the inner table, for this test alone
 
-    catalog = over(fresh_catalog)
+    catalog = catalog_at(fresh_catalog)
     kinds = [*COLUMN_RULES, "azure_datalake_gen2_path", "azure_blob_resource_set", "DataSet"]
     made = [
         AssetEntity(
@@ -199,21 +199,21 @@ def test_placeholders_of_every_type_have_their_columns(fresh_catalog: CatalogSer
 @pytest.mark.parametrize("minute", [5, -5])
 def test_the_schema_with_the_latest_event_time_counts_in_any_order_of_arrival(minute: float) -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    run(storage, catalog, copy("one", (X,), (X,)))
-    run(storage, catalog, copy("two", (X, Y), (X,), minute=minute))
+    run(storage, catalog, copy_run("one", (X,), (X,)))
+    run(storage, catalog, copy_run("two", (X, Y), (X,), minute=minute))
     assert catalog.assets[TABLE].columns == ((X, Y) if minute > 0 else (X,))
 
 
 def test_a_purge_removes_schema_and_columns_and_a_new_run_creates_them_again(
     fresh_catalog: CatalogServer,
 ) -> None:
-    storage, catalog = MemoryStorage(), over(fresh_catalog)
+    storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
     wide = tuple((f"c{number:03}", "int") for number in range(60))
-    run(storage, catalog, copy("one", (X, *wide), (X, Y)))
-    list(purge(context_of(storage, catalog, how())))
+    run(storage, catalog, copy_run("one", (X, *wide), (X, Y)))
+    list(purge(context_of(storage, catalog, publish_options())))
     found = get(fresh_catalog, "search/basic", typeName="Referenceable", excludeDeletedEntities="true")
     assert found.get("entities", []) == [], "nothing of ours is left"
-    run(storage, catalog, copy("two", (X, *wide), (X, Y), minute=5))
+    run(storage, catalog, copy_run("two", (X, *wide), (X, Y), minute=5))
     assert len(active(by_name(fresh_catalog, TABLE), "columns")) == 61
     tabular = by_name(fresh_catalog, ("tabular_schema", f"{FOLDER[1]}#__tabular_schema"))
     assert active(tabular, "columns") == ["x", "y"]
