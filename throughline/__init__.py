@@ -10,8 +10,8 @@
     client = throughline.connect()
     client.lineage("customer_master", column="full_name", direction="upstream")
 
-All results are frozen values; `throughline.ThroughlineError` is the root of all errors. docs/reference/python.md shows
-more.
+All results are frozen values; `throughline.ThroughlineError` is the root of all errors but ValueError, for a wrong
+argument. docs/reference/python.md shows more.
 """
 
 from shared.errors import (

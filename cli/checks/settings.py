@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from cli.checks.findings import CheckResult, bad, good
+from cli.context.effective_settings import recorded_text
 from shared.bootstrap import Worker
 from shared.errors import Misconfigured
 from shared.records.settings_record import settings_on_record
@@ -25,4 +26,4 @@ def check_settings(parts: Worker) -> Iterator[CheckResult]:
         names = tuple(each.name for each in different)
         yield bad("settings-differ", _SUBJECT, "; ".join(map(str, different)), names=names)
     else:
-        yield good(_SUBJECT, f"the functions', on record since {found.since:%Y-%m-%d %H:%M} UTC")
+        yield good(_SUBJECT, recorded_text(found))

@@ -40,7 +40,7 @@ def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
         fail(_refusal(found, different), code=2)
     settings = load(catalog=True, over=over, record=found.texts)
     if writes:
-        _note_recorded(found)
+        note("settings", recorded_text(found))
     elif different:
         words = "; ".join(map(str, different))
         note("settings", f"{words}. This command uses this shell's; a command that writes would refuse them")
@@ -84,11 +84,11 @@ def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
         return None
 
 
-def _note_recorded(found: SettingsOnRecord) -> None:
-    """Print the functions' settings that differ from the defaults: nothing else in this shell shows them."""
+def recorded_text(found: SettingsOnRecord) -> str:
+    """The functions' settings that differ from the defaults, in one line: nothing else in this shell shows them."""
     given = {name: text for name, text in found.texts.items() if text != (RECORDED[name].default or "")}
     shown = ", ".join(name if name == "THROUGHLINE_NAMES" else f"{name}={text}" for name, text in given.items())
-    note("settings", f"those of the functions, on record since {found.since:%Y-%m-%d %H:%M} UTC: {shown}")
+    return f"those of the functions, on record since {found.since:%Y-%m-%d %H:%M} UTC: {shown or 'all are defaults'}"
 
 
 def _refusal(found: SettingsOnRecord, different: Sequence[Difference]) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from cli.context.effective_settings import agreed, settings_of_functions
 from cli.ui.console import fail
-from local.world import HOME, running_world
+from local.world import HOME, ROOT, running_world
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, StorageUnavailable, WriteConflict
 from shared.events.archive_index import ArchiveMissing
@@ -18,12 +18,15 @@ from shared.settings.values import Settings
 
 __all__ = ["HOME", "Home", "functions_settings", "local_receiver", "parts_if_any", "parts_of", "reported", "target"]
 
+_SHOWN_HOME = "build/world" if HOME.is_relative_to(ROOT) else f"~/{HOME.relative_to(Path.home())}"
+"""An installed wheel keeps the world in the cache of the user (`local/toolchain/stamp.py`)."""
+
 Home = Annotated[
     Path,
     typer.Option(
         metavar="FOLDER",
         help="The local world's folder; used if the environment names no Throughline",
-        show_default="build/world",
+        show_default=_SHOWN_HOME,
     ),
 ]
 

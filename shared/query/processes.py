@@ -8,6 +8,7 @@ from typing import Protocol
 from shared.atlas.column_mapping import column_pairs
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import Catalog, Node
+from shared.errors import ThroughlineError
 from shared.model import Asset, EdgeKind, Process
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import on_found_assets, recorded
@@ -17,11 +18,11 @@ from shared.suggestion import suggestion
 _SEARCHED = 50
 
 
-class UnknownError(LookupError):
+class UnknownError(ThroughlineError, LookupError):
     """No data set has this name."""
 
 
-class AmbiguousError(LookupError):
+class AmbiguousError(ThroughlineError, LookupError):
     """Several data sets match; the message lists them."""
 
 

@@ -127,7 +127,7 @@ def test_a_body_without_a_content_type_is_accepted(troubled: CatalogServer) -> N
 
 
 def test_troubles_can_be_given_as_arguments() -> None:
-    done = run("--trouble", "storm")
+    done = run("--port", "0", "--trouble", "storm")
     assert done.returncode == 2
     assert "'storm' is not a trouble: choose one of throttle" in done.stderr
     assert "throttle: 429" in run("--help").stdout
