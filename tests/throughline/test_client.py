@@ -45,8 +45,9 @@ def test_the_client_reads_lineage_and_processes_from_the_record(empty_azurite: A
     assert list(client.runs("other.*")) == []
     found = client.lineage(process.outputs[0].qualified_name, column="id", direction="upstream")
     assert [(dataset.name, column) for dataset, column in found.columns] == [("raw", "id")]
-    with pytest.raises(throughline.UnknownError):
+    with pytest.raises(throughline.UnknownError) as caught:
         client.lineage("no_such_table")
+    assert isinstance(caught.value, throughline.ThroughlineError)
 
 
 @pytest.mark.azurite

@@ -110,6 +110,12 @@ def settings_of(here: dict[str, str], recorded: dict[str, str]) -> list[CheckRes
         return list(check_settings(worker))
 
 
+def test_the_settings_on_record_that_are_not_the_defaults_are_printed() -> None:
+    (found,) = settings_of({}, {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "50", "THROUGHLINE_SHADOW": "false"})
+    assert "UTC: THROUGHLINE_APPLICATION_IDLE_MINUTES=50" in found.found
+    assert "SHADOW" not in found.found
+
+
 @dataclass(slots=True, kw_only=True)
 class PurviewAccount:
     """A Purview account that shows `shown`, or answers with `error`; nobody is signed in where `nobody`."""
