@@ -157,7 +157,7 @@ class Receiver:
                         prepared = self._prepared(event, act)
                     _keep(self.storage, prepared)
             except Refused as refusal:
-                failed.append(Failed(index=index, reason=str(refusal), retriable=False))
+                failed.append(Failed(index=index, reason=text_without_secrets(str(refusal)), retriable=False))
             except StorageUnavailable as error:
                 failed += [Failed(index=each, reason=str(error), retriable=True) for each in range(index, len(events))]
                 break

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from shared.errors import Refused, StorageBusy, StorageUnavailable
 from shared.ingest.receiver import BatchReceipt, Receipt
+from shared.secrets import text_without_secrets
 
 _LONGEST_WAIT = 2
 """Seconds; a whole number, at random, so that senders do not retry all at once."""
@@ -66,5 +67,7 @@ def _problem(
     headers: Mapping[str, str] | None = None,
     more: Mapping[str, str] | None = None,
 ) -> Answer:
+    # A listener logs the answer: it quotes no password that the event had.
+    detail = text_without_secrets(detail)
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **(more or {})}
     return Answer(status=status, body=json.dumps(body), kind="application/problem+json", headers=headers or {})

@@ -22,8 +22,8 @@ def test_every_listed_file_has_the_python_version_of_the_package(place: str) -> 
 def test_pipelines_use_no_other_python_version() -> None:
     files = [*(ROOT / ".github").rglob("*.yml"), *(ROOT / ".azdo").rglob("*.yml")]
     assert files
-    versions = {version for file in files for version in re.findall(r'python-version: "([\d.]+)"', file.read_text())}
-    assert versions <= {VERSION}
+    pattern = r'(?:python-version|versionSpec): "([\d.]+)"'
+    assert {version for file in files for version in re.findall(pattern, file.read_text())} == {VERSION}
 
 
 def test_the_tools_check_for_that_version() -> None:
