@@ -193,7 +193,7 @@ def _compile(path: Path, root: Path, *, place: str = _ROOT_IN_AZURE) -> None:
 
 def _zip(archive: Path, root: Path, files: list[Path]) -> None:
     archive.unlink(missing_ok=True)
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target:
         for path in files:
             entry = zipfile.ZipInfo(path.relative_to(root).as_posix(), date_time=_LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED

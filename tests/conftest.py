@@ -1,5 +1,6 @@
 """Settings of all tests. Their fixtures are in tests/plugins, one file for each part."""
 
+import gc
 import json
 import shutil
 from collections import defaultdict
@@ -55,6 +56,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -durations.get(_file(item.nodeid), 0))
 
 
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking through all tests and their modules again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add up the seconds of a file's tests, with their fixtures."""
     _seconds[_file(report.nodeid)] += report.duration
@@ -62,6 +69,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the durations, with the option; only in xdist's controller, which receives the reports of all tests."""
+    gc.unfreeze()
     if session.config.getoption("--write-durations") and not hasattr(session.config, "workerinput"):
         found = sorted(
             ((file, round(each)) for file, each in _seconds.items() if each >= _MIN_SECONDS), key=lambda pair: -pair[1]

@@ -49,7 +49,7 @@ def plan_jar(*, build: Path = BUILD) -> Path:
         return SHIPPED
     sources = tuple(sorted(SOURCES.rglob("*.java")))
     made_from = (*sources, Path(__file__))
-    return install_once("plan_jar", made_from, partial(_make, sources, build), build=build) / JAR
+    return install_once("plan_jar", made_from, partial(_make, sources), build=build) / JAR
 
 
 def plan_configuration(events: Path | None = None) -> dict[str, str]:
@@ -61,9 +61,9 @@ def plan_configuration(events: Path | None = None) -> dict[str, str]:
     return {"spark.jars": str(plan_jar()), "spark.extraListeners": LISTENERS, **own_file}
 
 
-def _make(sources: tuple[Path, ...], build: Path, folder: Path) -> None:
+def _make(sources: tuple[Path, ...], folder: Path) -> None:
     java = find_java(JavaNeed(platform=SPARK_4)).path / "bin" / "java"
-    compiler = install_once("ecj", (Path(__file__),), partial(_fetch, java), build=build) / f"{COMPILER[1]}.jar"
+    compiler = install_once("ecj", (Path(__file__),), partial(_fetch, java)) / f"{COMPILER[1]}.jar"
     jars = sorted((own().spark_home / "jars").glob("*.jar"))
     if not any(each.name == f"spark-core_{SPARK_3.scala}-{SPARK_3.spark}.jar" for each in jars):
         raise PlanJarError(f"The jar is compiled against PySpark {SPARK_3.spark}, which is not installed: `make setup`")

@@ -29,6 +29,9 @@ _LATER = " ".join(
 last took more time than all their work on 100,000 events. For the same reason no query is compiled as a whole.
 """
 
+_QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""Of a session for little data. To verify the bytecode of Spark's jars would take a tenth of its CPU time."""
+
 _PIECES = 16
 """Parts a core into which rows are cut to be grouped, at most: so that the texts of a part fit into memory."""
 
@@ -77,7 +80,7 @@ class Local:
         }
         if self.brief:
             found |= {
-                "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+                "spark.driver.extraJavaOptions": _QUICK_START,
                 "spark.sql.shuffle.partitions": str(self.cores),
                 "spark.default.parallelism": str(self.cores),
                 "spark.databricks.delta.snapshotPartitions": "1",

@@ -15,7 +15,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.support.scripted import ScriptedAnswer, scripted
 
 ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": "q"}}]})
-QUICK = RetryPolicy(connect=1, read=0.5, tries=3, max_pause=1.2)
+QUICK = RetryPolicy(connect=30, read=30, tries=3, max_pause=1.2)
 
 
 @dataclass

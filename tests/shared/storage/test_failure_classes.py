@@ -46,7 +46,10 @@ from tests.support.receiving import receive
 from tests.support.scripted import ScriptedAnswer, scripted
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-QUICK = RetryPolicy(connect=1, read=0.5, tries=3, max_pause=1.2)
+QUICK = RetryPolicy(connect=30, read=30, tries=3, max_pause=1.2)
+IMPATIENT = RetryPolicy(connect=30, read=2, tries=3, max_pause=1.2)
+"""For answers that come too late; others would be too late as well on a busy machine."""
+TOO_LATE = ScriptedAnswer(late=3)
 
 RETRY_AFTER: dict[str, tuple[str, float]] = {
     "seconds": ("120", 120),
@@ -81,7 +84,7 @@ CATALOG: dict[str, tuple[tuple[ScriptedAnswer, ...], type[Exception] | None, flo
     "an answer": ((ScriptedAnswer(body=ENTITY),), None, None, 1),
     "away once": ((ScriptedAnswer(status=503), ScriptedAnswer(body=ENTITY)), None, None, 2),
     "cut off once": ((ScriptedAnswer(cut=True), ScriptedAnswer(body=ENTITY)), None, None, 2),
-    "too slow once": ((ScriptedAnswer(late=0.8), ScriptedAnswer(body=ENTITY)), None, None, 2),
+    "too slow once": ((TOO_LATE, ScriptedAnswer(body=ENTITY)), None, None, 2),
     "asks for a second": (
         (ScriptedAnswer(status=429, headers={"Retry-After": "1"}), ScriptedAnswer(body=ENTITY)),
         None,
@@ -94,7 +97,7 @@ CATALOG: dict[str, tuple[tuple[ScriptedAnswer, ...], type[Exception] | None, flo
         f"{status} for ever": ((ScriptedAnswer(status=status),), CatalogUnavailable, 0, 3)
         for status in (408, 429, 500, 502, 503, 504)
     },
-    "too slow for ever": ((ScriptedAnswer(late=0.8),), CatalogUnavailable, 0, 3),
+    "too slow for ever": ((TOO_LATE,), CatalogUnavailable, 0, 3),
     "cut off for ever": ((ScriptedAnswer(cut=True),), CatalogUnavailable, 0, 3),
     "a page of a proxy": ((ScriptedAnswer(body="<html>"),), CatalogUnavailable, 60, 1),
     **{
@@ -113,8 +116,9 @@ CATALOG: dict[str, tuple[tuple[ScriptedAnswer, ...], type[Exception] | None, flo
 def test_each_answer_of_a_catalog_has_its_failure_class_and_number_of_tries(
     answers: tuple[ScriptedAnswer, ...], kind: type[Exception] | None, after: float | None, calls: int
 ) -> None:
+    policy = IMPATIENT if TOO_LATE in answers else QUICK
     with scripted(*answers) as server:
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=policy))
         if kind is None:
             assert catalog.find([("t", "q")]) == {("t", "q"): "g"}
         else:

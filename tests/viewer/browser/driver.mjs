@@ -16,7 +16,9 @@ async function launched() {
   const executablePath = await own.executablePath();
   if (TMPDIR === undefined) delete process.env.TMPDIR;
   else process.env.TMPDIR = TMPDIR;
-  return chromium.launch({ executablePath, args: own.args.filter((each) => each !== "--single-process") });
+  own.setGraphicsMode = false; // an emulated graphics card takes more than half of the CPU time
+  const args = own.args.filter((each) => each !== "--single-process");
+  return chromium.launch({ executablePath, args: [...args, "--disable-gpu"] });
 }
 
 const browser = await launched();
@@ -57,7 +59,10 @@ const commands = {
     return page.evaluate(asFunction(code), argument ?? null);
   },
   click: ({ selector, nth = 0 }) => page.locator(selector).nth(nth).click({ timeout: 5000 }),
-  press: ({ key }) => page.keyboard.press(key),
+  press: async ({ key }) => {
+    await drawn(); // a new picture is fitted to the window
+    await page.keyboard.press(key);
+  },
   drag: async ({ from, to }) => {
     await page.mouse.move(...from);
     await page.mouse.down();
