@@ -76,6 +76,7 @@ def replay(
     storage: Storage, begin: ReplayPosition, *, names: Names = BUILT_IN, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator["ReplayedRun | ReplayedLetter"]:
     """Process the wanted runs again, lazily, from the position `begin` on: first those of its dead letters, then all.
+    Discarded dead letters are returned only if they were used.
 
     Ends once `stopped`. The position is saved at the start, every hundred runs and when stopped, and deleted at the
     end. Raises StorageUnavailable; `last_position` then is where to go on.
@@ -83,7 +84,8 @@ def replay(
     here, etag = begin, _CHECKPOINT.save(storage, begin)
     done: set[str] = set()
     for letter in () if begin.after else replay_dead_letters(storage, letters_within(begin.wanted), names=names):
-        yield letter
+        if not letter.stays_discarded:
+            yield letter
         if stopped():
             return
         place = letter.letter.place
@@ -190,6 +192,11 @@ class ReplayedLetter:
     letter: DeadLetter
     outcome: LetterOutcome
     now: str = ""
+
+    @property
+    def stays_discarded(self) -> bool:
+        """Whether it was discarded, and its event still cannot be used."""
+        return bool(self.letter.discarded) and self.outcome is not LetterOutcome.USED
 
 
 def replay_dead_letters(

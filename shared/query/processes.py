@@ -1,5 +1,6 @@
 """Two sources of lineage: the catalog, as people see it there, and the record, which needs no catalog."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,11 +64,12 @@ class Source(Protocol):
 
 
 def one_of(found: Iterable[Dataset], text: str, others: Iterable[str] = ()) -> Dataset:
-    """The first that fits alone: by qualified name, by the end of one, by name, or as the only one. An error suggests
-    names among `others`.
+    """The first that fits alone: by type and qualified name, by qualified name, by the end of one, by name, or as the
+    only one. An error suggests names among `others`.
     """
     known = sorted(set(found))
     for fits in (
+        [each for each in known if f"{each.type} {each.qualified_name}" == text],
         [each for each in known if each.qualified_name == text],
         [each for each in known if each.qualified_name.rstrip("/").endswith(f"/{text.strip('/')}")],
         [each for each in known if each.name == text],
@@ -76,7 +78,8 @@ def one_of(found: Iterable[Dataset], text: str, others: Iterable[str] = ()) -> D
         if len(fits) == 1:
             return fits[0]
         if fits:
-            names = "\n".join(f"  {each.qualified_name}" for each in fits)
+            are_names = len({each.qualified_name for each in fits}) == len(fits)
+            names = "\n".join(f"  {'' if are_names else f'{each.type} '}{each.qualified_name}" for each in fits)
             raise AmbiguousError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{names}")
     raise UnknownError(f"no data set is called {text!r}.{suggestion(text, others)}")
 
@@ -88,8 +91,25 @@ class InCatalog:
         self._catalog = catalog
 
     def find(self, text: str) -> Dataset:
-        """As the protocol says, by the catalog's search, whose index follows writes after a moment."""
-        return one_of((_dataset(node) for node in self._catalog.search(text, limit=_SEARCHED)), text)
+        """As the protocol says, by the catalog's search, whose index follows writes after a moment.
+
+        Of data sets with the same qualified name it is the only one with lineage: a placeholder stays under its earlier
+        type until `verify --fix` removes it.
+        """
+        found = {_dataset(node) for node in self._catalog.search(text, limit=_SEARCHED)}
+        kind, _, name = text.partition(" ")
+        if name:
+            found |= {
+                each for node in self._catalog.search(name, limit=_SEARCHED) if (each := _dataset(node)).type == kind
+            }
+        same = Counter(each.qualified_name for each in found)
+        unused = {each for each in found if same[each.qualified_name] > 1 and not self._has_lineage(each)}
+        return one_of(found - unused or found, text)
+
+    def _has_lineage(self, dataset: Dataset) -> bool:
+        key = (dataset.type, dataset.qualified_name)
+        guid = self._catalog.find([key]).get(key)
+        return guid is not None and bool(self._catalog.lineage(guid, direction="BOTH", depth=1).edges)
 
     def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:
         """As the protocol says."""

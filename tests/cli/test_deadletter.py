@@ -172,6 +172,14 @@ def test_a_replay_with_new_dead_letters_counts_them_and_ends_with_1(run: Run, pa
     assert "They keep the lineage" in run("run", run_id("good")).output
 
 
+def test_a_discarded_dead_letter_is_no_failure_of_a_replay(run: Run, storage: MemoryStorage) -> None:
+    assert run("deadletter", "discard", ids(storage, "damaged bytes")[0], "--yes").exit_code == 0
+    result = run("replay")
+    assert (result.exit_code, "failed again" in result.output) == (0, False), result.output
+    named = run("deadletter", "replay", ids(storage, "damaged bytes")[0])
+    assert (named.exit_code, "1 failed again" in named.output) == (1, True), named.output
+
+
 def test_replay_by_id_and_by_reason(run: Run, storage: MemoryStorage) -> None:
     repair(storage)
     result = run("deadletter", "replay", ids(storage, "damaged bytes")[0][:8])

@@ -124,6 +124,8 @@ def replay(
             names=parts.names,
         )
         for replayed in tracked(letters, "replaying"):
+            if replayed.stays_discarded and replayed.letter.digest not in chosen:
+                continue
             outcomes[replayed.outcome] += 1
             out.print(replayed_line(replayed))
         out.print(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "nothing to replay")

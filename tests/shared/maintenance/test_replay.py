@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
-from shared.events.dead_letters import dead_letters
+from shared.events.dead_letters import dead_letters, discard
 from shared.events.stored_runs import RunFilter, prefixes, stored_runs
 from shared.maintenance.replay import (
     LetterOutcome,
@@ -264,6 +264,19 @@ def test_dead_letters_within_the_filter_are_replayed_first_and_their_runs_settle
     replace_blob(storage, start, gzip.compress(write("dead", "app", "2026-11-21T11:00", "/a")[0]))
     replayed = list(replay(storage, ALL))
     assert [each.outcome for each in replayed if isinstance(each, ReplayedLetter)] == [LetterOutcome.USED]
+    assert list(dead_letters(storage)) == []
+
+
+def test_a_discarded_dead_letter_is_returned_only_if_its_event_can_be_used_now() -> None:
+    storage = MemoryStorage()
+    start, end = post(storage, *write("dead", "app", "2026-11-21T11:00", "/a", sink="/dead"))
+    replace_blob(storage, start, b"hello")
+    settle(storage, end)
+    discard(storage, start.digest)
+    assert not [each for each in replay(storage, ALL) if isinstance(each, ReplayedLetter)]
+    assert [bool(each.discarded) for each in dead_letters(storage)] == [True]
+    replace_blob(storage, start, gzip.compress(write("dead", "app", "2026-11-21T11:00", "/a")[0]))
+    assert [each.outcome for each in replay(storage, ALL) if isinstance(each, ReplayedLetter)] == [LetterOutcome.USED]
     assert list(dead_letters(storage)) == []
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from shared.atlas.entities import AssetEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import Catalog
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
-from shared.query.processes import AmbiguousError, InCatalog, OnRecord, Source, UnknownError
+from shared.query.processes import AmbiguousError, Dataset, InCatalog, OnRecord, Source, UnknownError, one_of
 from shared.query.traversal import Lineage, lineage
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -54,20 +56,25 @@ JOBS = (
 """people → clean → mart → people: a circle; cities beside it."""
 
 
-@pytest.fixture(params=["memory", "atlas", "record"])
-def place(request: pytest.FixtureRequest) -> Source:
+def publish_jobs(catalog: Catalog) -> MemoryStorage:
     storage = MemoryStorage()
     for each in JOBS:
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
         RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    assert publish(storage, catalog, HOW).written == len(JOBS)
+    return storage
+
+
+@pytest.fixture(params=["memory", "atlas", "record"])
+def place(request: pytest.FixtureRequest) -> Source:
     catalog: MemoryCatalog | AtlasCatalog = MemoryCatalog()
     if request.param == "atlas":
         server = request.getfixturevalue("fresh_catalog")
         catalog = AtlasCatalog(
             SteadyAtlasClient(server.endpoint, StaticToken(server.token), retry_policy=RetryPolicy(tries=1))
         )
-    assert publish(storage, catalog, HOW).written == len(JOBS)
+    storage = publish_jobs(catalog)
     return OnRecord(storage, HOW) if request.param == "record" else InCatalog(catalog)
 
 
@@ -118,6 +125,24 @@ def test_an_unanswerable_question_raises_an_error(
 ) -> None:
     with pytest.raises(error):
         ask(place)
+
+
+def test_of_data_sets_with_one_name_the_one_with_lineage_is_meant() -> None:
+    """After a change of a naming rule's type the placeholder under the earlier type stays for a while."""
+    catalog = MemoryCatalog()
+    publish_jobs(catalog)
+    earlier = AssetEntity(type="hdfs_path", qualified_name="file:///mart/places", attributes=(("name", "places"),))
+    catalog.create_assets([earlier])
+    found = lineage(InCatalog(catalog), "/mart/places", direction="upstream", depth=1)
+    assert (found.dataset.type, names(found)) == ("fs_path", ["/clean/cities"])
+    assert lineage(InCatalog(catalog), "hdfs_path file:///mart/places").steps == ()
+
+
+def test_data_sets_with_one_name_are_listed_by_their_types() -> None:
+    found = [Dataset(qualified_name="q/name", type=each, name="name") for each in ("one", "other")]
+    with pytest.raises(AmbiguousError, match=r"2 data sets match 'name'.*\n  one q/name\n  other q/name$"):
+        one_of(found, "name")
+    assert one_of(found, "other q/name") is found[1]
 
 
 def test_an_unknown_name_is_an_error_that_suggests_the_nearest(place: Source) -> None:
