@@ -1,4 +1,8 @@
-"""A slow receiver must not keep a job from ending."""
+"""A slow receiver must not keep a job from ending.
+
+The examples wait for the listener before `stop()`, which once never returned without that: the listener had started a
+Delta job by then. That has not been seen again, so this runs with `--proofs` only.
+"""
 
 import threading
 import time
@@ -11,7 +15,7 @@ import pytest
 from cli.commands.local.demo import EXAMPLES
 from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.proof]
 SLOW_SECONDS = 1.0
 PATIENCE_SECONDS = 120
 
@@ -39,7 +43,6 @@ def slow_receiver() -> Iterator[str]:
 
 
 def test_a_delta_job_ends_although_its_listener_is_behind(slow_receiver: str, tmp_path: Path) -> None:
-    """Without waiting for the listener, stop() never returned here: the listener had started a Delta job by then."""
     with SparkJob(
         EXAMPLES / "customer_merge.py",
         configuration={**SMALL_SESSION, **listener_configuration(slow_receiver)},
