@@ -1,8 +1,14 @@
 """Listening on loopback, with a clear error when a port is taken."""
 
+import random
 import socket
 
 _BACKLOG = 2048
+_FREE = range(20_000, 32_000)
+"""Ports outside of the range from which systems take those of outgoing connections: none of these takes one while its
+server restarts.
+"""
+_TRIES = 20
 
 
 class PortError(Exception):
@@ -14,15 +20,27 @@ def listen(port: int, what: str, otherwise: str) -> socket.socket:
 
     Raises PortError, whose message ends in the advice `otherwise`.
     """
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for candidate in () if port else random.sample(_FREE, _TRIES):
+        try:
+            return _listening(candidate)
+        except OSError:
+            continue
     try:
-        listening.bind(("127.0.0.1", port))
+        return _listening(port)
     except (OSError, OverflowError) as error:
-        listening.close()
         reason = getattr(error, "strerror", None) or "it must be from 0 to 65535"
         raise PortError(
             f"port {port} for {what} can't be used ({reason}): stop what listens there, or {otherwise}"
         ) from error
-    listening.listen(_BACKLOG)
+
+
+def _listening(port: int) -> socket.socket:
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+        listening.listen(_BACKLOG)
+    except BaseException:
+        listening.close()
+        raise
     return listening

@@ -155,7 +155,7 @@ def test_an_unavailable_catalog_delays_lineage_and_loses_nothing(world: World) -
         deadline = time.monotonic() + 60
         while not any("catalog not called until" in error for error in status(storage).last_errors):
             assert time.monotonic() < deadline
-            time.sleep(0.3)
+            time.sleep(1.0)
     finally:
         world.catalog.start()
     found = wait_until_idle(world, seconds=120)

@@ -31,7 +31,7 @@ def wait_until_idle(world: World, seconds: float = 60) -> Status:
         if not (found.in_progress or found.publish_queue):
             return found
         assert time.monotonic() < deadline, found
-        time.sleep(0.3)
+        time.sleep(0.5)
 
 
 def throughline(world: World, *arguments: str) -> Any:

@@ -16,6 +16,9 @@ from tests.support.scripted import ScriptedAnswer, scripted
 
 ENTITY = json.dumps({"entities": [{"guid": "g", "attributes": {"qualifiedName": "q"}}]})
 QUICK = RetryPolicy(connect=30, read=30, tries=3, max_pause=1.2)
+IMPATIENT = RetryPolicy(connect=30, read=2, tries=3, max_pause=1.2)
+"""For answers that come too late; others would be too late as well on a busy machine."""
+TOO_LATE = ScriptedAnswer(late=3)
 
 
 @dataclass
@@ -136,10 +139,10 @@ FAILED_CALLS: dict[str, tuple[tuple[ScriptedAnswer, ...], bool, bool]] = {
     "a gateway that waited": ((ScriptedAnswer(status=504),), False, True),
     "a request that took too long": ((ScriptedAnswer(status=408),), False, True),
     "overloaded": ((ScriptedAnswer(status=503),), False, False),
-    "no answer in time": ((ScriptedAnswer(late=0.8),), False, True),
+    "no answer in time": ((TOO_LATE,), False, True),
     "cut off": ((ScriptedAnswer(cut=True),), False, True),
     "no answer in time, then too many requests": (
-        (ScriptedAnswer(late=0.8), ScriptedAnswer(status=429), ScriptedAnswer(status=429)),
+        (TOO_LATE, ScriptedAnswer(status=429), ScriptedAnswer(status=429)),
         False,
         True,
     ),
@@ -149,8 +152,9 @@ FAILED_CALLS: dict[str, tuple[tuple[ScriptedAnswer, ...], bool, bool]] = {
 
 @pytest.mark.parametrize(("answers", "over", "blames"), FAILED_CALLS.values(), ids=FAILED_CALLS)
 def test_an_error_tells_whether_the_call_is_over(answers: tuple[ScriptedAnswer, ...], over: bool, blames: bool) -> None:
+    policy = IMPATIENT if TOO_LATE in answers else QUICK
     with scripted(*answers) as server:
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=policy))
         with pytest.raises(CatalogUnavailable) as caught:
             catalog.find([("t", "q")])
     assert (caught.value.over, caught.value.blames) == (over, blames)
@@ -204,13 +208,13 @@ def test_a_rejected_token_that_cannot_be_renewed_fails_without_a_retry() -> None
 
 def test_a_successful_call_reports_whether_an_earlier_try_may_still_take_effect() -> None:
     answers = (
-        ScriptedAnswer(late=0.8),
+        TOO_LATE,
         ScriptedAnswer(body="{}"),
         ScriptedAnswer(status=429),
         ScriptedAnswer(body="{}"),
     )
     with scripted(*answers) as server:
-        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK))
+        catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=IMPATIENT))
         assert catalog.may_still_land() is False
         catalog.delete_process("q")
         assert catalog.may_still_land() is True
