@@ -30,11 +30,11 @@ class Counting(MemoryCatalog):
         return super().write_processes(processes, guids)
 
 
-def test_a_thousand_runs_of_unchanged_jobs_write_each_process_once() -> None:
+def test_hundreds_of_runs_of_unchanged_jobs_write_each_process_once() -> None:
     storage, catalog, how = MemoryStorage(), Counting(), PublishOptions()
     replay = Replay(1, [family for family in families() if family.name in SCENARIOS])
     writes: list[int] = []
-    for _ in range(350):
+    for _ in range(120):
         for item in replay.application():
             receive(storage, item.raw, most_bytes=1_000_000)
             if item.kept:
@@ -49,4 +49,4 @@ def test_a_thousand_runs_of_unchanged_jobs_write_each_process_once() -> None:
     found = status(storage)
     assert found.reconciles
     assert (found.in_progress, found.publish_queue, found.dead) == (0, 0, 0)
-    assert found.published >= 1000, "these wrote something"
+    assert found.published >= 340, "these wrote something"
