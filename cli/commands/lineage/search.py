@@ -78,7 +78,12 @@ def search(
     store: Annotated[str, typer.Option(metavar="NAME", help="Only stores with this text in their name")] = "",
     orphan: Annotated[bool, typer.Option("--orphan", help="Only data sets without lineage")] = False,
     untraced: Annotated[
-        bool, typer.Option("--untraced", help="Only columns without a known source, and data sets with such columns")
+        bool,
+        typer.Option(
+            "--untraced",
+            help="Only columns whose sources are unknown (not those that have none, as constants), and data sets with "
+            "such columns",
+        ),
     ] = False,
     lake: FromLake = "",
     most: Most = _MOST,
