@@ -37,5 +37,5 @@ def test_a_number_that_is_no_port_is_refused(port: int, reason: str) -> None:
 def test_a_taken_port_is_refused_with_the_next_step() -> None:
     with listen(0, "the catalog", "name another one") as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(PortError, match="stop what listens there, or name another one$"):
+        with pytest.raises(PortError, match=r"stop what listens there, or name another one$"):
             listen(port, "the catalog", "name another one")
