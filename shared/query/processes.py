@@ -78,8 +78,9 @@ def one_of(found: Iterable[Dataset], text: str, others: Iterable[str] = ()) -> D
         if len(fits) == 1:
             return fits[0]
         if fits:
-            are_names = len({each.qualified_name for each in fits}) == len(fits)
-            names = "\n".join(f"  {'' if are_names else f'{each.type} '}{each.qualified_name}" for each in fits)
+            by_name = len({each.qualified_name for each in fits}) == len(fits)
+            texts = [each.qualified_name if by_name else f'"{each.type} {each.qualified_name}"' for each in fits]
+            names = "\n".join(f"  {each}" for each in texts)
             raise AmbiguousError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{names}")
     raise UnknownError(f"no data set is called {text!r}.{suggestion(text, others)}")
 

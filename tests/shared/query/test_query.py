@@ -140,7 +140,7 @@ def test_of_data_sets_with_one_name_the_one_with_lineage_is_meant() -> None:
 
 def test_data_sets_with_one_name_are_listed_by_their_types() -> None:
     found = [Dataset(qualified_name="q/name", type=each, name="name") for each in ("one", "other")]
-    with pytest.raises(AmbiguousError, match=r"2 data sets match 'name'.*\n  one q/name\n  other q/name$"):
+    with pytest.raises(AmbiguousError, match=r"2 data sets match 'name'.*\n  \"one q/name\"\n  \"other q/name\"$"):
         one_of(found, "name")
     assert one_of(found, "other q/name") is found[1]
 
