@@ -183,9 +183,21 @@ class HostStorage:
         self.put_raw_message(queue, b64encode(json.dumps(content).encode()).decode())
 
     def put_raw_message(self, queue: str, text: str) -> None:
-        """Queue a text that needs no escaping in XML, without expiry."""
+        """Queue a text that needs no escaping in XML, without expiry.
+
+        A missing queue is created, as by AddMessageAndCreateIfNotExistsAsync of the WebJobs SDK.
+        """
+        if not self._put(queue, text, accept=(_NOT_FOUND,)):
+            self.create_queue(queue)
+            self._put(queue, text)
+
+    def _put(self, queue: str, text: str, accept: tuple[int, ...] = ()) -> bool:
+        """Queue a text. False if the queue is missing, and this status accepted."""
         body = f"<QueueMessage><MessageText>{text}</MessageText></QueueMessage>".encode()
-        self._call("put message", "POST", f"{self._queues}/{queue}/messages", {"messagettl": "-1"}, body=body)
+        url = f"{self._queues}/{queue}/messages"
+        return (
+            self._call("put message", "POST", url, {"messagettl": "-1"}, body=body, accept=accept).status != _NOT_FOUND
+        )
 
     def get_messages(self, queue: str, count: int, visibility: int) -> list[QueueMessage]:
         """Take up to `count` (at most 32) messages for `visibility` seconds."""

@@ -46,6 +46,13 @@ def storage(azurite: Azurite) -> HostStorage:
     return HostStorage(azurite.connection_string, Counter())
 
 
+def test_a_missing_queue_is_created_by_its_first_message(storage: HostStorage, unique: str) -> None:
+    """Event Grid may post before the host has prepared its queue."""
+    for number in range(2):
+        storage.put_message(unique, {"number": number})
+    assert storage.count_messages(unique) == 2
+
+
 def names(app: App, what: str) -> list[str]:
     """Return the blobs of functions' recorded begins or ends."""
     return sorted(note["name"].rpartition("/")[2] for note in app.notes(what))
