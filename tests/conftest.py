@@ -69,7 +69,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the durations, with the option; only in xdist's controller, which receives the reports of all tests."""
-    gc.unfreeze()
+    gc.unfreeze()  # else libraries report what lives until the end as leaked
     if session.config.getoption("--write-durations") and not hasattr(session.config, "workerinput"):
         found = sorted(
             ((file, round(each)) for file, each in _seconds.items() if each >= _MIN_SECONDS), key=lambda pair: -pair[1]

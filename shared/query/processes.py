@@ -35,6 +35,11 @@ class Dataset:
     type: str
     name: str
 
+    @property
+    def typed_name(self) -> str:
+        """Type and qualified name, which no other data set has."""
+        return f"{self.type} {self.qualified_name}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
@@ -69,7 +74,7 @@ def one_of(found: Iterable[Dataset], text: str, others: Iterable[str] = ()) -> D
     """
     known = sorted(set(found))
     for fits in (
-        [each for each in known if f"{each.type} {each.qualified_name}" == text],
+        [each for each in known if each.typed_name == text],
         [each for each in known if each.qualified_name == text],
         [each for each in known if each.qualified_name.rstrip("/").endswith(f"/{text.strip('/')}")],
         [each for each in known if each.name == text],
@@ -79,7 +84,7 @@ def one_of(found: Iterable[Dataset], text: str, others: Iterable[str] = ()) -> D
             return fits[0]
         if fits:
             by_name = len({each.qualified_name for each in fits}) == len(fits)
-            texts = [each.qualified_name if by_name else f'"{each.type} {each.qualified_name}"' for each in fits]
+            texts = [each.qualified_name if by_name else f'"{each.typed_name}"' for each in fits]
             names = "\n".join(f"  {each}" for each in texts)
             raise AmbiguousError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{names}")
     raise UnknownError(f"no data set is called {text!r}.{suggestion(text, others)}")
@@ -98,11 +103,9 @@ class InCatalog:
         type until `verify --fix` removes it.
         """
         found = {_dataset(node) for node in self._catalog.search(text, limit=_SEARCHED)}
-        kind, _, name = text.partition(" ")
-        if name:
-            found |= {
-                each for node in self._catalog.search(name, limit=_SEARCHED) if (each := _dataset(node)).type == kind
-            }
+        name = text.partition(" ")[2]
+        typed = map(_dataset, self._catalog.search(name, limit=_SEARCHED) if name else ())
+        found |= {each for each in typed if each.typed_name == text}
         same = Counter(each.qualified_name for each in found)
         unused = {each for each in found if same[each.qualified_name] > 1 and not self._has_lineage(each)}
         return one_of(found - unused or found, text)
@@ -181,7 +184,11 @@ class OnRecord:
         """As the protocol says."""
         words = text.lower().split()
         known = {each for link in self._links for each in (*link.inputs, *link.outputs)}
-        found = (each for each in known if all(word in each.qualified_name.lower() for word in words))
+        found = (
+            each
+            for each in known
+            if each.typed_name == text or all(word in each.qualified_name.lower() for word in words)
+        )
         return one_of(found, text, (each.qualified_name for each in known))
 
     def around(self, dataset: Dataset, direction: str, depth: int) -> Sequence[Link]:  # noqa: ARG002 - all processes are read

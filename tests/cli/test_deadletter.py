@@ -180,6 +180,22 @@ def test_a_discarded_dead_letter_is_no_failure_of_a_replay(run: Run, storage: Me
     assert (named.exit_code, "1 failed again" in named.output) == (1, True), named.output
 
 
+def test_a_discarded_dead_letter_is_no_failure_of_another_one_of_its_run(run: Run, parts: Worker) -> None:
+    storage = parts.storage
+    assert isinstance(storage, MemoryStorage)
+    bodies = write("both", "app", "10:00", "/a")
+    start, end = post(storage, *bodies)
+    for place in (start, end):
+        replace_blob(storage, place, b"damaged")
+    settle(storage, end)
+    assert {letter.digest for letter in dead_letters(storage)} == {start.digest, end.digest}
+    assert run("deadletter", "discard", start.digest, "--yes").exit_code == 0
+    replace_blob(storage, end, gzip.compress(bodies[1]))
+    result = run("deadletter", "replay", "--all")
+    assert (result.exit_code, "1 used" in result.output) == (0, True), result.output
+    assert [letter.digest for letter in dead_letters(storage)] == [start.digest]
+
+
 def test_replay_by_id_and_by_reason(run: Run, storage: MemoryStorage) -> None:
     repair(storage)
     result = run("deadletter", "replay", ids(storage, "damaged bytes")[0][:8])

@@ -138,6 +138,12 @@ def test_of_data_sets_with_one_name_the_one_with_lineage_is_meant() -> None:
     assert lineage(InCatalog(catalog), "hdfs_path file:///mart/places").steps == ()
 
 
+def test_a_data_set_can_be_named_by_type_and_qualified_name(place: Source) -> None:
+    assert names(lineage(place, "fs_path file:///mart/places", direction="upstream", depth=1)) == ["/clean/cities"]
+    with pytest.raises(UnknownError):
+        lineage(place, "hdfs_path file:///mart/places")
+
+
 def test_data_sets_with_one_name_are_listed_by_their_types() -> None:
     found = [Dataset(qualified_name="q/name", type=each, name="name") for each in ("one", "other")]
     with pytest.raises(AmbiguousError, match=r"2 data sets match 'name'.*\n  \"one q/name\"\n  \"other q/name\"$"):
