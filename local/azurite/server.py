@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -34,8 +34,9 @@ class Azurite:
 
     `ports` names some or all of blob, queue and table; the others get free ones. With `location` the data is kept in
     that folder, else in memory. `product_style_url` also accepts `http://devstoreaccount1.blob.localhost:PORT/`, which
-    Hadoop's wasb needs on other ports than the usual ones. Entering raises AzuriteError when a port is taken or Azurite
-    does not start, NodeError when there is no node. Azurite ends with the block and with this process.
+    Hadoop's wasb needs on other ports than the usual ones. `accounts` are the names of further accounts with the same
+    key. Entering raises AzuriteError when a port is taken or Azurite does not start, NodeError when there is no node.
+    Azurite ends with the block and with this process.
     """
 
     def __init__(
@@ -44,18 +45,24 @@ class Azurite:
         location: Path | None = None,
         ports: Mapping[str, int] | None = None,
         product_style_url: bool = False,
+        accounts: Iterable[str] = (),
     ) -> None:
         self.location = location
         self.ports = dict.fromkeys(SERVICES, 0) | dict(ports or {})
         self._product_style_url = product_style_url
+        self._accounts = (ACCOUNT, *accounts)
         self._process: subprocess.Popen[bytes] | None = None
         self._output = ""
 
     @property
     def connection_string(self) -> str:
         """The connection string for `AzureWebJobsStorage`."""
-        ends = (f"{name.title()}Endpoint=http://127.0.0.1:{self.ports[name]}/{ACCOUNT}" for name in SERVICES)
-        return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};{';'.join(ends)};"
+        return self.connection_string_of(ACCOUNT)
+
+    def connection_string_of(self, account: str) -> str:
+        """The connection string of one of the accounts."""
+        ends = (f"{name.title()}Endpoint=http://127.0.0.1:{self.ports[name]}/{account}" for name in SERVICES)
+        return f"DefaultEndpointsProtocol=http;AccountName={account};AccountKey={KEY};{';'.join(ends)};"
 
     @property
     def pid(self) -> int:
@@ -75,6 +82,7 @@ class Azurite:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                env={**os.environ, "AZURITE_ACCOUNTS": ";".join(f"{name}:{KEY}" for name in self._accounts)},
                 start_new_session=True,  # Ctrl-C reaches only this process, which stops Azurite after its users
             )
             cleanup.callback(self.stop)

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from azure.data.tables import TableServiceClient
-from azure.storage.blob import BlobServiceClient
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.records.format_version import Versions, note_versions
@@ -95,28 +92,16 @@ def seeded(connection: str, catalog: CatalogServer) -> Place:
 
 
 @pytest.fixture(scope="module")
-def place_without_writes() -> Iterator[Place]:
+def place_without_writes(empty_accounts: Iterator[str]) -> Iterator[Place]:
     """For commands that are to write nothing to the catalog: one place for all of them."""
-    with Azurite() as azurite, CatalogServer() as catalog:
-        yield seeded(azurite.connection_string, catalog)
-
-
-@pytest.fixture(scope="module")
-def own_azurite() -> Iterator[Azurite]:
-    with Azurite() as running:
-        yield running
+    with CatalogServer() as catalog:
+        yield seeded(next(empty_accounts), catalog)
 
 
 @pytest.fixture
-def place(own_azurite: Azurite, fresh_catalog: CatalogServer) -> Iterator[Place]:
+def place(empty_account: str, fresh_catalog: CatalogServer) -> Place:
     """For commands that write: nothing of an earlier test is there."""
-    yield seeded(own_azurite.connection_string, fresh_catalog)
-    blobs = BlobServiceClient.from_connection_string(own_azurite.connection_string)
-    for container in blobs.list_containers():
-        blobs.delete_container(container.name)
-    tables = TableServiceClient.from_connection_string(own_azurite.connection_string)
-    for table in tables.list_tables():
-        tables.delete_table(table.name)
+    return seeded(empty_account, fresh_catalog)
 
 
 @each(ALSO_FROM_THE_LAKE)

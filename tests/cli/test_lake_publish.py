@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import requests
 
-from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
@@ -20,16 +19,15 @@ from tests.support.golden import GOLDEN
 
 
 @pytest.fixture
-def shell(fresh_catalog: CatalogServer) -> Iterator[dict[str, str]]:
+def shell(fresh_catalog: CatalogServer, empty_account: str) -> dict[str, str]:
     """An environment that names storage and a catalog of its own, and sets nothing else."""
-    with Azurite() as azurite:
-        yield {
-            **{setting.name: "" for setting in SETTINGS},
-            "AzureWebJobsStorage": azurite.connection_string,
-            "THROUGHLINE_CATALOG_ENDPOINT": fresh_catalog.endpoint,
-            "THROUGHLINE_CATALOG_TOKEN": fresh_catalog.token,
-            "COLUMNS": "80",
-        }
+    return {
+        **{setting.name: "" for setting in SETTINGS},
+        "AzureWebJobsStorage": empty_account,
+        "THROUGHLINE_CATALOG_ENDPOINT": fresh_catalog.endpoint,
+        "THROUGHLINE_CATALOG_TOKEN": fresh_catalog.token,
+        "COLUMNS": "80",
+    }
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,20 @@ import pytest
 
 from local.azurite import Azurite
 
+_ACCOUNTS = tuple(f"test{number}" for number in range(200))
+
 
 @pytest.fixture(scope="session")
 def azurite() -> Iterator[Azurite]:
     """Storage that all tests of this process share: use `unique` for the names of containers and tables."""
-    with Azurite() as running:
+    with Azurite(accounts=_ACCOUNTS) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def empty_accounts(azurite: Azurite) -> Iterator[str]:
+    """The connection strings of storage accounts that no test has used: call `next` once for each."""
+    return map(azurite.connection_string_of, _ACCOUNTS)
 
 
 @pytest.fixture
@@ -22,7 +30,6 @@ def unique() -> str:
 
 
 @pytest.fixture
-def empty_azurite() -> Iterator[Azurite]:
-    """Storage for one test only, since Throughline's tables and containers have fixed names."""
-    with Azurite() as running:
-        yield running
+def empty_account(empty_accounts: Iterator[str]) -> str:
+    """The connection string of an account for one test, since Throughline's tables and containers have fixed names."""
+    return next(empty_accounts)

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import throughline
-from local.azurite import Azurite
 from shared.catalog.memory import MemoryCatalog
 from shared.publishing.planning.options import PublishOptions
 from shared.records.format_version import Versions, note_versions
@@ -28,13 +27,13 @@ JOB = packed(
 
 
 @pytest.mark.azurite
-def test_the_client_reads_lineage_and_processes_from_the_record(empty_azurite: Azurite) -> None:
-    storage = on_azurite(empty_azurite.connection_string)
+def test_the_client_reads_lineage_and_processes_from_the_record(empty_account: str) -> None:
+    storage = on_azurite(empty_account)
     for place in post(storage, JOB):
         settle(storage, place)
     publish(storage, MemoryCatalog(), PublishOptions())
     client = throughline.connect(
-        {"AzureWebJobsStorage": empty_azurite.connection_string, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+        {"AzureWebJobsStorage": empty_account, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
     )
     (process,) = client.processes("night*")
     assert [(edge.input.column, edge.output.column) for edge in process.columns] == [("id", "id")]
@@ -51,12 +50,12 @@ def test_the_client_reads_lineage_and_processes_from_the_record(empty_azurite: A
 
 
 @pytest.mark.azurite
-def test_data_of_another_layout_is_refused(empty_azurite: Azurite) -> None:
-    note_versions(on_azurite(empty_azurite.connection_string), Versions(layout=LAYOUT - 1))
+def test_data_of_another_layout_is_refused(empty_account: str) -> None:
+    note_versions(on_azurite(empty_account), Versions(layout=LAYOUT - 1))
     with pytest.raises(throughline.Misconfigured, match="another version of Throughline"):
         throughline.connect(
             {
-                "AzureWebJobsStorage": empty_azurite.connection_string,
+                "AzureWebJobsStorage": empty_account,
                 "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9",
             }
         )
@@ -84,13 +83,13 @@ traced = 100
 
 
 @pytest.mark.azurite
-def test_require_passes_for_a_held_policy_and_raises_for_a_broken_one(empty_azurite: Azurite, tmp_path: Path) -> None:
-    storage = on_azurite(empty_azurite.connection_string)
+def test_require_passes_for_a_held_policy_and_raises_for_a_broken_one(empty_account: str, tmp_path: Path) -> None:
+    storage = on_azurite(empty_account)
     for place in post(storage, JOB):
         settle(storage, place)
     publish(storage, MemoryCatalog(), PublishOptions())
     client = throughline.connect(
-        {"AzureWebJobsStorage": empty_azurite.connection_string, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+        {"AzureWebJobsStorage": empty_account, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
     )
     policy = tmp_path / "policy.toml"
     policy.write_text(POLICY)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import throughline
-from local.azurite import Azurite
 from local.toolchain.stamp import ROOT
 from shared.catalog.memory import MemoryCatalog
 from shared.publishing.planning.options import PublishOptions
@@ -23,15 +22,15 @@ DEMO = [GOLDEN / job / "events.jsonl" for job in ("customer_master", "customer_m
 
 @pytest.mark.azurite
 def test_the_code_of_the_page_runs_unchanged(
-    empty_azurite: Azurite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    empty_account: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(DEMO[0], tmp_path / "events.jsonl")
     monkeypatch.chdir(tmp_path)
-    storage = on_azurite(empty_azurite.connection_string)
+    storage = on_azurite(empty_account)
     for place in post(storage, *(line for job in DEMO for line in job.read_bytes().splitlines())):
         settle(storage, place)
     publish(storage, MemoryCatalog(), PublishOptions())
-    monkeypatch.setenv("AzureWebJobsStorage", empty_azurite.connection_string)
+    monkeypatch.setenv("AzureWebJobsStorage", empty_account)
     monkeypatch.setenv("THROUGHLINE_CATALOG_ENDPOINT", "http://127.0.0.1:9")
     names: dict[str, object] = {}
     policy = '[[policy]]\nname = "traced"\ndatasets = "delta/*"\ntraced = 80\n'

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 import sweeper_function
-from local.azurite import Azurite
 from shared.announcing.standing import note_look, standing
 from shared.bootstrap import worker
 from shared.catalog.memory import MemoryCatalog
@@ -50,13 +49,13 @@ def sweep() -> None:
 
 
 def test_the_sweeper_announces_a_change_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, empty_account: str
 ) -> None:
     rules = tmp_path / "watch.toml"
     rules.write_text(RULES, encoding="utf-8")
-    with Azurite() as azurite, webhook_server() as server:
+    with webhook_server() as server:
         environment = {
-            "AzureWebJobsStorage": azurite.connection_string,
+            "AzureWebJobsStorage": empty_account,
             "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9/datamap/api/atlas/v2",
             "THROUGHLINE_CATALOG_TOKEN": "none",
             "THROUGHLINE_WATCH": str(rules),

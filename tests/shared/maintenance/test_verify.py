@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from local.azurite import Azurite
 from local.catalog import CatalogServer
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
@@ -130,11 +129,11 @@ def test_verify_accepts_archived_runs_and_finds_and_repairs_their_lost_states() 
 
 
 @pytest.fixture(scope="module")
-def real_world() -> Iterator[VerifyContext]:
+def real_world(empty_accounts: Iterator[str]) -> Iterator[VerifyContext]:
     """On Azurite and the local catalog, built once: each test leaves it whole, and the next one starts by that."""
-    with Azurite() as azurite, CatalogServer() as catalog:
+    with CatalogServer() as catalog:
         client = SteadyAtlasClient(catalog.endpoint, StaticToken(catalog.token))
-        yield consistent_world(on_azurite(azurite.connection_string), AtlasCatalog(client))
+        yield consistent_world(on_azurite(next(empty_accounts)), AtlasCatalog(client))
         client.close()
 
 

@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 import sweeper_function
-from local.azurite import Azurite
 from shared.bootstrap import worker
 from shared.errors import Misconfigured
 from shared.records.settings_record import record_settings, settings_on_record
@@ -122,32 +121,31 @@ ENDPOINT = "http://127.0.0.1:9/datamap/api/atlas/v2"
 
 
 def test_a_process_of_the_functions_records_its_settings_and_each_tick_checks_them(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, empty_account: str
 ) -> None:
-    with Azurite() as azurite:  # of its own, for a tick looks at everything in it
-        environment = {
-            "AzureWebJobsStorage": azurite.connection_string,
-            "THROUGHLINE_CATALOG_ENDPOINT": ENDPOINT,
-            "THROUGHLINE_CATALOG_TOKEN": "geheim",
-            "THROUGHLINE_APPLICATION_IDLE_MINUTES": "5",
-        }
-        for name, text in environment.items():
-            monkeypatch.setenv(name, text)
+    environment = {
+        "AzureWebJobsStorage": empty_account,
+        "THROUGHLINE_CATALOG_ENDPOINT": ENDPOINT,
+        "THROUGHLINE_CATALOG_TOKEN": "geheim",
+        "THROUGHLINE_APPLICATION_IDLE_MINUTES": "5",
+    }
+    for name, text in environment.items():
+        monkeypatch.setenv(name, text)
+    worker.cache_clear()
+    collector = gc.get_threshold()
+    try:
+        parts = worker()
+        found = settings_on_record(parts.storage)
+        assert found
+        assert found.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
+        assert found.texts["THROUGHLINE_CATALOG_ENDPOINT"] == ENDPOINT
+        assert "geheim" not in str(found.texts)
+        record_settings(parts.storage, {**found.texts, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "60"})
+        sweeper_function.main(Tick())  # type: ignore[arg-type]  # stands for a timer's request
+        again = settings_on_record(parts.storage)
+        assert again
+        assert again.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
+    finally:
         worker.cache_clear()
-        collector = gc.get_threshold()
-        try:
-            parts = worker()
-            found = settings_on_record(parts.storage)
-            assert found
-            assert found.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
-            assert found.texts["THROUGHLINE_CATALOG_ENDPOINT"] == ENDPOINT
-            assert "geheim" not in str(found.texts)
-            record_settings(parts.storage, {**found.texts, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "60"})
-            sweeper_function.main(Tick())  # type: ignore[arg-type]  # stands for a timer's request
-            again = settings_on_record(parts.storage)
-            assert again
-            assert again.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
-        finally:
-            worker.cache_clear()
-            gc.unfreeze()
-            gc.set_threshold(*collector)
+        gc.unfreeze()
+        gc.set_threshold(*collector)
