@@ -13,6 +13,7 @@ pytest_plugins = [
     "tests.plugins.azurite",
     "tests.plugins.catalog",
     "tests.plugins.collector",
+    "tests.plugins.commands",
     "tests.plugins.golden",
     "tests.plugins.package",
     "tests.plugins.sample",

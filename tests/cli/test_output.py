@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ CAPTURED = Path(__file__).parents[1] / "golden" / "spark35-ol1.53" / "queries" /
 LONG = "abfss://raw@contosodatalake.dfs.core.windows.net/sales/europe/orders_of_all_the_years/by_customer_and_day"
 
 
+ROOT: Any = typer.main.get_command(app)
+
+
 def commands() -> Iterator[tuple[str, ...]]:
-    root: Any = typer.main.get_command(app)
-    for name, command in root.commands.items():
+    for name, command in ROOT.commands.items():
         yield (name,)
         yield from ((name, sub) for sub in getattr(command, "commands", {}))
 
@@ -35,6 +38,7 @@ def terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
+@cache
 def help_of(*arguments: str) -> str:
     result = CliRunner().invoke(app, [*arguments, "--help"])
     assert result.exit_code == 0
@@ -57,8 +61,7 @@ def test_usage_names_arguments_in_capitals() -> None:
 @pytest.mark.parametrize("arguments", list(commands()), ids=" ".join)
 def test_examples_can_be_copied_from_help(arguments: tuple[str, ...]) -> None:
     """A line of an example ends where its command ends, or in a backslash."""
-    root: Any = typer.main.get_command(app)
-    command = root.commands[arguments[0]]
+    command = ROOT.commands[arguments[0]]
     command = command.commands[arguments[1]] if len(arguments) > 1 else command
     examples = [each for each in (command.help or "").split("\n\n") if each.startswith("\b")]
     shown = [line.strip() for line in help_of(*arguments).splitlines()]

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -26,21 +27,23 @@ from tests.support.golden import FOLDERS, _events
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
-RUNS_OF_ALL = sorted(
-    {
-        (name, each.run_id): [one for one in _events(folder) if one.run_id == each.run_id and one.body]
-        for name, folder in FOLDERS.items()
-        if name.startswith(("spark35-ol1.53", "spark41", "dbt", "airflow"))
-        for each in _events(folder)
-        if each.body
-    }.items()
-)
+
+@cache
+def _runs_of_all() -> list[list[Event]]:
+    """The events of each captured run of some producers."""
+    found: dict[tuple[str, str], list[Event]] = {}
+    for name, folder in FOLDERS.items():
+        if name.startswith(("spark35-ol1.53", "spark41", "dbt", "airflow")):
+            for each in _events(folder):
+                if each.body:
+                    found.setdefault((name, each.run_id), []).append(each)
+    return [found[key] for key in sorted(found)]
 
 
 @given(seed=st.integers(0, 10_000))
 def test_folded_events_merge_to_the_same_run(seed: int) -> None:
     draw = random.Random(seed)
-    _, own = draw.choice(RUNS_OF_ALL)
+    own = draw.choice(_runs_of_all())
     again = [
         replace(draw.choice(own), time=draw.choice(own).time + timedelta(seconds=draw.choice([0, 0, 1, 5])))
         for _ in range(12)

@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ VALUES: tuple[Any, ...] = (
 )
 
 
+@cache
 def _documents() -> list[str]:
     found = []
     for path in sorted(GOLDEN.glob("spark35-ol1.53-plan/*/events.jsonl")):
@@ -42,9 +44,6 @@ def _documents() -> list[str]:
             if plan:
                 found.append(gzip.decompress(base64.b64decode(plan)).decode())
     return found
-
-
-DOCUMENTS = _documents()
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
@@ -62,7 +61,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 
 def _damaged(seed: int) -> PlanFacet:
     chance = random.Random(seed)
-    document = json.loads(chance.choice(DOCUMENTS))
+    document = json.loads(chance.choice(_documents()))
     for _ in range(chance.randint(1, 3)):
         container, key = chance.choice(_places(document))
         if chance.random() < 0.3 and isinstance(container, dict):

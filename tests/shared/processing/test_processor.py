@@ -1,6 +1,7 @@
 """Processing one run: the cost of an event, retractions, and the writes of an outdated worker."""
 
 import gzip
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -230,9 +231,9 @@ def many_sinks() -> list[bytes]:
     return [event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=sinks, application="app")]
 
 
-@pytest.mark.parametrize("bodies", [many_events(), many_sinks()], ids=["5,000 events", "1,000 sinks"])
-def test_a_very_large_run_settles(bodies: list[bytes]) -> None:
-    storage = MemoryStorage()
+@pytest.mark.parametrize("make", [many_events, many_sinks], ids=["5,000 events", "1,000 sinks"])
+def test_a_very_large_run_settles(make: Callable[[], list[bytes]]) -> None:
+    storage, bodies = MemoryStorage(), make()
     *_, end = post_all(storage, bodies)
     settle(storage, end)
     assert state_of(storage, "a").settled
