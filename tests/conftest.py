@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.plugins.sample",
     "tests.plugins.signals",
     "tests.plugins.spark",
+    "tests.plugins.together",
 ]
 
 _OPTIONAL_PROGRAMS = {

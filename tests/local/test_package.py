@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 LARGEST_ARCHIVE = 22_000_000
 LONGEST_IMPORT = 3.2  # times that of azure.functions alone, on top of it: 320 ms where that takes 100
 
+OWN_NAMES = '[databricks.metastores]\n"adb-1.2.azuredatabricks.net" = "0f3b8a52-64c1-4a0b-9d8e-2f6f2a0c7b11"\n'
+
 IDENTITY = {
     "AzureWebJobsStorage__blobServiceUri": "https://stabc.blob.core.windows.net/",
     "AzureWebJobsStorage__tableServiceUri": "https://stabc.table.core.windows.net/",
@@ -185,14 +187,23 @@ def test_the_receiver_s_cold_import_stays_within_its_bound(package: Package) -> 
     assert least_whole - least_alone < LONGEST_IMPORT * least_alone
 
 
-def test_a_valid_file_of_names_is_included(package: Package, tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text('[databricks.metastores]\n"adb-1.2.azuredatabricks.net" = "0f3b8a52-64c1-4a0b-9d8e-2f6f2a0c7b11"\n')
-    made = build(folder=tmp_path / "made", names=file)
-    assert NAMES in names(made)
-    assert names(made) - {NAMES} == names(package) - {NAMES}
-    assert (made.unpacked / NAMES).read_text() == file.read_text()
+@pytest.fixture(scope="module")
+def with_names(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    """A package with a file of names, and the default delivery."""
+    folder = tmp_path_factory.mktemp("names")
+    (folder / "mine.toml").write_text(OWN_NAMES)
+    return build(folder=folder / "made", names=folder / "mine.toml")
+
+
+def test_a_valid_file_of_names_is_included(package: Package, with_names: Package) -> None:
+    assert NAMES in names(with_names)
+    assert names(with_names) - {NAMES} == names(package) - {NAMES}
+    assert (with_names.unpacked / NAMES).read_text() == OWN_NAMES
     assert f"/home/site/wwwroot/{NAMES}" in (ROOT / "docs/operate/deploy.md").read_text()
+
+
+def test_an_invalid_file_of_names_or_rules_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
     file.write_text("[databrick]\n")
     with pytest.raises(PackageError, match="there is no table databrick"):
         build(folder=tmp_path / "wrong", names=file)
@@ -202,7 +213,7 @@ def test_a_valid_file_of_names_is_included(package: Package, tmp_path: Path) -> 
         build(folder=tmp_path / "wrong", watch=rules)
 
 
-def test_the_parser_is_triggered_by_event_grid_unless_built_for_polling(package: Package, tmp_path: Path) -> None:
+def test_the_parser_is_triggered_by_event_grid_unless_built_for_polling(package: Package, with_names: Package) -> None:
     """This is the template's default. The repository's own file works for `func start` without Event Grid."""
 
     def trigger(unpacked: Path) -> dict[str, str]:
@@ -211,7 +222,7 @@ def test_the_parser_is_triggered_by_event_grid_unless_built_for_polling(package:
 
     assert "source" not in trigger(ROOT)
     assert trigger(package.unpacked) == trigger(ROOT)
-    assert trigger(build(folder=tmp_path).unpacked) == trigger(ROOT) | {"source": "EventGrid"}
+    assert trigger(with_names.unpacked) == trigger(ROOT) | {"source": "EventGrid"}
     (default,) = re.findall(r"^param delivery string = '(\w+)'$", (ROOT / "infra/main.bicep").read_text(), re.MULTILINE)
     assert default == "eventGrid"
 

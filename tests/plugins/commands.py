@@ -1,4 +1,4 @@
-"""Typer's runner makes the whole program for each command it runs: in tests it makes it once."""
+"""Typer's runner makes the program again for each command, and has no option for it. In tests it is made once."""
 
 from functools import cache
 

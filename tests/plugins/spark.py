@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
-from xdist.remote import Producer  # type: ignore[import-untyped]  # ships no types
-from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # ships no types
 
 from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.versions import SPARK_3
@@ -25,22 +23,6 @@ _QUICK = {
 """On some hundred rows Spark spends its time on adaptive plans, compiled expressions, and Delta's statistics: without
 them the tests take a third less time. `--proofs` runs them with Spark's and Delta's defaults.
 """
-
-_LAKE = "tests/spark_pipeline/"
-
-
-class LakeOnOneWorker(LoadFileScheduling):  # type: ignore[misc]  # untyped, as above
-    """Runs each test file on one worker, and all files of the lake on the same one: they share a warm session."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        scope: str = _LAKE if nodeid.startswith(_LAKE) else super()._split_scope(nodeid)
-        return scope
-
-
-@pytest.hookimpl(optionalhook=True)  # some tests run without xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """Replace xdist's own scheduler for `--dist loadfile`."""
-    return LakeOnOneWorker(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
