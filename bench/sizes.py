@@ -14,7 +14,9 @@ class Sizes:
 
     decode_rounds: int = 7
     decode_bytes: int = 500_000
-    """Events that one round reads of each family, by repeating it."""
+    """Bytes that one round reads of each family, by repeating it."""
+    decode_scenarios: int = 1_000
+    """The first ones by name; by default all."""
     plan_rounds: int = 5
     plan_bytes: int = 23_000_000
     """The size of the largest events that users report."""
@@ -36,6 +38,10 @@ class Sizes:
     chain_rounds: int = 3
     chain_events: int = 300
     view_datasets: int = 10_000
+    view_openings: int = 3
+    """How many times the page is opened, and each text searched for."""
+    view_columns: int = 9
+    """Columns whose lineage is shown and expanded."""
     load_events: int = 20_000
     load_deadline: float = 1800.0
     """Seconds after which no more events are sent."""

@@ -30,7 +30,6 @@ from spark_pipeline.synth.estate import events
 from tests.viewer.browser.driver import Browser
 
 NAME = "view"
-_ROUNDS = 9
 _SEARCHES = ("table_09", "customer_id_3", "amount", "orders.am", "stomerid")
 _HALF_SECOND_OF_PANNING = """() => new Promise((done) => {
   const stage = document.querySelector("#stage");
@@ -78,9 +77,9 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         path = Path(folder) / "page.html"
         path.write_bytes(content)
-        usable = median(browser.open(path) for _ in range(3))
+        usable = median(browser.open(path) for _ in range(sizes.view_openings))
         steps.done()
-        found = _in_browser(browser, document)
+        found = _in_browser(browser, document, sizes)
     rows = [
         ("file", len(content) / 1e6, "MB", 2.5),
         ("the file from a record", made, "s", 10),
@@ -104,13 +103,13 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     ]
 
 
-def _in_browser(browser: Browser, document: LineageDocument) -> list[tuple[str, float, str, float]]:
+def _in_browser(browser: Browser, document: LineageDocument, sizes: Sizes) -> list[tuple[str, float, str, float]]:
     draw = random.Random(1)
-    searches = [browser.run(_SEARCH, text) for _ in range(3) for text in _SEARCHES]
+    searches = [browser.run(_SEARCH, text) for _ in range(sizes.view_openings) for text in _SEARCHES]
     written = {flow.output for flow in document.flows}
     deep = [number for number, each in enumerate(document.columns) if each.name and each.dataset in written]
     ways, hops = [], []
-    for _ in range(_ROUNDS):
+    for _ in range(sizes.view_columns):
         column = document.columns[draw.choice(deep)]
         asset = document.datasets[column.dataset].qualified_name
         ways.append(browser.run(_GO, urlencode({"asset": asset, "column": column.name})))

@@ -21,6 +21,7 @@ from tests.plugins.sample import Sample
 TINY = Sizes(
     decode_rounds=1,
     decode_bytes=1,
+    decode_scenarios=6,
     plan_rounds=1,
     plan_bytes=1_000_000,
     curve_rounds=1,
@@ -37,6 +38,8 @@ TINY = Sizes(
     plan_jar_writes=1,
     plan_jar_wide=1,
     view_datasets=60,
+    view_openings=1,
+    view_columns=1,
     load_events=24,
     senders=2,
     deadline=60.0,
