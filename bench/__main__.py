@@ -14,7 +14,7 @@ from bench.figures import ROOT, Figure, show, write
 from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from bench.worker import BenchError
 from local.azurite import AzuriteError
-from local.catalog import CatalogStartError
+from local.catalog.server import CatalogStartError
 from local.functions import FunctionsHostError
 from local.toolchain.node import NodeError
 from shared.errors import StorageUnavailable

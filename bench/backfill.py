@@ -25,7 +25,7 @@ from bench.far_storage import STORED, Manager
 from bench.figures import ROOT, machine
 from bench.worker import BenchError
 from local.azurite import Azurite
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage

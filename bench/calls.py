@@ -14,7 +14,7 @@ from uuid import UUID
 from bench.figures import Figure
 from bench.sizes import Sizes, Steps
 from bench.worker import BenchError
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.bootstrap import assemble
 from shared.ingest.receiver import Receiver
 from shared.openlineage.decoding import decode

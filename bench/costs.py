@@ -23,7 +23,7 @@ from rich.table import Table
 from bench.host_calls import DELIVERIES, calls_of, events_a_second
 from bench.replay import Item, Replay, families
 from local.azurite import Azurite
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import Receiver

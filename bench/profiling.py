@@ -21,7 +21,7 @@ from bench.decode import chain
 from bench.figures import ROOT
 from bench.replay import Replay, families
 from local.azurite import Azurite
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.ingest.receiver import Receiver
 from shared.publishing.publisher import Publisher

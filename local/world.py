@@ -12,7 +12,7 @@ from typing import Self
 
 from local.atlas import PASSWORD, USER, AtlasServer
 from local.azurite import USUAL_PORTS, Azurite
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from local.func import Func
 from local.functions import FunctionsHost, Host
 from local.host.blobs.delivery import EVENT_GRID

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
 
-from local.catalog import LOCAL_TOKEN
+from local.catalog.access import LOCAL_TOKEN
 from local.catalog.catalog import Catalog
 from local.catalog.graph.store import Store
 from local.catalog.http.app import make_app

@@ -11,10 +11,8 @@ from typing import Any, Self
 
 import requests
 
+from local.catalog.access import LOCAL_TOKEN
 from local.process.listening import PortError, listen
-
-# No secret: it guards a server that only this machine reaches, and is the clients' default.
-LOCAL_TOKEN = "local"  # noqa: S105 (see above)
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 30.0

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.records.format_version import Versions, note_versions
 from shared.records.settings_record import record_settings, settings_on_record

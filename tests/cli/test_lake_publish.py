@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load

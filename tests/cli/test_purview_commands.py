@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from cli.checks.catalog import KNOWN, check_catalog
 from cli.checks.findings import CheckResult
 from cli.main import app
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.entities import ORIGIN_WORDS
 from shared.atlas.managed import MANAGED
 from shared.bootstrap import Worker, account_at

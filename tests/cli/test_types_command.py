@@ -12,7 +12,7 @@ import requests
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.types import TypeAction, type_changes, wanted_types
 from shared.bootstrap import Worker
 from shared.catalog.atlas.catalog import AtlasCatalog

@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from tests.hostile.runs import HEALED_AFTER, HOSTILE, POISONS, ROUNDS, SEARCHED, Run, publish_all_against
 
 _FORM = "{:46} {:>6} {:>6} {:>7} {:>8} {:>8}\n"

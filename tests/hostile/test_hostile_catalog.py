@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.reporting.status import status
 from tests.hostile.runs import BATCH, HEALED_AFTER, HOSTILE, POISONS, PROCESSES, SEARCHED, Run, publish_all_against
 

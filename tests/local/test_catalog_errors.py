@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import requests
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from tests.plugins.atlas import V2
 
 Json = dict[str, Any]

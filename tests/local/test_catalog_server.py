@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from local.catalog import CatalogServer, CatalogStartError
+from local.catalog.server import CatalogServer, CatalogStartError
 from tests.support.catalog_server import ROOT, TABLE, Json, get, post, run, table
 from tests.support.started import started
 
@@ -197,7 +197,7 @@ def test_signals_end_the_catalog_without_an_error(number: int, tmp_path: Path) -
 def test_the_catalog_ends_with_its_parent_process() -> None:
     script = (
         "import time\n"
-        "from local.catalog import CatalogServer\n"
+        "from local.catalog.server import CatalogServer\n"
         "with CatalogServer() as server:\n"
         "    print(server.port, flush=True)\n"
         "    time.sleep(60)\n"

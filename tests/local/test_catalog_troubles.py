@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from local.catalog.troubles import KINDS, Does, Trouble, TroubleError, Troubles
 from tests.support.catalog_server import get, post, run, table
 

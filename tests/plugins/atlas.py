@@ -15,7 +15,7 @@ import requests
 from requests.auth import HTTPBasicAuth
 
 from local.atlas import PASSWORD, USER, AtlasServer
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 
 LOCAL = ("local-soft", "local-hard")
 REAL = ("atlas-soft", "atlas-hard")

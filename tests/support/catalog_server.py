@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 
 Json = dict[str, Any]
 

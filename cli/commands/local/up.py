@@ -21,7 +21,7 @@ from cli.ui.console import err, fail, note, out
 from cli.ui.writing import refuse_unwritable
 from local.atlas import AtlasError, AtlasServer
 from local.azurite import AzuriteError
-from local.catalog import CatalogStartError
+from local.catalog.server import CatalogStartError
 from local.func import find_func
 from local.functions import FunctionsHostError
 from local.process.listening import PortError

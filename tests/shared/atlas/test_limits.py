@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.columns import column_entities
 from shared.atlas.entities import asset_entity, process_entity
 from shared.catalog.atlas.catalog import AtlasCatalog

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity
 from shared.bootstrap import assemble
 from shared.catalog.atlas.catalog import AtlasCatalog

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.column_lineage import COLUMN_TYPE
 from shared.atlas.entities import PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog

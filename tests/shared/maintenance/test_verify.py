@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog

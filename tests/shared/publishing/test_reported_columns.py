@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey

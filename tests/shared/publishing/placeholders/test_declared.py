@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.entities import LAST_RUN, PLACED, PROCESS_TYPE, AssetEntity, owned_by, owner_to_write
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog

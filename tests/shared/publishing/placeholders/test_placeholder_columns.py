@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.columns import column_entities
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog

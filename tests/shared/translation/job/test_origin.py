@@ -9,7 +9,7 @@ import pytest
 import requests
 from msgspec.structs import replace
 
-from local.catalog import CatalogServer
+from local.catalog.server import CatalogServer
 from shared.atlas.entities import ProcessEntity, asset_entity, process_entity
 from shared.atlas.managed import MANAGED, managed_attributes
 from shared.catalog.atlas.catalog import AtlasCatalog
