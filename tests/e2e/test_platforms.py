@@ -22,7 +22,7 @@ import pytest
 import requests
 
 from cli.platforms.table import DATABRICKS_LISTENER
-from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob
+from local.spark.job import LISTENER_CLASS, SparkJob
 from local.spark.plan_jar import JAR as PLAN_JAR
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.toolchain.versions import SPARK_3
@@ -30,6 +30,7 @@ from local.world import World
 from shared.publishing.planning.planner import recorded
 from tests.support.local_world import parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
+from tests.support.spark_jobs import QUICK_SESSION
 
 pytestmark = pytest.mark.e2e
 KEY = "k3y-of-this-platform"
@@ -109,7 +110,7 @@ class Platform:
         """Run the job; return the number of events that the listener could not deliver."""
         with SparkJob(
             JOB,
-            configuration={**SMALL_SESSION, **self.properties, **(more or {})},
+            configuration={**QUICK_SESSION, **self.properties, **(more or {})},
             directory=self.files / "job",
             arguments=[str(self.data)],
             environment={**os.environ, **(variables or {})},
@@ -164,7 +165,7 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = Path.home() / ".ivy2" / "jars" / f"io.openlineage_openlineage-spark_{SPARK_3.scala}-1.53.0.jar"
     if not kept.exists():
         (folder / "nothing.py").touch()
-        configuration = {**SMALL_SESSION, "spark.jars.packages": SPARK_3.listener_package()}
+        configuration = {**QUICK_SESSION, "spark.jars.packages": SPARK_3.listener_package()}
         with SparkJob(folder / "nothing.py", configuration=configuration, directory=folder) as job:
             assert job.wait().problem is None
     return Path(shutil.copyfile(kept, folder / kept.name.removeprefix("io.openlineage_")))

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from local.spark.job import SMALL_SESSION, SparkJob
+from local.spark.job import SparkJob
 from local.toolchain.stamp import ROOT
 from shared.openlineage.decoding import decode
 from shared.openlineage.run import MergedRun
 from shared.translation.run.merging import merge_run
+from tests.support.spark_jobs import QUICK_SESSION
 
 JOB = Path(__file__).parent / "watch_job.py"
 
@@ -54,7 +55,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         arguments = [f"http://127.0.0.1:{server.server_port}", str(folder / "data")]
         environment = {"PYTHONPATH": str(ROOT), "PATH": str(Path(sys.executable).parent) + ":/usr/bin:/bin"}
         with SparkJob(
-            JOB, configuration=SMALL_SESSION, directory=folder / "spark", arguments=arguments, environment=environment
+            JOB, configuration=QUICK_SESSION, directory=folder / "spark", arguments=arguments, environment=environment
         ) as job:
             result = job.wait()
         server.shutdown()
