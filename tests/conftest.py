@@ -16,6 +16,7 @@ pytest_plugins = [
     "tests.plugins.commands",
     "tests.plugins.golden",
     "tests.plugins.package",
+    "tests.plugins.sail",
     "tests.plugins.sample",
     "tests.plugins.signals",
     "tests.plugins.spark",

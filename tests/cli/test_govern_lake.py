@@ -4,11 +4,8 @@ record of the same events, and facts that only a lake has.
 
 import json
 import os
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from spark_pipeline.engine.session import Local
 from spark_pipeline.tables.lake import Lake
 from tests.support.building import IDENTITY, START, Json, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
+from tests.support.command_process import ProcessOfCommands
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 
@@ -192,11 +190,10 @@ def _session(folder: Path) -> Local:
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The folder, and the outputs; in a process of its own, for in one PySpark works with one kind of engine."""
+def history(tmp_path_factory: pytest.TempPathFactory, sail_process: ProcessOfCommands) -> tuple[Path, dict[str, Any]]:
+    """The folder, and the outputs."""
     folder = tmp_path_factory.mktemp("govern")
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as alone:
-        yield folder, alone.submit(outputs_of_history, folder).result()
+    return folder, sail_process.call(outputs_of_history, folder)
 
 
 def test_check_and_classify_plan_print_the_same_for_the_record_and_a_lake(history: tuple[Path, dict[str, Any]]) -> None:

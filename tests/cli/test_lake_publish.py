@@ -1,7 +1,7 @@
 """`throughline lake` with a catalog: by the functions' settings, on Sail, Azurite and the local catalog."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +30,15 @@ def shell(fresh_catalog: CatalogServer, empty_account: str) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[ProcessOfCommands]:
-    with ProcessOfCommands() as process:
-        yield process
-
-
 Command = Callable[..., CommandResult]
 
 
 @pytest.fixture
-def lake(commands: ProcessOfCommands, shell: dict[str, str], tmp_path: Path) -> Command:
+def lake(sail_process: ProcessOfCommands, shell: dict[str, str], tmp_path: Path) -> Command:
     """A `throughline lake` command on the test's lake, by Sail."""
 
     def run(*arguments: str | Path) -> CommandResult:
-        return commands.run("lake", *arguments, "--lake", tmp_path / "lake", "--engine", "sail", environment=shell)
+        return sail_process.run("lake", *arguments, "--lake", tmp_path / "lake", "--engine", "sail", environment=shell)
 
     return run
 

@@ -1,14 +1,13 @@
 """`throughline watch --lake` and `throughline check --lake`, on a lake that the pipeline has made."""
 
 import json
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from tests.support.building import IDENTITY, Json, body, dataset, source
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
+from tests.support.command_process import ProcessOfCommands
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 
@@ -98,14 +97,12 @@ def verdicts(results: list[Json]) -> dict[str, str]:
     return {each["demand"].split()[0]: each["verdict"] for each in results}
 
 
-def test_a_lake_is_watched_and_checked_by_policies(tmp_path: Path) -> None:
+def test_a_lake_is_watched_and_checked_by_policies(tmp_path: Path, sail_process: ProcessOfCommands) -> None:
     log = tmp_path / "messages.jsonl"
     rules = f'[channels.log]\nkind = "file"\npath = "{log.as_posix()}"\n[[rules]]\nto = ["log"]\n'
     (tmp_path / "watch.toml").write_text(rules)
     (tmp_path / "policy.toml").write_text(POLICY)
-    # In one process PySpark works with one kind of engine, and other tests' may be Spark.
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as alone:
-        (_, before), (changed, after), (again, _) = alone.submit(outputs_of_watch, tmp_path).result()
+    (_, before), (changed, after), (again, _) = sail_process.call(outputs_of_watch, tmp_path)
     assert set(verdicts(before).values()) == {"holds"}
     assert verdicts(after) == {
         "sources_only": "broken",

@@ -1,15 +1,16 @@
 """Commands of Throughline in a child process of the tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 from typer.testing import CliRunner
 
-from cli.main import app
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _SECONDS = 300
 
@@ -40,9 +41,15 @@ class ProcessOfCommands:
 
     def run(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> CommandResult:
         """Run a command in the tests' environment with these variables; an empty one is unset."""
-        return self._pool.submit(_invoked, tuple(map(str, arguments)), environment or {}).result(timeout=_SECONDS)
+        return self.call(_invoked, tuple(map(str, arguments)), environment or {})
+
+    def call(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Call a function of a module there, and return its result."""
+        return self._pool.submit(work, *arguments, **named).result(timeout=_SECONDS)
 
 
 def _invoked(arguments: Sequence[str], environment: Mapping[str, str]) -> CommandResult:
+    from cli.main import app  # noqa: PLC0415 - only this process needs it, not each one that knows the fixture
+
     result = CliRunner().invoke(app, arguments, env={name: text or None for name, text in environment.items()})
     return CommandResult(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)
