@@ -91,8 +91,8 @@ class SparkEngine:
 
 
 def _keep(java: Any, name: str) -> None:
-    """Keep a class in the view of the JVM. Without that, Py4J asks the JVM for it at each use (each `f.col`), and Spark
-    3.5 then looks through some hundred jars: 9,000 times in the tests of the tables.
+    """Keep a class in the view of the JVM. Without that, Py4J asks the JVM for it at each use, as in each `f.col`, and
+    Spark 3.5 then looks through all its jars.
     """
     for part in name.split("."):
         found = getattr(java, part)

@@ -427,7 +427,7 @@ def test_dot_and_mermaid_pass_their_own_parsers(browser: Browser) -> None:
         )
     )
     browser.open("about:blank")
-    browser.ask("script", path="mermaid/dist/mermaid.min.js")
+    browser.ask("script", path="@mermaid-js/tiny/dist/mermaid.tiny.js")
     for each in (*map(random_document, range(5)), nasty, estate()):
         selection = select(each, Question())
         assert "<svg" in browser.ask("viz", text=as_dot(selection))
