@@ -26,7 +26,7 @@ _WANTED = 20_000
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """Measure each captured scenario, all of them, each run alone, and events per second."""
+    """Measure each captured scenario, all of these, each run alone, and events per second."""
     found = families()[: sizes.decode_scenarios]
     tune_gc()  # as the functions do when they start
     steps.begin("decode and translate", sizes.decode_rounds * len(found))

@@ -15,8 +15,8 @@ class Sizes:
     decode_rounds: int = 7
     decode_bytes: int = 500_000
     """Bytes that one round reads of each family, by repeating it."""
-    decode_scenarios: int = 1_000
-    """The first ones by name; by default all."""
+    decode_scenarios: int | None = None
+    """The first ones by name; None: all."""
     plan_rounds: int = 5
     plan_bytes: int = 23_000_000
     """The size of the largest events that users report."""

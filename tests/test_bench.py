@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,13 +48,15 @@ TINY = Sizes(
 
 
 def test_every_benchmark_reports_its_figures(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """All run on tiny sizes, with the real host, Azurite and catalog; Spark's only with `--proofs`."""
-    left_out = set() if request.config.getoption("--proofs") else {"plan-jar"}
+    """All run on tiny sizes, on the real host, Azurite and catalog; Spark's and all scenarios with `--proofs` only."""
+    proofs = request.config.getoption("--proofs")
+    left_out = set() if proofs else {"plan-jar"}
+    sizes = replace(TINY, decode_scenarios=None, view_openings=3, view_columns=9) if proofs else TINY
     out = tmp_path / "folder" / "bench.json"
     with (tmp_path / "table.txt").open("w") as table:
         figures = run(
             [each for each in BENCHMARKS if each not in left_out],
-            TINY,
+            sizes,
             out=out,
             quick=True,
             console=Console(file=table, width=120),

@@ -21,8 +21,8 @@ class AzuriteError(Exception):
 def install(tools: NodeTools | None = None) -> Path:
     """Install Azurite unless this version is installed, and return its main script.
 
-    The script is one file, bundled from a thousand: Azurite starts in 0.4 instead of 0.7 seconds. Raises AzuriteError
-    with the failed program's message, NodeError when there is no node.
+    The script is one file, bundled from all packages: node starts it in half the time. Raises AzuriteError with
+    the failed program's message, NodeError when there is no node.
     """
 
     def make(folder: Path) -> None:

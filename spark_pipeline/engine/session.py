@@ -33,8 +33,8 @@ _QUICK_START = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
-"""Of a session for little data. To verify the bytecode of Spark's jars would take a tenth of its CPU time; so would
-clearing out compiled code, for which the first compiler alone has little room (240 MB is Java's default for both).
+"""Of a session for little data. To verify the bytecode of Spark's jars would take a tenth of its CPU time. The first
+compiler alone has little room for its code, which it then clears out to compile it again: 240 MB is the room of both.
 """
 
 _PIECES = 16

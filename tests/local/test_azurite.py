@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,18 @@ def test_the_blob_and_table_services_answer(azurite: Azurite, unique: str) -> No
     with TableServiceClient.from_connection_string(azurite.connection_string) as tables:
         tables.create_table(unique).create_entity({"PartitionKey": "p", "RowKey": "r"})
         assert [row["RowKey"] for row in tables.get_table_client(unique).list_entities()] == ["r"]
+
+
+def test_each_account_has_data_of_its_own(azurite: Azurite, empty_accounts: Iterator[str]) -> None:
+    for account in (next(empty_accounts), next(empty_accounts)):
+        with BlobServiceClient.from_connection_string(account) as blobs:
+            assert list(blobs.list_containers()) == []
+            blobs.create_container("of-one-account")
+        with TableServiceClient.from_connection_string(account) as tables:
+            assert list(tables.list_tables()) == []
+            tables.create_table("ofOneAccount")
+    with open_blobs(azurite) as blobs:
+        assert "of-one-account" not in [each.name for each in blobs.list_containers()]
 
 
 def test_a_location_keeps_data_across_a_restart(tmp_path: Path) -> None:
