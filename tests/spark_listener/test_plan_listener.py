@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError  # type: ignore[import-untyped]  # ships no types
 
-from local.spark.job import LISTENER_CLASS, SparkJob, file_configuration
+from local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob, file_configuration
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.spark.plan_jar import SOURCES, plan_jar
 from shared.ingest.receiver import Redact
@@ -27,7 +27,6 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.planted import stored_texts
 from tests.support.receiving import receive
-from tests.support.spark_jobs import QUICK_SESSION
 
 JOB = Path(__file__).parent / "job.py"
 SCHEMA = SOURCES.parent / "ThroughlinePlanRunFacet.json"

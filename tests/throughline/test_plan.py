@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from local.spark.job import SparkJob
+from local.spark.job import QUICK_SESSION, SparkJob
 from local.toolchain.stamp import ROOT
 from shared.openlineage.decoding import decode
 from shared.openlineage.run import MergedRun
 from shared.translation.run.merging import merge_run
-from tests.support.spark_jobs import QUICK_SESSION
 
 JOB = Path(__file__).parent / "watch_job.py"
 

@@ -17,7 +17,7 @@ from cli.context.target import HOME, Home
 from cli.ui.console import err, fail, out, plain, print_tree
 from cli.viewer.page import page
 from local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
-from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
+from local.spark.job import QUICK_SESSION, SparkJob, listener_configuration
 from local.spark.plan_jar import PlanJarError, plan_configuration, plan_jar
 from local.spark.truth import Truth
 from local.toolchain.interpreter import Interpreter, InterpreterError, made_for, own
@@ -175,7 +175,7 @@ def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
 
     Raises PlanJarError.
     """
-    return {**SMALL_SESSION, **listener_configuration(url, platform=platform), **plan_configuration()}
+    return {**QUICK_SESSION, **listener_configuration(url, platform=platform), **plan_configuration()}
 
 
 def _settled(parts: Worker, world: World) -> Status:
