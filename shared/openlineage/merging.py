@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
+from itertools import groupby
 from operator import attrgetter, eq, itemgetter
 from typing import Any
 
@@ -115,11 +116,15 @@ def _later(before: Captured, spark: SparkProperties) -> Captured:
 
 
 def _ordered(events: Iterable[Event]) -> list[Event]:
-    """As `_order` has it, which is computed for ties only."""
+    """As `_order` has it, which is computed only for different events of the same time."""
     ordered = sorted(events, key=_TIME)
-    if any(map(eq, map(_TIME, ordered), map(_TIME, ordered[1:]))):
-        ordered.sort(key=_order)
-    return ordered
+    if not any(map(eq, map(_TIME, ordered), map(_TIME, ordered[1:]))):
+        return ordered
+    return [event for _, tied in groupby(ordered, key=_TIME) for event in _untied([*tied])]
+
+
+def _untied(tied: list[Event]) -> list[Event]:
+    return tied if all(event == tied[0] for event in tied) else sorted(tied, key=_order)
 
 
 _TIME = attrgetter("time")
