@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -235,10 +236,15 @@ def ours() -> Iterator[Typed]:
                 yield Typed(page=page, line=THROUGHLINE.sub("", line))
 
 
+@cache
+def _program() -> Any:
+    return typer.main.get_command(app)
+
+
 @pytest.mark.parametrize("each", list(ours()), ids=lambda each: f"{each.page.stem}: {each.line}")
 def test_each_of_our_commands_on_a_page_exists_with_its_options(each: Typed) -> None:
     """Also a command's syntax with optional parts in brackets."""
-    root: Any = typer.main.get_command(app)
+    root = _program()
     arguments = shlex.split(re.sub(r"[][|…,]", " ", each.line.replace("'", "")))
     while arguments and hasattr(root, "commands"):
         assert arguments[0] in root.commands, f"there is no command {arguments[0]}"

@@ -105,8 +105,9 @@ class Truth:
         found: list[str] = []
         expected = {each.output: each for each in self.processes}
         seen: set[str] = set()
+        names = self._names()
         for process in processes:
-            known = self.called(process)
+            known = _names_of(process, names)
             output = known[process.outputs[0].qualified_name]
             seen.add(output)
             if output not in expected:
@@ -122,8 +123,10 @@ class Truth:
 
     def called(self, process: Process) -> dict[str, str]:
         """Return the truth's names of a process's inputs and output, by qualified name."""
-        names = {name for each in self.processes for name in (each.output, *each.inputs)}
-        return {asset.qualified_name: _called(asset, names) for asset in (*process.inputs, *process.outputs)}
+        return _names_of(process, self._names())
+
+    def _names(self) -> set[str]:
+        return {name for each in self.processes for name in (each.output, *each.inputs)}
 
 
 def holds(entry: Mapping[str, Any], capture: str) -> bool:
@@ -242,12 +245,17 @@ def _compare(expected: Expected, reported: Expected) -> list[str]:
     ]
 
 
-def _called(asset: Asset, names: Iterable[str]) -> str:
+def _names_of(process: Process, names: set[str]) -> dict[str, str]:
+    return {asset.qualified_name: _called(asset, names) for asset in (*process.inputs, *process.outputs)}
+
+
+def _called(asset: Asset, names: set[str]) -> str:
     """Return the truth's name of an asset: the longest one that its own name ends with, else its own name."""
     identity = canonical(asset.namespace, asset.name)
-    path = f"{identity.namespace}/{identity.name.strip('/')}"
-    fitting = [name for name in names if path == name or path.endswith(f"/{name}")]
-    return max(fitting, key=len, default=path)
+    path = end = f"{identity.namespace}/{identity.name.strip('/')}"
+    while end and end not in names:
+        end = end.partition("/")[2]
+    return end or path
 
 
 def _expected(process: Mapping[str, Any]) -> Expected:

@@ -22,7 +22,7 @@ import pytest
 import requests
 
 from cli.platforms.table import DATABRICKS_LISTENER
-from local.spark.job import LISTENER_CLASS, SparkJob
+from local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob
 from local.spark.plan_jar import JAR as PLAN_JAR
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.toolchain.versions import SPARK_3
@@ -30,7 +30,6 @@ from local.world import World
 from shared.publishing.planning.planner import recorded
 from tests.support.local_world import parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
-from tests.support.spark_jobs import QUICK_SESSION
 
 pytestmark = pytest.mark.e2e
 KEY = "k3y-of-this-platform"
@@ -200,9 +199,11 @@ def assert_lineage_arrived(world: World, front: Front, platform: Platform) -> No
     assert namespace in process
 
 
+@pytest.mark.proof  # test_bare_machine.py runs it in each `make test`
 def test_a_local_session_sends_lineage(world: World, front: Front, configure: Configure) -> None:
+    """With compiled expressions, as users' jobs run."""
     local = configure("local", "--key", KEY)
-    assert local.run() == 0
+    assert local.run(more={"spark.sql.codegen.factoryMode": "FALLBACK"}) == 0
     assert_lineage_arrived(world, front, local)
 
 
@@ -305,8 +306,16 @@ def test_event_files_sent_by_a_notebook_become_lineage(
     assert_lineage_arrived(world, front, fabric)
 
 
-def test_events_with_a_wrong_key_are_refused(front: Front, configure: Configure) -> None:
+@pytest.mark.parametrize("headers", [{}, {HEADER: "another"}], ids=["no key", "another key"])
+def test_requests_with_a_wrong_key_are_refused(front: Front, headers: dict[str, str]) -> None:
     """So the other tests show that their key was accepted."""
+    before = front.refused
+    answer = requests.post(f"{front.url}/api/v1/lineage", data=b"{}", headers=headers, timeout=30)
+    assert (answer.status_code, front.refused) == (401, before + 1)
+
+
+@pytest.mark.proof
+def test_the_events_of_a_job_with_a_wrong_key_are_refused(front: Front, configure: Configure) -> None:
     local = configure("local", "--key", "another")
     before = front.refused
     assert local.run() > 0

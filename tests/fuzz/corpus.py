@@ -1,7 +1,6 @@
 """The events to damage: captured ones, run by run."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,16 +21,13 @@ def corpus() -> Corpus:
     """Return all captured events. Raises FileNotFoundError, with the step to take, when there are none."""
     runs: dict[tuple[str, str], list[bytes]] = {}
     keys: set[str] = set()
+
+    def noted(each: dict[str, Any]) -> dict[str, Any]:
+        keys.update(each)
+        return each
+
     for family in families():
         for raw in family.events:
-            event = json.loads(raw)
-            keys.update(_keys(event))
+            event = json.loads(raw, object_hook=noted)
             runs.setdefault((family.name, event["run"]["runId"]), []).append(raw)
     return Corpus(runs=tuple(tuple(events) for events in runs.values()), keys=tuple(sorted(keys)))
-
-
-def _keys(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _keys(inner)

@@ -39,7 +39,10 @@ def checkout(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Path
     return root
 
 
-def test_a_fresh_checkout_makes_the_package_and_sets_up_once(checkout: Path) -> None:
+def test_the_package_is_built_after_an_interrupted_set_up_and_sets_up_once(checkout: Path) -> None:
+    half = checkout / "build/packaging/half"
+    half.parent.mkdir()
+    half.touch()
     shown = io.StringIO()
     archive = build("eventGrid", Progress(shown), root=checkout)
     assert archive == checkout / "build/package/throughline.zip"
@@ -47,17 +50,11 @@ def test_a_fresh_checkout_makes_the_package_and_sets_up_once(checkout: Path) -> 
     with zipfile.ZipFile(archive) as package:
         assert any(name.endswith("/msgspec/__init__.py") for name in package.namelist())
     assert "install what makes the package (once): done" in shown.getvalue()
+    assert not half.exists()
     again = io.StringIO()
     python = find_python(checkout, Progress(again))
     assert python.is_relative_to(checkout / "build/packaging")
     assert again.getvalue() == ""
-
-
-def test_an_interrupted_set_up_is_started_again(checkout: Path) -> None:
-    (checkout / "build/packaging/.ready").unlink()
-    (checkout / "build/packaging/half").touch()
-    find_python(checkout, Progress(io.StringIO()))
-    assert not (checkout / "build/packaging/half").exists()
 
 
 def test_the_python_of_make_setup_is_used(checkout: Path) -> None:

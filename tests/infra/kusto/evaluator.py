@@ -36,7 +36,9 @@ def run(query: str, rows: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
                 names = ", ".join(f'"{name}"' for name in row)
                 places = ", ".join("?" * len(row))
                 workspace.execute(f'INSERT INTO "{table}" ({names}) VALUES ({places})', list(row.values()))  # noqa: S608 -- of tables.json
-        found = duckdb_kql.query(workspace, _supported(query))
+        translated = _translated(query)
+        workspace.execute("SET TimeZone='UTC'")
+        found = workspace.sql(str(translated), params=translated.parameters)
         answer = [dict(zip(found.columns, each, strict=True)) for each in found.fetchall()]
         workspace.rollback()
         return answer
@@ -50,6 +52,11 @@ def _workspace() -> duckdb.DuckDBPyConnection:
         fields = (f'"{name}" {_TYPES[kind]}' + " DEFAULT ''" * (kind == "string") for name, kind in columns.items())
         workspace.execute(f'CREATE TABLE "{table}" ({", ".join(fields)})')
     return workspace
+
+
+@cache
+def _translated(query: str) -> duckdb_kql.TranslationResult:
+    return duckdb_kql.to_sql(_supported(query), schema={table: list(columns) for table, columns in TABLES.items()})
 
 
 def _supported(query: str) -> str:
