@@ -86,14 +86,13 @@ def build(
     *,
     delivery: str = "eventGrid",
     folder: Path = FOLDER,
-    cache: Path = BUILD,
     names: Path = ROOT / NAMES,
     watch: Path = ROOT / WATCH,
 ) -> Package:
     """Build the archive in `folder`.
 
     `delivery` is how the parser is notified of blobs: eventGrid or polling. `names` and `watch` are the file of names
-    and the rules of the watch, if they exist. Installed packages stay in `cache` until requirements.txt changes.
+    and the rules of the watch, if they exist. Installed packages stay in `build/` until requirements.txt changes.
 
     Raises PackageError when this Python has another version than Azure's, the packages can't be installed, or one of
     these files is not valid.
@@ -116,7 +115,6 @@ def build(
         "package_dependencies",
         (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__)),
         _install,
-        build=cache,
     )
     shutil.copytree(dependencies / "site", unpacked / PACKAGES, copy_function=shutil.copyfile)
     archive = folder / ARCHIVE

@@ -19,9 +19,11 @@ _QUICK = {
     "spark.sql.adaptive.enabled": "false",
     "spark.databricks.delta.stats.collect": "false",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
 }
 """On some hundred rows Spark spends its time on adaptive plans, compiled expressions, and Delta's statistics: without
-them the tests take a third less time. `--proofs` runs them with Spark's and Delta's defaults.
+them the tests take a third less time. Delta's log store for local files starts no programs, as the usual one does.
+`--proofs` runs the tests with Spark's and Delta's defaults.
 """
 
 

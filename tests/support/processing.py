@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from shared.openlineage.decoding import decode
 from shared.processing.processor import RunProcessor
 from shared.records.run_state import ContributionRecord, RunState
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, StoredEvent, stored_from_blob
+from shared.storage_layout import EVENTS, StoredEvent, digest_of, stored
 from tests.support.events import run_id
 from tests.support.receiving import receive
 
@@ -53,12 +54,13 @@ class Watched:
 
 
 def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
-    """Post the events; return them in that order."""
+    """Post the events; return those that are new in storage, in that order."""
     found = []
     for body in bodies:
-        before = {fact.name for fact in storage.blobs(EVENTS)}
-        receive(storage, body, most_bytes=1_000_000)
-        found += [stored_from_blob(fact.name) for fact in storage.blobs(EVENTS) if fact.name not in before]
+        place = stored(decode(body), digest_of(body))
+        is_new = storage.get(EVENTS, place.blob) is None
+        if receive(storage, body, most_bytes=1_000_000).ignored is None and is_new:
+            found.append(place)
     return found
 
 
