@@ -116,7 +116,7 @@ def _later(before: Captured, spark: SparkProperties) -> Captured:
 
 
 def _ordered(events: Iterable[Event]) -> list[Event]:
-    """As `_order` has it, which is computed only for different events of the same time."""
+    """As `_order` has it, which is computed only for events of the same time."""
     ordered = sorted(events, key=_TIME)
     if not any(map(eq, map(_TIME, ordered), map(_TIME, ordered[1:]))):
         return ordered
@@ -124,7 +124,7 @@ def _ordered(events: Iterable[Event]) -> list[Event]:
 
 
 def _untied(tied: list[Event]) -> list[Event]:
-    return tied if all(event == tied[0] for event in tied) else sorted(tied, key=_order)
+    return tied if len(tied) == 1 else sorted(tied, key=_order)
 
 
 _TIME = attrgetter("time")
