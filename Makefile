@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py tests/e2e/test_demo.py \
   tests/e2e/test_platforms.py tests/e2e/test_slow_receiver.py \
-  tests/shared/publishing/test_unchanged_jobs.py tests/shared/governance tests/fuzz/test_permutations.py tests/faults
+  tests/shared/publishing/test_unchanged_jobs.py tests/shared/governance
 # Two more than cores: many tests wait for worlds and timers.
 WORKERS ?= 4
 # Hundreds of test processes start: all but the first read compiled modules, also where the machine forbids to keep them.

@@ -143,7 +143,7 @@ def test_every_version_gives_the_same_entities() -> None:
     assert {key[:2]: found for key, found in entities.items() if len(found) > 1} == {}
 
 
-@settings(max_examples=2)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 2**32))
 def test_the_lineage_of_all_jobs_does_not_depend_on_the_order_of_events(seed: int) -> None:
     """Several listeners' runs of one job share processes: old runs are superseded in any order."""

@@ -10,8 +10,8 @@ import pytest
 
 Sample = Callable[[Sequence[int]], Sequence[int]]
 
-_STEP = 6
-"""A slice is every sixth case; its start depends on the test's name, so that parameters have different slices."""
+_STEP = 4
+"""A slice is every fourth case; its start depends on the test's name, so that parameters have different slices."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -56,6 +56,7 @@ def _workspace() -> duckdb.DuckDBPyConnection:
 
 @cache
 def _translated(query: str) -> duckdb_kql.TranslationResult:
+    """Return a query in DuckDB's SQL; to translate it takes longer than to run it."""
     return duckdb_kql.to_sql(_supported(query), schema={table: list(columns) for table, columns in TABLES.items()})
 
 

@@ -60,7 +60,7 @@ runpy.run_module("cli", run_name="__main__")
 
 def test_ctrl_c_ends_a_run_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
     """The signal comes during bronze."""
-    _run("cli", "synth", "--events", "1500", "--out", tmp_path / "archive")
+    _run("cli", "synth", "--events", "3000", "--out", tmp_path / "archive")
     arguments = (
         "lake",
         "run",
