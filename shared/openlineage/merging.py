@@ -218,8 +218,13 @@ def fold(events: Iterable[Event]) -> tuple[Event, ...]:
         content = _content(event)
         first, last = ends.get(content, (event, event))
         ends[content] = event if _before(event, first) else first, event if _before(last, event) else last
-    kept = {_order(event): event for pair in ends.values() for event in pair}
-    return tuple(kept[place] for place in sorted(kept))
+    return tuple(_ordered(event for first, last in ends.values() for event in _each_once(first, last)))
+
+
+def _each_once(first: Event, last: Event) -> tuple[Event, ...]:
+    """Both, or one where they are equal."""
+    equal = first is last or (first.time == last.time and _order(first) == _order(last))
+    return (first,) if equal else (first, last)
 
 
 def _content(event: Event) -> bytes:
@@ -241,6 +246,6 @@ def _before(one: Event, other: Event) -> bool:
     return one.time < other.time or (one.time == other.time and one is not other and _order(one) < _order(other))
 
 
-def _order(event: Event) -> tuple[datetime, str, str]:
+def _order(event: Event) -> tuple[datetime, str, str, tuple[str, ...]]:
     """The sort key of events: by time; ties are broken by content, so that arrival order has no effect."""
-    return event.time, event.type, repr(event.body)
+    return event.time, event.type, repr(event.body), event.omitted

@@ -58,6 +58,15 @@ def test_folded_events_merge_to_the_same_run(seed: int) -> None:
     assert len(folded) <= 2 * len(contents)
 
 
+def test_what_was_omitted_from_one_of_two_otherwise_equal_events_is_kept_in_any_order() -> None:
+    whole = _runs_of_all()[0][0]
+    partial = replace(whole, omitted=("run.facets.parent",))
+    folded = fold((whole, partial))
+    assert fold((partial, whole)) == folded
+    assert merge(folded) == merge((whole, partial))
+    assert merge(folded).omitted == partial.omitted
+
+
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 def test_every_captured_event_is_encoded_and_decoded_unchanged(folder: Any) -> None:
     events = list(_events(folder))
