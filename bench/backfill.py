@@ -32,7 +32,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 
 _TABLES = ("contributions", "publishqueue")
-"""The options that matter for publishing such processes."""
+"""The tables from which such processes are published."""
 _AT_ONCE = 8
 _LOOK_EVERY = 0.1
 _INTERRUPTED = 130
@@ -185,11 +185,20 @@ def _run(arguments: Sequence[str], place: _Place, stop_after: float) -> tuple[in
             asked = True
         time.sleep(_LOOK_EVERY)
     message = child.communicate()[1].decode(errors="replace")
-    if asked and child.returncode == -signal.SIGINT:  # the work was done, the interpreter still shutting down
-        return 0, peak
-    if child.returncode not in {0, _INTERRUPTED}:
-        raise BenchError(f"exit code {child.returncode}: {message[-2000:]}")
-    return child.returncode, peak
+    return result_of(child.returncode, message), peak
+
+
+def result_of(exit_code: int, message: str) -> int:
+    """The result of a backfill that may have been interrupted: 0 if it is complete, 130 if `--resume` continues it.
+
+    An interrupt can come when the work is done and the interpreter shuts down: then there is nothing to resume, and
+    the command does not ask for it. Raises BenchError for every other exit code.
+    """
+    if exit_code in {-signal.SIGINT, _INTERRUPTED}:
+        return _INTERRUPTED if "--resume" in message else 0
+    if exit_code:
+        raise BenchError(f"exit code {exit_code}: {message[-2000:]}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from bench.figures import Figure, Rounds
 from bench.host_calls import CALLS, calls_of, events_a_second
 from bench.replay import Replay, families
 from bench.sizes import Sizes
+from bench.worker import BenchError
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.plugins.sample import Sample
@@ -166,6 +168,27 @@ def test_requests_of_the_host_are_counted_and_limit_the_event_rate_of_an_account
     assert events_a_second(own, "polling") == 20_000 / (12 + 16)
     with pytest.raises(ValueError, match="none of eventGrid, polling"):
         calls_of("carrier pigeon")
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "message", "result"),
+    [
+        (0, "", 0),
+        (130, "stopped: What was written is on record: `throughline backfill --resume` continues", 130),
+        (130, "", 0),
+        (-signal.SIGINT, "", 0),
+    ],
+    ids=["complete", "stopped", "complete before the interrupt", "complete before the interpreter's end"],
+)
+def test_an_interrupted_backfill_is_resumed_only_if_it_is_not_complete(
+    exit_code: int, message: str, result: int
+) -> None:
+    assert backfill.result_of(exit_code, message) == result
+
+
+def test_a_failed_backfill_fails_its_benchmark() -> None:
+    with pytest.raises(BenchError, match="exit code 1: no storage"):
+        backfill.result_of(1, "no storage")
 
 
 def test_a_backfill_that_is_stopped_repeatedly_is_measured(tmp_path: Path) -> None:
