@@ -58,14 +58,15 @@ def compare_and_swap(
     `change` maps the value on record (None: no row) to the one wanted. An equal value writes nothing, None deletes the
     row. It is called once for each attempt, so it should be pure. `read`: the row as the caller has read it already,
     None where there is most likely none and `change` makes one: the first attempt then reads nothing. `sleep`
-    waits between attempts.
+    waits between attempts, but not before the first that reads the row itself: the row given may just have been old.
 
     Raises WriteConflict after MAX_ATTEMPTS, and what storage, `decode`, `change` and `encode` raise.
     """
+    first_reading = 0 if read is UNREAD else 1
     for attempt in range(MAX_ATTEMPTS):
-        if attempt:
+        if attempt > first_reading:
             sleep(random.uniform(0, _FIRST_BACKOFF * 2**attempt))
-        found = read if attempt == 0 and read is not UNREAD else storage.read(*place)
+        found = storage.read(*place) if attempt >= first_reading else read
         before = decode(found) if found else None
         after = change(before)
         etag = found.etag if found else ""

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from uuid import uuid4
@@ -125,7 +125,7 @@ class MemoryStorage:
         refuse_too_large(row)
         etag = f'W/"{next(self._etags)}"'
         rows = self._tables.setdefault(table, {}).setdefault(row.partition, {})
-        rows[row.key] = replace(row, values=dict(row.values), etag=etag)
+        rows[row.key] = Row(partition=row.partition, key=row.key, values=dict(row.values), etag=etag)
         return etag
 
 

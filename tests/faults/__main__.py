@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tests.faults.delivery import NAMES, Name
+from tests.faults.fault_injection import no_trace
 from tests.faults.hunt import scenario_of, simulate
 
 
@@ -49,7 +50,7 @@ def hunt(first: int, before: int | None, seconds: float, *, trace: bool = False,
     calls = poisoned = 0
     while (before is None or seed < before) and time.monotonic() - began < seconds:
         try:
-            outcome, wrong = simulate(seed, _print if trace else lambda _line: None, delivery)
+            outcome, wrong = simulate(seed, _print if trace else no_trace, delivery)
         except KeyboardInterrupt:
             break
         met += outcome.faults.met

@@ -58,6 +58,10 @@ class Rates:
         return ""
 
 
+def no_trace(_line: str) -> None:
+    """Print nothing: the default. Lines of calls are not made for it; that would take a twentieth of all time."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Faults:
     """The faults of a history, and their times.
@@ -78,7 +82,7 @@ class Faults:
     met: Counter[str] = field(default_factory=Counter)
     stored: Callable[[str, str], None] = lambda _container, _name: None
     later: Callable[[float, Callable[[], object]], None] = lambda _at, _act: None
-    trace: Callable[[str], None] = lambda _line: None
+    trace: Callable[[str], None] = no_trace
 
     def strike(self, away: str) -> str:
         """Return the fault of this call to a store that may be unavailable."""
@@ -128,7 +132,8 @@ class Faulty:
         if kind == "refused" and name not in WRITES:
             kind = "well"
         faults.met[kind] += 1
-        faults.trace(f"{scheduler.now:10.3f} {_who(scheduler)} #{faults.calls} {kind:6} {name}{_short(given)}")
+        if faults.trace is not no_trace:
+            faults.trace(f"{scheduler.now:10.3f} {_who(scheduler)} #{faults.calls} {kind:6} {name}{_short(given)}")
         act = partial(self._act, name, method, given, named, torn=kind == "torn")
         if kind == "refused" and name in BULKS and faults.aside.random() < _HALVED:
             return self._halve(name, method, given, named)

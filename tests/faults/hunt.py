@@ -15,7 +15,7 @@ from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
 from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
 from tests.faults.delivery import NAMES, Flaws, Name
-from tests.faults.fault_injection import Rates
+from tests.faults.fault_injection import Rates, no_trace
 from tests.faults.generated_events import events_of
 from tests.faults.simulation import END, EPOCH, NEVER, Outcome, Scenario, Simulation, fault_free
 
@@ -66,14 +66,14 @@ def scenario_of(seed: int, delivery: Name | None = None) -> Scenario:
 
 
 def simulate(
-    seed: int, trace: Callable[[str], None] = lambda _line: None, delivery: Name | None = None
+    seed: int, trace: Callable[[str], None] = no_trace, delivery: Name | None = None
 ) -> tuple[Outcome, list[str]]:
     """Simulate a seed's history; return its end, and the differences from the expected end."""
     return simulate_events(events_of(seed), scenario_of(seed, delivery), trace)
 
 
 def simulate_events(
-    bodies: Sequence[bytes], scenario: Scenario, trace: Callable[[str], None] = lambda _line: None
+    bodies: Sequence[bytes], scenario: Scenario, trace: Callable[[str], None] = no_trace
 ) -> tuple[Outcome, list[str]]:
     """Simulate a history of these events."""
     outcome = Simulation(bodies, scenario, trace).simulate()

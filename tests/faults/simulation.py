@@ -28,7 +28,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.aggregate import SupersessionPolicy
 from tests.faults.delivery import DeliveryEnvironment, Flaws, Name, delivery
-from tests.faults.fault_injection import Faults, Faulty, Rates
+from tests.faults.fault_injection import Faults, Faulty, Rates, no_trace
 from tests.faults.scheduler import Killed, Scheduler
 from tests.support.publishing import publish
 from tests.support.receiving import receive
@@ -117,7 +117,7 @@ class Simulation:
         self,
         bodies: Sequence[bytes],
         scenario: Scenario,
-        trace: Callable[[str], None] = lambda _line: None,
+        trace: Callable[[str], None] = no_trace,
         storage: type[MemoryStorage] = MemoryStorage,
     ) -> None:
         self.scenario = scenario

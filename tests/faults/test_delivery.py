@@ -10,7 +10,7 @@ import pytest
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.faults.delivery import NAMES, DeliveryEnvironment, Flaws, Name, delivery
-from tests.faults.fault_injection import Faults
+from tests.faults.fault_injection import Faults, no_trace
 from tests.faults.generated_events import events_of
 from tests.faults.hunt import scenario_of, simulate
 from tests.faults.scheduler import Scheduler
@@ -38,7 +38,7 @@ def called(
         chance=chance,
         aside=random.Random(seed),
         call=lambda at, blob: calls.append((at, blob)),
-        trace=lambda _line: None,
+        trace=no_trace,
     )
     scenario = delivery(name, world, flaws)
     for blob, at in sorted(arrivals.items(), key=lambda each: each[1]):

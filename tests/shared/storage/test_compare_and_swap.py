@@ -71,7 +71,9 @@ def test_the_change_is_applied_to_the_row(before: int | None, after: int | None,
     assert before != after or now == found, "an equal value writes nothing"
 
 
-def test_a_change_is_applied_to_the_value_that_another_writer_wrote() -> None:
+@pytest.mark.parametrize(("read", "waits"), [(UNREAD, 3), (None, 2)], ids=["itself", "assumed absent"])
+def test_a_change_is_applied_to_the_value_that_another_writer_wrote(read: Row | None, waits: int) -> None:
+    """It waits before each attempt but the first that reads the row."""
     storage = MemoryStorage()
     set_to(storage, 1)
     others = iter([10, None, 20])
@@ -83,9 +85,9 @@ def test_a_change_is_applied_to_the_value_that_another_writer_wrote() -> None:
             break
         return (value or 0) + 1
 
-    assert swap(storage, change, sleep=slept.append).after == 21
+    assert swap(storage, change, read=read, sleep=slept.append).after == 21
     assert stored(storage) == 21
-    assert len(slept) == 3
+    assert len(slept) == waits
     assert all(0 <= seconds < 1 for seconds in slept)
 
 
