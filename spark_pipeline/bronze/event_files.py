@@ -136,6 +136,8 @@ class Reader:
         except msgspec.MsgspecError as error:
             if line.startswith(_ARCHIVED):
                 return _broken(number, f"not a line of the archive: {error}", line)
+        except _BROKEN_GZIP as error:
+            return _broken(number, f"the event's bytes are damaged: {error}", line)
         except (Refused, ValueError) as error:
             return _broken(number, str(error), line)
         try:
@@ -144,7 +146,9 @@ class Reader:
             return _broken(number, str(error), line)
 
     def _archive_line(self, line: bytes, written: datetime) -> Read:
-        """Raises MsgspecError when it is none, and Refused when its event cannot be used."""
+        """Raises MsgspecError when it is none, Refused when its event cannot be used, and _BROKEN_GZIP when its bytes
+        are damaged.
+        """
         found = _archived(line)
         raw = base64.b64decode(found.packed) if found.event is None and found.packed else (found.event or "").encode()
         if found.packed and raw[:2] == _GZIP:

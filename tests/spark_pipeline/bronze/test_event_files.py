@@ -49,11 +49,15 @@ def test_an_event_is_found_in_a_file_of_every_kind(path: str, content: bytes) ->
     assert not found.late
 
 
+_DAMAGED = _archived(event=None, packed=base64.b64encode(gzip.compress(EVENT)[:-20]).decode())
+"""A dead letter whose blob was cut off, as the archive keeps it."""
+
 BROKEN: dict[str, tuple[str, bytes, int, str]] = {
     "no JSON": ("a.jsonl", b"<html>", 1, "not JSON"),
     "a cut line of the archive": ("a.jsonl", _archived()[:200], 1, "not a line of the archive"),
     "a wrong schema": ("a.jsonl", b'{"eventTime": 3, "run": {"runId": 5}}', 1, "eventTime"),
     "a broken event in the archive": ("a.jsonl", _archived(event="{"), 1, "not JSON"),
+    "a damaged event in the archive": ("a.jsonl.gz", gzip.compress(_DAMAGED), 1, "bytes are damaged"),
     "no UTF-8": ("a.jsonl", b'{"eventTime":"\xff"}', 1, ""),
     "a cut file": ("a.jsonl.gz", gzip.compress(EVENT + b"\n" + EVENT)[:-30], 0, "damaged"),
     "no gzip after all": ("a.jsonl.gz", b"\x1f\x8bnothing of the kind", 0, "damaged"),
@@ -72,6 +76,11 @@ def test_events_before_the_damage_of_a_file_are_read() -> None:
     content = gzip.compress(_archived() + b"\n") + gzip.compress(EVENT)[:-20]
     found = _read("a.jsonl.gz", content)
     assert [type(each) for each in found] == [Read, Broken]
+
+
+def test_events_after_a_damaged_one_are_read() -> None:
+    content = gzip.compress(b"\n".join([_archived(), _DAMAGED, _archived()]))
+    assert [type(each) for each in _read("a.jsonl.gz", content)] == [Read, Broken, Read]
 
 
 @pytest.mark.parametrize("size", [0, 5_000_000, 9_000_000])
