@@ -3,6 +3,7 @@ changed.
 """
 
 import gzip
+import zlib
 from datetime import datetime
 
 import msgspec
@@ -100,7 +101,7 @@ def unpacked(data: bytes) -> Snapshot:
     """The snapshot in these bytes. Raises UnreadableSnapshotError."""
     try:
         found = _DECODER.decode(gzip.decompress(data))
-    except (OSError, EOFError, msgspec.DecodeError) as error:
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         raise UnreadableSnapshotError(f"this is no snapshot of the watch: {error}") from error
     if found.format != FORMAT:
         raise UnreadableSnapshotError(
