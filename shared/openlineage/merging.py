@@ -246,6 +246,6 @@ def _before(one: Event, other: Event) -> bool:
     return one.time < other.time or (one.time == other.time and one is not other and _order(one) < _order(other))
 
 
-def _order(event: Event) -> tuple[datetime, str, str, tuple[str, ...]]:
+def _order(event: Event) -> tuple[datetime, str, bytes, tuple[str, ...]]:
     """The sort key of events: by time; ties are broken by content, so that arrival order has no effect."""
-    return event.time, event.type, repr(event.body), event.omitted
+    return event.time, event.type, msgspec.json.encode(event.body), event.omitted
