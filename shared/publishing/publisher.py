@@ -166,6 +166,9 @@ class _Drain:
                 more = vain and batch_size(self._options.batch, self._failures) > 1
                 self._failed.pause(concerned, error, self._failures + more)
                 return False
+            except ContentLost as error:
+                self._failed.isolate(concerned, error)
+                continue
             self._failures = max(0, self._failures - 1)
             self._options.note(self._done)
         if paused:

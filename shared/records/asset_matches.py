@@ -1,4 +1,7 @@
-"""What lookups in the catalog found: a row of `assetmatches` for each asset that was looked up and is there."""
+"""What lookups in the catalog found: a row of `assetmatches` for each asset that was looked up and is there.
+
+A row whose blob is lost counts as none: the catalog is asked again when a process is written that uses its asset.
+"""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -7,11 +10,13 @@ import msgspec
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
+from shared.errors import ContentLost
 from shared.records.cells import PackedCell
+from shared.records.ledger import LedgerEntry
 from shared.records.publish_queue import enqueue
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage
-from shared.storage_layout import ASSET_MATCHES, ASSET_PARTITION, QUEUED_ASSET, digest_of
+from shared.storage_layout import ASSET_MATCHES, ASSET_PARTITION, LEDGER, QUEUED_ASSET, digest_of
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -84,21 +89,36 @@ def queue_key(key: str) -> str:
 
 
 def read_matches(storage: Storage, own: Iterable[AssetKey]) -> dict[AssetKey, AssetMatch]:
-    """The matches of these assets, of any age: a point read each."""
+    """The matches of these assets, of any age: a point read each. Of a lost one the column sources are restored."""
     found = {key: storage.read(ASSET_MATCHES, ASSET_PARTITION, match_key(key)) for key in own}
-    return {key: AssetMatch.of(row, storage) for key, row in found.items() if row}
+    return {key: _readable(row, storage) or _restored(key, row, storage) for key, row in found.items() if row}
 
 
 def match_by_key(storage: Storage, key: str) -> AssetMatch | None:
     """The match under this key."""
     row = storage.read(ASSET_MATCHES, ASSET_PARTITION, key)
-    return AssetMatch.of(row, storage) if row else None
+    return _readable(row, storage) if row else None
 
 
 def all_matches(storage: Storage) -> Iterator[AssetMatch]:
     """All matches of assets on record, read page by page."""
-    for row in storage.partition(ASSET_MATCHES, ASSET_PARTITION):
-        yield AssetMatch.of(row, storage)
+    found = (_readable(row, storage) for row in storage.partition(ASSET_MATCHES, ASSET_PARTITION))
+    return (each for each in found if each)
+
+
+def _readable(row: Row, storage: Storage) -> AssetMatch | None:
+    """The match in a row; None where its blob is lost."""
+    try:
+        return AssetMatch.of(row, storage)
+    except ContentLost:
+        return None
+
+
+def _restored(own: AssetKey, row: Row, storage: Storage) -> AssetMatch:
+    """In place of a lost match: one that was never looked up, with the processes that may report columns."""
+    entries = map(LedgerEntry.of, storage.scan(LEDGER))
+    sources = tuple(sorted(entry.process for entry in entries if row.key in entry.described))
+    return AssetMatch(own=own, column_sources=sources, etag=row.etag)
 
 
 def save_matches(storage: Storage, found: Iterable[AssetMatch]) -> tuple[AssetMatch, ...]:

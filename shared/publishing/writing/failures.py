@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from zlib import crc32
 
-from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.process_telemetry import report_process
 from shared.publishing.writing.catalog_write import Published, Refusal
@@ -49,6 +49,15 @@ class Failures:
             current = replace(found, attempts=entry.attempts) if found else entry
             self.put_off(current, each.error, isolated=True)
             report_process(self.options, each.plan, "refused", error_text(each.error))
+
+    def isolate(self, batch: Iterable[QueueEntry], error: ContentLost) -> None:
+        """Retry the entries of a batch that is still queued later, in smaller batches: the content of one of them can't
+        be read.
+        """
+        for entry in batch:
+            found = queue_entry(self.storage, entry.process)
+            if found:
+                self.put_off(replace(found, attempts=entry.attempts), error)
 
     def pause(self, batch: Sequence[QueueEntry], error: CatalogUnavailable | CatalogRefused, failures: int) -> None:
         """Pause publishing after so many failures in a row. Entries that may have caused the error are retried later
