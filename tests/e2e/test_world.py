@@ -1,7 +1,6 @@
 """The whole way without Spark: captured events through the real functions into the catalog, by the command line."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from shared.publishing.planning.planner import recorded as publishing_recorded
 from shared.records.settings_record import settings_on_record
 from shared.reporting.status import status
 from tests.support.events import event, run_id, write
-from tests.support.local_world import GOLDEN, parts_of, post, runner, throughline, wait_until_idle
+from tests.support.local_world import GOLDEN, parts_of, post, runner, throughline, wait_for_status, wait_until_idle
 from tests.support.publishing import process_in
 
 
@@ -151,11 +150,7 @@ def test_an_unavailable_catalog_delays_lineage_and_loses_nothing(world: World) -
     try:
         for body in write("away", "away-app", "10:00", "/away/in", sink="/away/out"):
             assert post(world, body).status_code == 201
-        storage = parts_of(world).storage
-        deadline = time.monotonic() + 60
-        while not any("catalog not called until" in error for error in status(storage).last_errors):
-            assert time.monotonic() < deadline
-            time.sleep(1.0)
+        wait_for_status(world, lambda found: "catalog not called until" in " ".join(found.last_errors), seconds=60)
     finally:
         world.catalog.start()
     found = wait_until_idle(world, seconds=120)

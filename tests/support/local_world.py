@@ -1,6 +1,7 @@
 """Helpers for tests with a local world."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,18 @@ def parts_of(world: World) -> Worker:
 
 def wait_until_idle(world: World, seconds: float = 60) -> Status:
     """Return the status once nothing is in progress."""
+    return wait_for_status(world, lambda found: not (found.in_progress or found.publish_queue), seconds)
+
+
+def wait_for_status(world: World, holds: Callable[[Status], bool], seconds: float) -> Status:
+    """Return the first status for which this holds. The waits between two get longer, since a status reads all rows."""
     storage = parts_of(world).storage
-    deadline = time.monotonic() + seconds
-    while True:
-        found = status(storage)
-        if not (found.in_progress or found.publish_queue):
-            return found
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)
+    began = time.monotonic()
+    while not holds(found := status(storage)):
+        waited = time.monotonic() - began
+        assert waited < seconds, found
+        time.sleep(min(0.2 + waited / 4, 3.0))
+    return found
 
 
 def throughline(world: World, *arguments: str) -> Any:

@@ -4,6 +4,7 @@ The expected result comes from the pure core, given all events at once.
 """
 
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -153,14 +154,15 @@ HISTORIES: dict[str, list[bytes]] = {
 }
 
 
-def expected(bodies: list[bytes]) -> dict[str, ProcessEntity]:
+@cache
+def expected(bodies: tuple[bytes, ...]) -> dict[str, ProcessEntity]:
     history = translate_history(map(decode, bodies))
     return {process.qualified_name: process_entity(process) for process in history.processes}
 
 
 def check(outcome: Outcome, bodies: list[bytes]) -> None:
     assert outcome.deaths or not outcome.left_due, "nobody died, so no mark may be left lying"
-    assert outcome.catalog.processes == expected(bodies)
+    assert outcome.catalog.processes == expected(tuple(bodies))
     found = status(outcome.storage)
     assert found.reconciles
     assert found.received == len(set(bodies))
