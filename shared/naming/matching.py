@@ -179,9 +179,9 @@ def describe_rank(wanted: AssetName, rank: Rank) -> str:
 
 
 def _parts(name: str) -> tuple[str, list[str]]:
-    """A path's root (dfs and blob are one account) and its parts."""
+    """A path's root (dfs and blob are one account) and its parts; of a name that is no path the host is empty."""
     scheme, _, rest = name.partition("://")
-    host, *parts = (part for part in rest.split("/") if part)
+    host, *parts = [part for part in rest.split("/") if part] or [""]
     account = host.lower().replace(".blob.", ".dfs.", 1)
     return f"{scheme.lower()}://{account}", parts
 

@@ -143,6 +143,16 @@ def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
     assert move(context, placed_assets(context)).ambiguous == 1
 
 
+@pytest.mark.parametrize("odd", ["orders", "/raw/orders", "https://"])
+def test_an_asset_with_an_odd_name_that_a_search_finds_holds_up_no_process(odd: str) -> None:
+    """Anybody can create an asset, with any name."""
+    storage, catalog = MemoryStorage(), Counting()
+    catalog.create_assets([AssetEntity(type=PATH, qualified_name=odd, attributes=(("name", "orders"),))])
+    write(storage, "job", "orders", "out")
+    assert publish(storage, catalog, PublishOptions()).written == 1
+    assert (PATH, odd) not in {key for each in catalog.processes.values() for key in each.inputs}
+
+
 def test_a_job_that_reads_and_writes_the_same_scanned_asset_is_no_process() -> None:
     storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     both = (SET, f"{ROOT}/Sales/{{SparkPartitions}}")
