@@ -128,7 +128,7 @@ class _Found:
                     self.tagged.add((schema.qualified_name, column, tag_name(key, value)))
             before = self._schemas.get(schema.qualified_name)
             last = known.last or _NEVER
-            if before is None or last >= before[0]:
+            if schema.columns and (before is None or last >= before[0]):  # without columns it only declares something
                 self._schemas[schema.qualified_name] = (last, schema.columns)
 
     def add_interval(self, interval: Interval) -> None:

@@ -33,6 +33,25 @@ def test_owners_come_from_writers_and_from_readers_only_without_a_writer() -> No
     assert described == {"raw": ("", ""), "mid": ("writer", "Of a reader."), "mart": ("", "")}
 
 
+def test_columns_remain_if_a_later_process_only_describes_the_data_set() -> None:
+    described = AssetSchema(
+        qualified_name=asset("mid").qualified_name, columns=(), declared=Declared(description="Orders.")
+    )
+    found = document_of(
+        "record",
+        [
+            KnownProcess(process=_declaring("a_writes", "raw", "mid", "mid"), last=AT),
+            KnownProcess(
+                process=structs.replace(process("b_reads", "mid", "mart"), schemas=(described,)),
+                last=AT.replace(day=24),
+            ),
+        ],
+    )
+    columns = {(found.datasets[each.dataset].name, each.name, each.type) for each in found.columns}
+    assert ("mid", "id", "int") in columns
+    assert {each.name: each.description for each in found.datasets}["mid"] == "Orders."
+
+
 def test_tags_that_events_declare_of_columns_are_tags_of_the_document() -> None:
     tags = (("pii", "true", "mail"), ("domain", "sales", "id"), ("tier", "gold", ""))
     writer = _declaring("load", "raw", "mid", "mid")
