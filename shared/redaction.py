@@ -71,7 +71,8 @@ def _job(body: RunEvent) -> Job:
     """The job with its own name and statement redacted, which depends on the rest of the event."""
     facets = body.job.facets
     if facets and facets.sql:
-        sql = facets.sql.query.replace('"', "`") if _names_quoted(body) else facets.sql.query
+        sql = facets.sql.query or ""
+        sql = sql.replace('"', "`") if _names_quoted(body) else sql
         facets = replace(facets, sql=replace(facets.sql, query=_statement(sql)))
     return Job(namespace=text_without_secrets(body.job.namespace), name=_own_name(body), facets=facets)
 

@@ -76,7 +76,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         integration=_first([kind.integration for kind in kinds]),
         job_type=_first([kind.job_type for kind in kinds]),
         processing_type=_first([kind.processing_type for kind in kinds]),
-        statement=min([facets.sql.query for facets in of_job if facets.sql], key=_longest_first, default=""),
+        statement=min([facets.sql.query or "" for facets in of_job if facets.sql], key=_longest_first, default=""),
         properties=_properties(of_run),
         inputs=read,
         outputs=with_sources(written, explicit) if explicit else written,

@@ -64,7 +64,7 @@ class Symlink(Wire, frozen=True):
 
     namespace: Name
     name: Name
-    type: str = ""
+    type: str | None = None
 
 
 class Symlinks(Wire, frozen=True):
@@ -90,7 +90,7 @@ class DatasetName(Wire, frozen=True):
 class LifecycleStateChange(Wire, frozen=True):
     """CREATE, OVERWRITE, ALTER, DROP, RENAME or TRUNCATE; a RENAME has the previous name."""
 
-    lifecycle_state_change: str = ""
+    lifecycle_state_change: str | None = None
     previous_identifier: DatasetName | None = None
 
 
@@ -247,7 +247,7 @@ NO_JOB_TYPE = JobType()
 class Sql(Wire, frozen=True):
     """The statement as the user wrote it, literals and all."""
 
-    query: str = ""
+    query: str | None = None
 
 
 class JobFacets(Wire, frozen=True):

@@ -15,7 +15,7 @@ class DeclaredTag(Wire, frozen=True):
     """A key with a value; `source` names who set it (USER, SPARK, DBT CORE …), `field` the column that it is of."""
 
     key: Name
-    value: Name = ""
+    value: Name | None = None
     source: Name | None = None
     field: ColumnName | None = None
 
@@ -42,14 +42,14 @@ class Ownership(Wire, frozen=True):
 class Documentation(Wire, frozen=True):
     """A description for people; `content_type` is its MIME type."""
 
-    description: Description = ""
+    description: Description | None = None
     content_type: Name | None = None
 
 
 def tag_values(facet: Tags | None) -> Iterator[tuple[str, str, str]]:
     """Key, value and column of each tag."""
     for tag in (facet.tags or ()) if facet else ():
-        yield tag.key, tag.value, tag.field or ""
+        yield tag.key, tag.value or "", tag.field or ""
 
 
 def owner_names(facet: Ownership | None) -> Iterator[str]:
@@ -59,4 +59,4 @@ def owner_names(facet: Ownership | None) -> Iterator[str]:
 
 def description_in(facet: Documentation | None) -> str:
     """The description; empty where there is none."""
-    return facet.description.strip() if facet else ""
+    return (facet.description or "").strip() if facet else ""

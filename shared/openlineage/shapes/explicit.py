@@ -15,10 +15,25 @@ DATASET = "DATASET"
 class Transformation(Wire, frozen=True):
     """How an input field acts on an output field; `type` is DIRECT or INDIRECT, `description` the expression."""
 
-    type: str = ""
-    subtype: str = ""
+    type: str | None = None
+    subtype: str | None = None
     masking: bool | None = None
     description: str | None = None
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it passes the value on."""
+        return (self.type or "").upper() == "DIRECT"
+
+    @property
+    def is_indirect(self) -> bool:
+        """Whether the output only depends on the value."""
+        return (self.type or "").upper() == "INDIRECT"
+
+    @property
+    def how(self) -> str:
+        """The subtype in capitals; empty if unknown."""
+        return (self.subtype or "").upper()
 
 
 class LineageSource(Wire, frozen=True):

@@ -57,7 +57,7 @@ def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Sche
         if start:
             steps = source.transformations or ()
             masked = bool(steps) and all(step.masking is True for step in steps)
-            how = tuple(sorted({step.subtype.upper() for step in steps if step.type.upper() == INDIRECT}))
+            how = tuple(sorted({step.how for step in steps if step.is_indirect}))
             of_rows.add((start, masked, how))
     every_row = Column(qualified_name=target.qualified_name, column=ALL_ROWS)
     for start, masked, how in of_rows:
@@ -179,7 +179,7 @@ class _Ways(dict[Transformation, _Way]):
     """How each transformation acts, computed once: without descriptions there are about a dozen."""
 
     def __missing__(self, step: Transformation) -> _Way:
-        indirect, how = step.type.upper() == INDIRECT, step.subtype.upper()
+        indirect, how = step.is_indirect, step.how
         by_rows = indirect and how in _DECIDES_ABOUT_ROWS
         expressions = _expressions(step.description) if step.description and not by_rows else ()
         way = INDIRECT if indirect else DIRECT, by_rows, step.masking is True, (how,) if how else (), expressions

@@ -14,14 +14,15 @@ import pytest
 
 from shared.errors import Unreadable
 from shared.openlineage.decoding import decode, run_id_of
+from shared.translation.reference import translate_history
 from tests.support.building import Json, body, dataset, lineage, packed, source
 from tests.support.events import run_id
 
 Change = Callable[[Json], object]
 
 
-def _without(*path: str) -> Change:
-    def change(event: Json) -> object:
+def _without(*path: str | int) -> Change:
+    def change(event: Any) -> object:
         *way, last = path
         for key in way:
             event = event[key]
@@ -251,6 +252,64 @@ def test_a_bad_facet_does_not_affect_other_facets() -> None:
     assert event.body.inputs[0].facets.symlinks
     assert event.body.inputs[0].facets.column_lineage is None
     assert event.omitted == ("inputs[0].facets.columnLineage",)
+
+
+_STEP = {"type": "DIRECT", "subtype": "IDENTITY"}
+_DESCRIBED_OUTPUT = dataset("/out") | {
+    "facets": {
+        "symlinks": {"identifiers": [{"namespace": "hive://h", "name": "db.out", "type": "TABLE"}]},
+        "columnLineage": {"fields": {"x": {"inputFields": [source("/in", "y") | {"transformations": [_STEP]}]}}},
+        "lifecycleStateChange": {"lifecycleStateChange": "CREATE"},
+        "tags": {"tags": [{"key": "pii", "value": "yes"}]},
+        "documentation": {"description": "Orders."},
+    }
+}
+MAY_BE_NULL: dict[str, tuple[str | int, ...]] = {
+    "the type of a step": (
+        "outputs",
+        0,
+        "facets",
+        "columnLineage",
+        "fields",
+        "x",
+        "inputFields",
+        0,
+        "transformations",
+        0,
+        "type",
+    ),
+    "its subtype": (
+        "outputs",
+        0,
+        "facets",
+        "columnLineage",
+        "fields",
+        "x",
+        "inputFields",
+        0,
+        "transformations",
+        0,
+        "subtype",
+    ),
+    "the type of another name": ("outputs", 0, "facets", "symlinks", "identifiers", 0, "type"),
+    "a change of the lifecycle": ("outputs", 0, "facets", "lifecycleStateChange", "lifecycleStateChange"),
+    "the value of a tag": ("outputs", 0, "facets", "tags", "tags", 0, "value"),
+    "a description": ("outputs", 0, "facets", "documentation", "description"),
+    "a statement": ("job", "facets", "sql", "query"),
+}
+
+
+@pytest.mark.parametrize("path", MAY_BE_NULL.values(), ids=MAY_BE_NULL)
+def test_null_means_the_same_as_no_value(path: tuple[str | int, ...]) -> None:
+    whole = body(inputs=["/in"], outputs=[_DESCRIBED_OUTPUT], job_facets={"sql": {"query": "SELECT 1"}})
+    null, without = copy.deepcopy(whole), copy.deepcopy(whole)
+    _with(None, *path)(null)
+    _without(*path)(without)
+    found = decode(packed(null))
+    assert found.omitted == ()
+    assert found == decode(packed(without))
+    assert found != decode(packed(whole))
+    assert len(translate_history([found]).processes[0].columns) == 1
 
 
 TOLERATED: dict[str, Change] = {
