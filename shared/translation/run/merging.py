@@ -44,7 +44,7 @@ def _with_plan(run: MergedRun, found: PlanLineage) -> MergedRun:
     gaps = tuple(name for name, _ in found.unknown)
     if not found.outputs:
         return replace(run, plan_gaps=gaps)
-    known = {_place(each.key): each for each in run.outputs}
+    known = _by_place(run.outputs)
     outputs = dict(known)
     if found.exact:
         outputs = {place: replace(each, fields=(), rows=()) for place, each in known.items()}
@@ -52,7 +52,7 @@ def _with_plan(run: MergedRun, found: PlanLineage) -> MergedRun:
         place = _match(each, found, known)
         if place is not None:
             outputs[place] = _both(outputs.get(place), each)
-    inputs = {_place(each.key): each for each in run.inputs}
+    inputs = _by_place(run.inputs)
     for each in found.inputs:
         place = _place(each.key)
         if place in inputs or _folder(place, inputs) == place:
@@ -86,7 +86,7 @@ def _values(outputs: Iterable[MergedDataset], inputs: Collection[DatasetKey]) ->
         for column, fields in output.fields
         for field in fields
         for source in field.input_fields or ()
-        if not source.transformations or any(step.type.upper() == "DIRECT" for step in source.transformations)
+        if not source.transformations or any(step.is_direct for step in source.transformations)
     }
 
 
@@ -121,6 +121,17 @@ def _both(listeners: MergedDataset | None, plans: MergedDataset) -> MergedDatase
         rows=tuple(dict.fromkeys((*listeners.rows, *plans.rows))),
         schema=listeners.schema or plans.schema,
     )
+
+
+def _by_place(datasets: Iterable[MergedDataset]) -> dict[DatasetKey, MergedDataset]:
+    """Data sets by place; two spellings of one are one, with the other names and column lineage of both."""
+    found: dict[DatasetKey, MergedDataset] = {}
+    for each in datasets:
+        first = found.setdefault(_place(each.key), each)
+        if first is not each:
+            names = tuple(dict.fromkeys((*first.symlinks, *each.symlinks)))
+            found[_place(each.key)] = replace(_both(first, each), symlinks=names)
+    return found
 
 
 def _place(key: DatasetKey) -> DatasetKey:

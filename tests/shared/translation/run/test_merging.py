@@ -1,0 +1,32 @@
+"""A run of a listener's events and of Spark's plan."""
+
+import msgspec
+import pytest
+
+from shared.openlineage.decoding import Event, decode
+from shared.translation.run.merging import merge_run
+from tests.support.building import Json, body, dataset, lineage, packed, source
+from tests.support.plans import PlanBuilder, column, facet
+
+
+def _events(first: Json, second: Json, *, with_plan: bool) -> list[Event]:
+    """A run whose events name its output in two ways; the plan has a part that is not known."""
+    start = body("START", inputs=["/in"], outputs=[first])
+    end = body("COMPLETE", inputs=["/in"], outputs=[second], minute=1)
+    if with_plan:
+        plans = PlanBuilder()
+        read = plans.table("file:/in", column(1, "a"), column(2, "b"))
+        unknown = plans.add("Mystery", child=read, output=[column(1, "a")])
+        document = plans.writing(plans.project(unknown, column(1, "a")))
+        end["run"]["facets"]["throughline_plan"] = msgspec.to_builtins(facet(document))
+    return [decode(packed(start)), decode(packed(end))]
+
+
+@pytest.mark.parametrize("with_plan", [False, True], ids=["events alone", "with a plan"])
+def test_column_lineage_of_each_spelling_of_an_output_is_kept(*, with_plan: bool) -> None:
+    described = dataset("/out", columnLineage=lineage({"b2": [source("/in", "b")]}))
+    spelled = dataset("/out/")
+    for first, second in ((described, spelled), (spelled, described)):
+        run = merge_run(_events(first, second, with_plan=with_plan))
+        assert bool(run.plan_gaps) == with_plan
+        assert "b2" in {name for output in run.outputs for name, _ in output.fields}
