@@ -17,6 +17,7 @@ import msgspec
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, UnresolvedTable
 from shared.naming.internal_paths import is_noise
+from shared.naming.rules.identity import Identity
 from shared.openlineage.operations import Operation
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.run.datasets import Datasets, Place, table_name
@@ -27,13 +28,19 @@ from shared.translation.sql.statement_reader import read_statement
 class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The `target` that no event names, with its `asset`; further `inputs`; column pairs, where they are certain
     (source, its column, the output column, and the kind); and tables whose places are not known (`unresolved_tables`).
+    `sink`: the only data set that they are of; None for any that the run writes.
     """
 
+    sink: Identity | None = None
     target: MergedDataset | None = None
     asset: Asset | None = None
     inputs: tuple[Asset, ...] = ()
     columns: tuple[tuple[Asset, str, str, EdgeKind], ...] = ()
     unresolved_tables: tuple[UnresolvedTable, ...] = ()
+
+    def of(self, sink: Identity) -> "Recovered":
+        """What was recovered of one data set."""
+        return self if self.sink in (None, sink) else NOTHING
 
     def edges(self, target: Asset) -> tuple[ColumnEdge, ...]:
         """The column pairs as edges into `target`."""
@@ -68,16 +75,19 @@ def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recover
     if statement is None:
         return NOTHING
     places = _Places.of(run, datasets.place)
-    target = None
+    sink, target = None, None
     if datasets.outputs:
         if not _writes_what_the_run_writes(statement, run, places, datasets):
             return NOTHING
+        if statement.target and len(datasets.outputs) > 1 and (written := places.dataset(statement.target)):
+            sink = datasets.place.identity(*written.key)
     else:
         target = places.dataset(statement.target) if statement.target and statement.kind == operation.name else None
         if target is None or is_noise(datasets.place.identity(*target.key)):
             return NOTHING
     assets = {ref: found for ref in statement.sources if (found := _found(ref, places, datasets))}
     return Recovered(
+        sink=sink,
         target=target,
         asset=datasets.place.asset(target) if target else None,
         inputs=tuple(sorted(set(assets.values()))),
@@ -179,8 +189,11 @@ def _found(ref: TableRef, places: "_Places", datasets: Datasets) -> Asset | None
     return datasets.resolve(*dataset.key) or datasets.place.asset(dataset)
 
 
+BEFORE_VERB = r"(?>\s+|--[^\n]*+|/\*(?>[\s\S]*?\*/))*+"
+"""What may stand before a statement's first word: white space and comments, as dbt and other tools put there."""
+
 _CHANGED = re.compile(
-    rf"\s*(?P<verb>drop|truncate)\s+table\s+(?:if\s+exists\s+)?(?P<table>{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*)",
+    rf"{BEFORE_VERB}(?P<verb>drop|truncate)\s+table\s+(?:if\s+exists\s+)?(?P<table>{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*)",
     re.IGNORECASE,
 )
 

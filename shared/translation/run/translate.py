@@ -16,7 +16,7 @@ from shared.translation.process.union import union
 from shared.translation.run.columns import column_edges, sourceless
 from shared.translation.run.datasets import STREAMING, Datasets
 from shared.translation.run.schemas import seen_schemas
-from shared.translation.run.sql_recovery import NOTHING, Recovered, recover
+from shared.translation.run.sql_recovery import BEFORE_VERB, NOTHING, Recovered, recover
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -71,7 +71,7 @@ def translate(
     return RunLineage(application_run=run.application_run, processes=_one_each(processes))
 
 
-_VERB = re.compile(r"\s*(merge|update|delete)\b", re.IGNORECASE)
+_VERB = re.compile(rf"{BEFORE_VERB}(merge|update|delete)\b", re.IGNORECASE)
 
 
 def _operation(run: MergedRun, operation: Operation) -> str:
@@ -175,8 +175,8 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                 named.setdefault(asset.qualified_name, asset)
             return asset
 
+        recovered = recovered.of(sink) if output.sources is None else NOTHING
         if output.sources is not None:
-            recovered = NOTHING
             for source in output.sources:
                 resolve(*source)
         columns = column_edges(output, target, resolve, self.schemas) if output.fields or output.rows else ()

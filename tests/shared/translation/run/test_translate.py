@@ -1,13 +1,15 @@
 """Translation of one run: its states, its sources, and noise."""
 
+import time
 from typing import Any
 
 import pytest
 
 from shared.model import Process
 from shared.openlineage.merging import merge
+from shared.translation.run.sql_recovery import table_changed
 from shared.translation.run.translate import Skip, Wait, translate
-from tests.support.building import IDENTITY, asset, dataset, decoded, lineage, merged, source
+from tests.support.building import IDENTITY, Json, asset, dataset, decoded, lineage, merged, source
 from tests.support.events import run_id
 
 
@@ -104,6 +106,58 @@ OPERATIONS = {
 def test_the_operation_is_an_attribute(operation: str, fields: dict[str, Any]) -> None:
     (process,) = _processes(inputs=["/in"], outputs=["/out"], **fields)
     assert process.operations == (operation,)
+
+
+COMMENTS = {
+    "none": "",
+    "of a line": "-- the nightly load\n",
+    "in a block": '/* {"app": "dbt", "node": "delete"} */\n',
+    "several": "\n-- one\n/* two\n three */  /**/\n",
+}
+
+
+@pytest.mark.parametrize("comment", COMMENTS.values(), ids=COMMENTS)
+@pytest.mark.parametrize("verb", ["merge", "update", "delete"])
+def test_the_verb_after_a_comment_decides(comment: str, verb: str) -> None:
+    sql = {"sql": {"query": f"{comment}{verb.upper()} something"}}
+    (process,) = _processes(job="replace_data.t", job_facets=sql, inputs=["/in"], outputs=["/out"])
+    assert process.operations == (verb,)
+
+
+@pytest.mark.parametrize(
+    "statement", ["-- merge\nSELECT 1", "/* merge */ SELECT 1", "/* never ends MERGE x", "-- MERGE x"]
+)
+def test_a_verb_in_a_comment_does_not_count(statement: str) -> None:
+    sql = {"sql": {"query": statement}}
+    (process,) = _processes(job="replace_data.t", job_facets=sql, inputs=["/in"], outputs=["/out"])
+    assert process.operations == ("insert",)
+
+
+@pytest.mark.parametrize("comment", COMMENTS.values(), ids=COMMENTS)
+def test_the_table_dropped_after_a_comment_is_found(comment: str) -> None:
+    assert table_changed(f"{comment}DROP TABLE IF EXISTS db.`stage`") == ("DROP", "db.stage")
+    assert table_changed(f"{comment}truncate table stage") == ("TRUNCATE", "stage")
+
+
+@pytest.mark.parametrize("text", ["/*" * 50_000, "-" * 100_000, " \n" * 50_000, "/**/" * 25_000, "--\n" * 30_000])
+def test_a_hostile_beginning_of_a_statement_is_read_in_no_time(text: str) -> None:
+    began = time.process_time()
+    assert table_changed(text) == ("", "")
+    assert time.process_time() - began < 1.0
+
+
+def test_columns_from_a_statement_belong_to_its_target_alone() -> None:
+    def table(name: str, column: str) -> Json:
+        link = {"namespace": "hive://h", "name": f"db.{name}", "type": "TABLE"}
+        facets = {"schema": {"fields": [{"name": column}]}, "symlinks": {"identifiers": [link]}}
+        return {"namespace": "s3://lake", "name": name, "facets": facets}
+
+    sql = {"sql": {"query": "INSERT INTO db.a (p) SELECT y.k FROM db.x y"}}
+    written = _processes(job="x", job_facets=sql, inputs=[table("x", "k")], outputs=[table("a", "p"), table("b", "q")])
+    assert {each.name.rpartition(" ")[2]: [edge.output.column for edge in each.columns] for each in written} == {
+        "a": ["p"],
+        "b": [],
+    }
 
 
 def test_an_rdd_job_can_only_insert() -> None:
