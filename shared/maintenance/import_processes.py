@@ -80,6 +80,7 @@ def _plan(context: PublishContext, process: Process) -> Plan:
         entity=entity,
         process=process,
         unresolved_fingerprint=entity.fingerprint,
+        imported=True,
     )
 
 

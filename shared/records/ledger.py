@@ -39,6 +39,7 @@ class LedgerEntry:
     `schemas`: digest of the columns that the process reported. `described`: the keys (in `assetmatches`) of all assets
     whose columns it may have described; the row keeps at most 30,719 of them. `retired`: contributions up to then are
     no longer shown. `because`: why the catalog holds nothing, where another cause than retirement did that.
+    `imported`: it was written last from the lake, and may have no contributions here.
     """
 
     process: str
@@ -52,6 +53,7 @@ class LedgerEntry:
     until: datetime = NOTHING_BEGUN
     retired: datetime | None = None
     because: str = ""
+    imported: bool = False
     etag: str = ""
 
     @property

@@ -191,7 +191,7 @@ def record_schemas(storage: Storage, plan: Plan) -> bool:
     ledger entry meanwhile.
     """
     digest, reported = schema_digest(plan.process), reported_keys(plan.process)
-    if digest == plan.entry.schemas:
+    if plan.is_kept or (digest == plan.entry.schemas and not plan.entry.imported):
         return True
     begun: LedgerEntry | None = plan.entry
     if not reported <= plan.entry.described:
@@ -199,4 +199,4 @@ def record_schemas(storage: Storage, plan: Plan) -> bool:
     if begun is None:
         return False
     update_column_sources(storage, [plan])
-    return put_entry(storage, replace(begun, schemas=digest, described=reported)) is not None
+    return put_entry(storage, replace(begun, schemas=digest, described=reported, imported=False)) is not None

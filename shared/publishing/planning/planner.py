@@ -49,7 +49,7 @@ class Plan:
 
     The entity has the names of unresolved assets at first; `unresolved_fingerprint` is the one with these. `runs`: the
     last runs that supported or retracted it; `last_supporter`: the last run that supports it, if it is to be written;
-    `began`: when planning began (nanoseconds of the clock).
+    `began`: when planning began (nanoseconds of the clock); `imported`: whether it comes from the lake.
     """
 
     queue_entry: QueueEntry
@@ -61,6 +61,7 @@ class Plan:
     runs: tuple[str, ...] = ()
     last_supporter: str = ""
     began: int = 0
+    imported: bool = False
 
     @property
     def assets(self) -> tuple[Asset, ...]:
@@ -73,10 +74,15 @@ class Plan:
         return self.entry.state is LedgerState.WRITING
 
     @property
+    def is_kept(self) -> bool:
+        """Whether it was imported and has no contributions here, which is no reason to remove it."""
+        return self.process is None and self.entry.imported and self.entry.retired is None
+
+    @property
     def unchanged(self) -> bool:
         """Whether the catalog holds exactly this already."""
         if self.entity is None:
-            return self.entry.state is LedgerState.NOTHING
+            return self.entry.state is LedgerState.NOTHING or self.is_kept
         is_known = bool(self.entry.fingerprint) and self.entry.unresolved_fingerprint == self.unresolved_fingerprint
         return self.entry.state is LedgerState.WRITTEN and is_known
 

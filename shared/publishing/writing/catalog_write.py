@@ -84,6 +84,7 @@ def begin(storage: Storage, plan: Plan, until: datetime) -> Begun | None:
         described=plan.entry.described | reported_keys(plan.process),
         state=LedgerState.WRITING,
         because="",
+        imported=plan.imported,
         qualified_name=plan.entity.qualified_name,
         fingerprint=plan.entity.fingerprint,
         unresolved_fingerprint=plan.unresolved_fingerprint,

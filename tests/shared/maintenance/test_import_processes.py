@@ -1,5 +1,7 @@
 """Filling a catalog from processes that were made elsewhere: sent once, continued after a stop, with scanned assets."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +10,10 @@ from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.import_processes import import_processes
 from shared.openlineage.decoding import decode
 from shared.publishing.planning.options import PublishOptions
+from shared.records.ledger import ledger_entry, put_entry, request_rewrite
+from shared.records.publish_queue import enqueue
 from shared.storage.memory import MemoryStorage
+from shared.storage_layout import process_key
 from shared.translation.reference import translate_history
 from tests.support.events import write
 from tests.support.publishing import context_of, post_and_settle, process_in, publish
@@ -95,3 +100,32 @@ def test_a_refused_process_is_found_in_few_calls() -> None:
     assert catalog.placings + len(catalog.sizes) <= 20
     catalog.ends = ()
     assert import_processes(context_of(storage, catalog), processes).written == 1
+
+
+def test_an_imported_process_stays_until_a_run_of_its_own_supports_it() -> None:
+    """A scan, a backfill or a repair enqueues it; then it has no contributions, and must not count as withdrawn."""
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    events = write("a", "app", "10:00", "/in", sink="/out")
+    (process,) = translate_history(map(decode, events)).processes
+    key = process_key(process.qualified_name)
+    assert import_processes(context_of(storage, catalog), [process]).written == 1
+    request_rewrite(storage, key)
+    enqueue(storage, [key])
+    done = publish(storage, catalog, PublishOptions())
+    assert (done.removed, done.unchanged) == (0, 1)
+    assert process_in(catalog, process.qualified_name)
+    post_and_settle(storage, *events)
+    assert publish(storage, catalog, PublishOptions()).written == 1
+    post_and_settle(storage, write("a", "app", "10:00", "/in", sink="/out", end="FAIL")[1])
+    assert publish(storage, catalog, PublishOptions()).removed == 1
+    assert not process_in(catalog, process.qualified_name)
+
+
+def test_an_imported_process_can_be_retired() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    (process,) = translate_history(map(decode, write("a", "app", "10:00", "/in", sink="/out"))).processes
+    import_processes(context_of(storage, catalog), [process])
+    key = process_key(process.qualified_name)
+    assert put_entry(storage, replace(ledger_entry(storage, key), retired=datetime.now(UTC)))
+    enqueue(storage, [key])
+    assert publish(storage, catalog, PublishOptions()).removed == 1
