@@ -6,7 +6,7 @@ processes are not sent. So it may be stopped and started again, while the publis
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity, process_entity
@@ -19,6 +19,7 @@ from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.planner import Plan
 from shared.publishing.planning.write_deadline import is_in_time, last_effect, last_effect_of_success, write_until
 from shared.publishing.publisher_lease import turn
+from shared.publishing.writing.batch_write import raise_if_unavailable
 from shared.publishing.writing.bisection import Bisection
 from shared.publishing.writing.catalog_write import Begun, Published, begin
 from shared.records.asset_matches import AssetMatch
@@ -39,7 +40,8 @@ def import_processes(
     """Write those of these processes that the catalog does not hold; returns counts, reported after each batch too.
 
     Raises WriteConflict when another publisher never ends, CatalogUnavailable and StorageUnavailable: what was written
-    is on record, so call it again. Refused processes are counted, and do not stop others. Shadow mode writes nothing.
+    is on record, so call it again. Refused processes, and those that bring about a 500 in a call of their own, are
+    counted, and do not stop others. Shadow mode writes nothing.
     """
     done, options = Published(), context.publishing
     if options.shadow:
@@ -47,15 +49,39 @@ def import_processes(
     for batch in batches(processes, options.batch):
         with turn(context.storage, wait=wait) as shift:
             in_turn = replace(context, publishing=replace(options, heartbeat=shift.may_continue))
-            bisection = Bisection(batch)
-            while call := bisection.next_call():
-                bisection.answered(_import_call(in_turn, call, done))
+            _import_batch(in_turn, batch, done)
         note_done(done)
     return done
 
 
-def _import_call(context: PublishContext, processes: Sequence[Process], done: Published) -> Sequence[Process]:
-    """Write in one call those of these processes that the catalog lacks. Returns what to send again in other calls."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusal:
+    """A process that a call did not write, and why; `isolated`: it was in a call of its own."""
+
+    process: Process
+    error: CatalogRefused | CatalogUnavailable
+    isolated: bool
+
+
+def _import_batch(context: PublishContext, batch: Sequence[Process], done: Published) -> None:
+    """Write these processes in as few calls as the catalog accepts."""
+    errors: dict[str, CatalogRefused | CatalogUnavailable] = {}
+    bisection = Bisection(batch)
+    while call := bisection.next_call():
+        refused = _import_call(context, call, done)
+        errors |= {each.process.qualified_name: each.error for each in refused}
+        isolated = [each for each in refused if each.isolated]
+        bisection.answered(
+            [each.process for each in refused if not each.isolated], final=[each.process for each in isolated]
+        )
+        raise_if_unavailable([errors[process.qualified_name] for process in bisection.choked])
+        for each in isolated:
+            done.refused += 1
+            done.error = str(each.error)
+
+
+def _import_call(context: PublishContext, processes: Sequence[Process], done: Published) -> Sequence[_Refusal]:
+    """Write in one call those of these processes that the catalog lacks. Returns those that were refused."""
     wanted: list[Plan] = []
     for process in (filter_paths(each, context.publishing.paths) for each in processes):
         if process is None:
@@ -84,9 +110,9 @@ def _plan(context: PublishContext, process: Process) -> Plan:
     )
 
 
-def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> Sequence[Process]:
-    """Write in one call. Returns the processes that were refused together with others; one refused alone is counted."""
-    error = CatalogRefused(status=200, code="", detail="given no guid")
+def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> Sequence[_Refusal]:
+    """Write in one call. Returns the processes that were refused, answered with 500, or left out of the answer."""
+    error: CatalogRefused | CatalogUnavailable = CatalogRefused(status=200, code="", detail="given no guid")
     begun: list[Begun] | None = None
     written: dict[str, str] = {}
     storage, until = context.storage, context.publishing.now()
@@ -104,10 +130,12 @@ def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> 
         if refused.no_access:
             raise
         error = refused
-    except CatalogUnavailable:
-        for each in begun or ():
-            put_entry(storage, replace(each.entry, until=last_effect(context, until)))
-        raise
+    except CatalogUnavailable as unavailable:
+        if not (begun and unavailable.over and unavailable.blames):
+            for each in begun or ():
+                put_entry(storage, replace(each.entry, until=last_effect(context, until)))
+            raise
+        error = unavailable
     left = [plan.process for plan in wanted if plan.process] if begun is None else []
     lands = last_effect_of_success(context, until)
     for each in begun or ():
@@ -118,11 +146,7 @@ def _write(context: PublishContext, wanted: Sequence[Plan], done: Published) -> 
         noted = replace(each.entry, state=LedgerState.WRITTEN, guid=guid) if guid else each.entry
         put_entry(storage, replace(noted, until=lands))
     done.written += len(written)
-    if len(wanted) == 1 and left:
-        done.refused += 1
-        done.error = str(error)
-        return ()
-    return left
+    return [_Refusal(process=each, error=error, isolated=len(wanted) == 1) for each in left]
 
 
 def _written(
@@ -130,5 +154,6 @@ def _written(
 ) -> dict[str, str]:
     """As `Catalog.write_processes`, unless the call could outlast its deadline."""
     if not is_in_time(context, until, context.catalog.calls_to_write(ready)):
-        raise CatalogUnavailable("Creating placeholders took too long for the call that uses them", after=60, over=True)
+        why = "Creating placeholders took too long for the call that uses them"
+        raise CatalogUnavailable(why, after=60, over=True, blames=False)
     return context.catalog.write_processes(ready, guids) if ready else {}

@@ -31,14 +31,14 @@ def write_batch(writer: CatalogWriter, plans: Sequence[Plan]) -> list[Refusal]:
     while call := bisection.next_call():
         refused = _write_in_one_call(writer, call, found)
         if refused and len(plans) == 1 and not plans[0].queue_entry.isolated:
-            _raise_if_unavailable([refused[0].error])
+            raise_if_unavailable([refused[0].error])
         errors |= {each.plan.queue_entry.process: each.error for each in refused}
         isolated += [each for each in refused if each.isolated]
         bisection.answered(
             [each.plan for each in refused if not each.isolated],
             final=[each.plan for each in refused if each.isolated],
         )
-        _raise_if_unavailable([errors[plan.queue_entry.process] for plan in bisection.choked])
+        raise_if_unavailable([errors[plan.queue_entry.process] for plan in bisection.choked])
     return isolated
 
 
@@ -74,7 +74,7 @@ def _expire_stale(context: PublishContext, found: Mapping[AssetKey, AssetMatch])
     return bool(stale)
 
 
-def _raise_if_unavailable(errors: Sequence[Exception]) -> None:
+def raise_if_unavailable(errors: Sequence[Exception]) -> None:
     """Raise the first of these errors where all are CatalogUnavailable."""
     if errors and all(isinstance(error, CatalogUnavailable) for error in errors):
         raise errors[0]

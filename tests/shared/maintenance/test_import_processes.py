@@ -5,8 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
+from shared.errors import CatalogUnavailable
 from shared.maintenance.import_processes import import_processes
 from shared.openlineage.decoding import decode
 from shared.publishing.planning.options import PublishOptions
@@ -20,10 +23,23 @@ from tests.support.publishing import context_of, post_and_settle, process_in, pu
 from tests.support.refusing_catalog import RefusingByName, refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shared.model import Process
     from shared.publishing.writing.catalog_write import Published
 
 EVENTS = Path(__file__).parents[2] / "golden/spark35-ol1.53/files/events.jsonl"
 PROCESSES = translate_history([decode(line) for line in EVENTS.read_bytes().splitlines()]).processes
+
+
+def choking(_: str = "") -> Exception:
+    return CatalogUnavailable("500", after=0, over=True)
+
+
+def processes_named(*names: str) -> "Sequence[Process]":
+    """A process for each name, with sink `/{name}`."""
+    bodies = [body for name in names for body in write(name, name, "10:00", "/in", sink=f"/{name}")]
+    return translate_history([decode(body) for body in bodies]).processes
 
 
 def test_processes_in_the_catalog_are_not_sent_again() -> None:
@@ -90,10 +106,7 @@ def test_imported_lineage_uses_scanned_assets_and_the_publisher_changes_nothing(
 
 def test_a_refused_process_is_found_in_few_calls() -> None:
     storage, catalog = MemoryStorage(), RefusingByName(refusal, "/bad")
-    bodies = [
-        body for name in (*map(str, range(31)), "bad") for body in write(name, name, "10:00", "/in", sink=f"/{name}")
-    ]
-    processes = translate_history([decode(body) for body in bodies]).processes
+    processes = processes_named(*map(str, range(31)), "bad")
     done = import_processes(context_of(storage, catalog), processes)
     assert (done.written, done.refused) == (31, 1)
     assert "ATLAS-400-00-01A" in done.error
@@ -129,3 +142,35 @@ def test_an_imported_process_can_be_retired() -> None:
     assert put_entry(storage, replace(ledger_entry(storage, key), retired=datetime.now(UTC)))
     enqueue(storage, [key])
     assert publish(storage, catalog, PublishOptions()).removed == 1
+
+
+def test_a_process_that_makes_the_catalog_fail_does_not_keep_others_from_being_written() -> None:
+    storage, catalog = MemoryStorage(), RefusingByName(choking, "/bad")
+    some, others = processes_named("bad", *map(str, range(9))), processes_named(*map(str, range(9, 19)))
+    how = PublishOptions(batch=10)
+    first = import_processes(context_of(storage, catalog, how), some)
+    assert (first.written, first.refused, first.error) == (9, 1, "500")
+    again = import_processes(context_of(storage, catalog, how), [*some, *others])
+    assert (again.written, again.unchanged, again.refused, again.error) == (10, 9, 1, "500")
+    catalog.ends = ()
+    assert import_processes(context_of(storage, catalog, how), some).written == 1
+
+
+def test_a_catalog_that_fails_on_both_halves_of_a_call_ends_the_import() -> None:
+    storage, catalog = MemoryStorage(), RefusingByName(choking, *"0123456789")
+    processes = processes_named(*map(str, range(20)))
+    with pytest.raises(CatalogUnavailable, match="500"):
+        import_processes(context_of(storage, catalog), processes)
+    assert catalog.placings == 3
+    catalog.ends = ()
+    assert import_processes(context_of(storage, catalog), processes).written == len(processes), (
+        "its calls were over: nothing is waited for"
+    )
+
+
+@pytest.mark.parametrize("error", [CatalogUnavailable("no answer"), CatalogUnavailable("429", over=True, blames=False)])
+def test_a_catalog_that_does_not_answer_or_throttles_ends_the_import_at_once(error: CatalogUnavailable) -> None:
+    storage, catalog = MemoryStorage(), RefusingByName(lambda _: error, "/bad")
+    with pytest.raises(CatalogUnavailable):
+        import_processes(context_of(storage, catalog), processes_named("bad", *map(str, range(9))))
+    assert catalog.placings == 1
