@@ -127,11 +127,16 @@ class ContentLost(Retry):
 
 @dataclass
 class CatalogRefused(ThroughlineError):  # noqa: N818
-    """The catalog rejected what was sent."""
+    """The catalog rejected what was sent.
+
+    `after_lost_try`: an earlier try of this call, whose answer was lost or a 500, may have taken effect; then that may
+    be why the catalog refuses.
+    """
 
     status: int
     code: str
     detail: str
+    after_lost_try: bool = False
 
     @property
     def no_access(self) -> bool:

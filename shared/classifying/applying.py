@@ -47,7 +47,8 @@ def apply(
 ) -> None:
     """Attach and remove what the plan says. After an interruption the next plan continues; a repeated plan makes no
     call. A term that another user assigns at the same time counts as ours: the catalog accepts it twice without an
-    error. Raises as the ports do.
+    error. So does a classification if the answer to a try was lost: that try may have attached it. Raises as the ports
+    do.
     """
     ports = {AttachedKind.CLASSIFICATION: catalog, AttachedKind.TERM: terms}
     for (kind, name), marks in groupby(plan.attach, key=lambda each: (each.kind, each.name)):
@@ -68,18 +69,24 @@ def _chunks(marks: Sequence[Mark]) -> Iterator[Sequence[Mark]]:
 
 
 def _attach(catalog: Classifications, name: str, guids: Mapping[Mark, str], storage: Storage) -> None:
-    """Attach in one call; one by one if another user has attached it to an entity, which then is not ours."""
+    """Attach in one call; one by one if an entity has it already. That one is another user's, and not ours, unless a
+    try of ours may have attached it.
+    """
+    together = _refusal(catalog, name, list(guids.values()))
+    if together is None:
+        return
+    for mark, guid in guids.items():
+        alone = _refusal(catalog, name, [guid])
+        if alone and not (together.after_lost_try or alone.after_lost_try):
+            forget_attached(storage, mark)
+
+
+def _refusal(catalog: Classifications, name: str, guids: Sequence[str]) -> CatalogRefused | None:
+    """Attach in one call: the refusal because an entity has it already, None where it is attached. Raises others."""
     try:
-        catalog.attach(name, list(guids.values()))
+        catalog.attach(name, guids)
     except CatalogRefused as error:
         if error.code not in _ATTACHED_ALREADY:
             raise
-    else:
-        return
-    for mark, guid in guids.items():
-        try:
-            catalog.attach(name, [guid])
-        except CatalogRefused as error:
-            if error.code not in _ATTACHED_ALREADY:
-                raise
-            forget_attached(storage, mark)
+        return error
+    return None

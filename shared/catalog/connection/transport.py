@@ -184,6 +184,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                 error.over, error.blames = tries.over, tries.blames
                 raise
             except CatalogRefused as refusal:
+                refusal.after_lost_try = tries.blames or not tries.over
                 found = refusal.status != _NOT_FOUND
                 act.note(state="refused" if found else "missing", status=refusal.status)
                 if found:

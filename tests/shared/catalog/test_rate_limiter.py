@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.atlas.classifications import AtlasClassifications
 from shared.catalog.connection.rate_limiter import RateLimiter
 from shared.catalog.connection.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused, CatalogUnavailable
@@ -220,3 +221,24 @@ def test_a_successful_call_reports_whether_an_earlier_try_may_still_take_effect(
         assert catalog.may_still_land() is True
         catalog.delete_process("q")
         assert catalog.may_still_land() is False, "a 429 has done nothing"
+
+
+ALREADY = ScriptedAnswer(status=400, body=json.dumps({"errorCode": "ATLAS-400-00-01A", "errorMessage": "already"}))
+BEFORE = {
+    "nothing": ((), False),
+    "an answer that came too late": ((TOO_LATE,), True),
+    "a gateway that gave up": ((ScriptedAnswer(status=502),), True),
+    "an error 500": ((ScriptedAnswer(status=500),), True),
+    "a 429": ((ScriptedAnswer(status=429),), False),
+}
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_a_refusal_reports_whether_an_earlier_try_may_have_taken_effect(before: str) -> None:
+    answers, lost = BEFORE[before]
+    with scripted(*answers, ALREADY) as server:
+        policy = IMPATIENT if TOO_LATE in answers else QUICK
+        marks = AtlasClassifications(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=policy))
+        with pytest.raises(CatalogRefused) as caught:
+            marks.attach("PII", ["g"])
+        assert (server.calls, caught.value.after_lost_try) == (len(answers) + 1, lost)

@@ -14,7 +14,7 @@ from shared.classifying.applying import apply
 from shared.classifying.attached import AttachedKind, Mark, attached, forget_attached, note_attached
 from shared.classifying.glossary import create_terms, lacking_terms
 from shared.classifying.planning import ClassificationPlan, plan
-from shared.errors import CatalogUnavailable, Misconfigured
+from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
@@ -273,6 +273,50 @@ def test_an_apply_killed_at_any_call_is_completed_by_the_next_one(late: bool) ->
         if not failures:
             assert after == 10, "glossary, terms, three calls that attach, five that take away"
             return
+
+
+class _LostAnswers(MemoryClassifications):
+    """Loses answers of so many calls that attach, which then are tried again."""
+
+    lost = 0
+
+    def attach(self, name: str, guids: Sequence[str]) -> None:
+        if not self.lost:
+            super().attach(name, guids)
+            return
+        self.lost -= 1
+        try:
+            super().attach(name, guids)
+            super().attach(name, guids)
+        except CatalogRefused as error:
+            error.after_lost_try = True
+            raise
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_a_classification_counts_as_ours_after_the_catalogs_answer_was_lost(lost: int) -> None:
+    world = World()
+    world.marks = marks = _LostAnswers(world.catalog)
+    marks.lost = lost
+    world.apply(PII)
+    assert [world.names(each) for each in "ab"] == [{"PII"}, {"PII"}]
+    assert len(attached(world.storage)) == 2
+    world.apply("")
+    assert [world.names(each) for each in "ab"] == [set(), set()]
+
+
+@pytest.mark.parametrize(("lost", "ours"), [(0, 1), (1, 2)])
+def test_a_classification_that_another_user_attaches_meanwhile_is_ours_only_if_an_answer_was_lost(
+    lost: int, ours: int
+) -> None:
+    world = World()
+    world.marks = marks = _LostAnswers(world.catalog)
+    found = world.plan(PII)
+    world.attach("PII", "b")
+    marks.lost = lost
+    apply(found, marks, world.storage, terms=world.terms)
+    assert [world.names(each) for each in "ab"] == [{"PII"}, {"PII"}]
+    assert len(attached(world.storage)) == ours
 
 
 # --- glossary terms
