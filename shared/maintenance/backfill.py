@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from shared.catalog.batches import batches
 from shared.catalog.port import Catalog
-from shared.errors import CatalogUnavailable
+from shared.errors import CatalogUnavailable, WriteConflict
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.publisher import Publisher
@@ -20,7 +20,7 @@ from shared.publishing.shadow import leave_shadow_mode
 from shared.publishing.writing.catalog_write import Published
 from shared.records.checkpoint import Checkpoint
 from shared.records.ledger import LedgerEntry, request_rewrite
-from shared.records.publish_queue import enqueue, queue_entries
+from shared.records.publish_queue import enqueue, is_held, present_pause, queue_entries
 from shared.records.states import LedgerState
 from shared.storage.port import Storage
 from shared.storage_layout import LEDGER, QUEUE_PARTITION, SHADOW
@@ -78,8 +78,9 @@ def backfill(
 ) -> Backfilled:
     """Write what the catalog lacks, and report to `progress`. Ends once `stopped` of the options.
 
-    Waits while the catalog throttles. Raises CatalogUnavailable when that lasts too long, CatalogRefused,
-    WriteConflict and StorageUnavailable: what was written is on record, and `last_backfill` is where to continue.
+    Waits while the catalog throttles or publishing pauses. Raises CatalogUnavailable when that lasts too long,
+    WriteConflict also while a rebuild holds publishing back, CatalogRefused and StorageUnavailable: what was written is
+    on record, and `last_backfill` is where to continue.
     """
     storage, options = context.storage, context.publishing
     work = _Work(context=context, progress=progress, wait=wait)
@@ -121,6 +122,7 @@ class _Work:
     def publish(self) -> None:
         """Publish all that is due, session by session; waits for another publisher and for the catalog."""
         failure_streak, before = 0, -1
+        self._rest()
         while (waiting := _waiting(self.context.storage, self.options)) and not self.options.stopped():
             total = self.so_far.done
             options = replace(self.options, note=lambda now: self._note(total, now))  # noqa: B023 - called within this turn of the loop only
@@ -130,10 +132,10 @@ class _Work:
                 failure_streak = 0 if done.progress else failure_streak + 1
                 if failure_streak >= _MAX_FAILURES:
                     raise CatalogUnavailable(done.error, after=60)
-                self._rest(done.error)
             elif waiting == before and not done.progress:
                 self.wait(_OTHERS)
             before = waiting
+            self._rest()
 
     def missing_of(self, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
         """The entries of a batch that the catalog lacks; waits for the catalog."""
@@ -162,11 +164,16 @@ class _Work:
     def _say(self, waited: str) -> None:
         self.progress(replace(self.so_far, waited=waited))
 
-    def _rest(self, why: str) -> None:
-        """Wait until the catalog may be called again."""
-        self._say(why)
-        _, until, _ = queue_entries(self.context.storage)
-        while until and not self.options.stopped() and (left := (until - self.options.now()).total_seconds()) > 0:
+    def _rest(self) -> None:
+        """Wait while publishing pauses. Raises WriteConflict where it is held back until another command has ended."""
+        while not self.options.stopped():
+            until, why = present_pause(self.context.storage)
+            if until and is_held(until):
+                raise WriteConflict(f"Publishing is held back: {why}", after=60)
+            left = (until - self.options.now()).total_seconds() if until else 0.0
+            if left <= 0:
+                return
+            self._say(why)
             self.wait(min(left, _OTHERS))
 
 

@@ -97,12 +97,23 @@ def failures_before(storage: Storage) -> int:
     return pausing.attempts if pausing else 0
 
 
+def present_pause(storage: Storage) -> tuple[datetime | None, str]:
+    """Until when publishing pauses (None: it does not), and why; as `queue_entries`, without reading the entries."""
+    pausing = queue_entry(storage, _PAUSE)
+    return (pausing.due, pausing.error) if pausing else (None, "")
+
+
 _FOR_EVER = datetime(2999, 12, 31, tzinfo=UTC)
 
 
 def hold_publishing(storage: Storage, why: str) -> None:
     """Pause publishing until `resume_publishing`, because the record is incomplete."""
     pause(storage, _FOR_EVER, why)
+
+
+def is_held(until: datetime) -> bool:
+    """Whether a pause until then ends only by `resume_publishing`."""
+    return until >= _FOR_EVER
 
 
 def resume_publishing(storage: Storage) -> None:

@@ -9,10 +9,10 @@ import pytest
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog, HeldAsset, HeldProcess
-from shared.errors import CatalogUnavailable
+from shared.errors import CatalogUnavailable, WriteConflict
 from shared.maintenance.backfill import Backfilled, backfill, last_backfill, missing, plan_backfill
 from shared.publishing.planning.options import PublishOptions
-from shared.records.publish_queue import queue_entries
+from shared.records.publish_queue import hold_publishing, pause, queue_entries, resume_publishing
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.backfill import catalog_with_other_guids
@@ -134,6 +134,40 @@ def test_a_backfill_waits_when_the_catalog_asks_to_wait() -> None:
     assert (done.done.written, done.looked) == (PROCESSES, PROCESSES)
     assert catalog.early == 0, "not called before its time"
     assert "429" in {each.waited for each in reports}
+
+
+def test_a_backfill_reports_the_pause_of_publishing_that_it_waits_for() -> None:
+    storage, catalog, clock, reports = MemoryStorage(), MemoryCatalog(), Clock(), list[Backfilled]()
+    waiting(storage, 1)
+    end = clock() + timedelta(minutes=5)
+    pause(storage, end, "429")
+
+    def wait(seconds: float) -> None:
+        assert reports[-1].waited == "429"
+        clock.at += timedelta(seconds=seconds)
+
+    done = backfill(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
+    assert (clock(), done.done.written, reports[-1].waited) == (end, 1, "")
+
+
+@pytest.mark.parametrize("begins", [0, 3], ids=["before it", "while it waits"])
+def test_a_rebuild_that_holds_publishing_back_ends_the_backfill_and_nothing_is_lost(begins: int) -> None:
+    storage, catalog, clock, waits = MemoryStorage(), MemoryCatalog(), Clock(), list[float]()
+    waiting(storage)
+    pause(storage, clock() + timedelta(minutes=5), "429")
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == begins:
+            hold_publishing(storage, "the tables are being rebuilt")
+
+    if not begins:
+        hold_publishing(storage, "the tables are being rebuilt")
+    with pytest.raises(WriteConflict, match="Publishing is held back: the tables are being rebuilt"):
+        backfill(context_of(storage, catalog, small(clock)), wait=wait)
+    assert (len(waits), last_backfill(storage), catalog.writes) == (begins, "", 0)
+    resume_publishing(storage)
+    assert backfill(context_of(storage, catalog, small(clock))).done.written == PROCESSES
 
 
 def test_a_catalog_that_stays_unavailable_ends_the_backfill_and_nothing_is_lost() -> None:
