@@ -6,6 +6,14 @@ from typing import TypeVar
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer")
 
+MOST_GUIDS = 100
+"""Guids in one address, 4 KB: gateways cut off or refuse addresses from 8 KiB on."""
+
+
+def calls_for_guids(guids: int) -> int:
+    """The calls that so many guids take."""
+    return -(-guids // MOST_GUIDS)
+
 
 def batches(things: Iterable[_T], most: int, weigh: Callable[[_T], int] = lambda _: 1) -> Iterator[Sequence[_T]]:
     """Split into batches whose weights sum up to `most` or less; a thing that is heavier is alone."""

@@ -129,7 +129,7 @@ class Catalog(Protocol):
         """The placeholders among these assets: created by us, and not edited by a person since."""
 
     def remove(self, guids: Sequence[str]) -> None:
-        """Delete these entities in one call; missing ones are ignored."""
+        """Delete these entities, many in a call; missing ones are ignored."""
 
     def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
         """Data sets whose names or qualified names contain all words of the text, ignoring case. The index lags behind

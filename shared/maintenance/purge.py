@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shared.atlas.entities import PROCESS_TYPE
-from shared.catalog.batches import batches
+from shared.catalog.batches import batches, calls_for_guids
 from shared.catalog.port import AssetKey
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.write_deadline import is_in_time, last_effect_of_success, remove_until
@@ -69,7 +69,7 @@ def purge(context: PublishContext) -> Iterator[Purged]:
 def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) -> Purged:
     storage, catalog = context.storage, context.catalog
     with turn(storage):
-        until = remove_until(context)
+        until = remove_until(context, len(entries))
         begun: list[tuple[LedgerEntry, QueueEntry | None]] = []
         left = 0
         for listed in entries:
@@ -83,8 +83,8 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
             if noted:
                 begun.append((noted, queued))
         found = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry, _ in begun])
-        if found and not is_in_time(context, until):
-            return Purged(left=left + len(begun))  # the call could outlast its deadline: the next purge finds them
+        if found and not is_in_time(context, until, calls_for_guids(len(found))):
+            return Purged(left=left + len(begun))  # the calls could outlast its deadline: the next purge finds them
         if found:
             catalog.remove(sorted(found.values()))
         done = 0

@@ -15,13 +15,13 @@ from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owne
 from shared.atlas.managed import MANAGED
 from shared.catalog.atlas.column_lineage_steps import Writes, calls_for_columns, write_columns
 from shared.catalog.atlas.columns import columns_alone, schema_change, schema_of, with_columns
-from shared.catalog.batches import batches
+from shared.catalog.batches import MOST_GUIDS, batches, calls_for_guids
 from shared.catalog.connection.dialect import KEEP_OTHERS
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey, CatalogGraph, HeldAsset, HeldProcess, Placeholder
 from shared.catalog.reading.edges import ACTIVE, active_ends, ended, shown
 from shared.catalog.reading.entities import description_of, is_placed, links_of, node_of, process_of
-from shared.catalog.reading.held import NOT_FOUND, held_by_name, in_queries
+from shared.catalog.reading.held import NOT_FOUND, held_by_guid, held_by_name, in_queries
 from shared.catalog.reading.search import AtlasSearch
 from shared.errors import CatalogRefused, CatalogUnavailable
 
@@ -130,9 +130,10 @@ class AtlasCatalog(AtlasSearch):
         written = {name: taken[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in taken}
         updated = [each for each in processes if written.get(each.qualified_name, "") not in {"", *created}]
         stale = self._stale(updated, guids)
-        if stale:
-            again = {name: each for name, each in zip(names, entities, strict=True) if name in stale}
-            written |= self._made_again(again, written, KEEP_OTHERS if managed else {})
+        again = {name: each for name, each in zip(names, entities, strict=True) if name in stale}
+        for some in batches(again, MOST_GUIDS):
+            made = self._made_again({name: again[name] for name in some}, written, KEEP_OTHERS if managed else {})
+            written |= made
         if self._own_columns:
             own = Writes(upload=self._upload, by_names=self._held, remove=self.remove)
             write_columns(own, [each for each in processes if each.qualified_name in written], guids, written)
@@ -154,8 +155,8 @@ class AtlasCatalog(AtlasSearch):
     def _made_again(
         self, entities: Mapping[str, AtlasEntity], written: Mapping[str, str], parameters: Mapping[str, str]
     ) -> dict[str, str]:
-        """Delete processes and create them again; returns the new guids. A failure in between counts as a write with an
-        unknown result, since the old entities may be gone.
+        """Delete processes, all in one call, and create them again; returns the new guids. A failure in between counts
+        as a write with an unknown result, since the old entities may be gone.
         """
         self.remove([written[name] for name in entities])
         try:
@@ -192,7 +193,8 @@ class AtlasCatalog(AtlasSearch):
         reads = sum(1 for _ in in_queries(process.qualified_name for process in processes))
         looks = int(self._managed is None and self._dialect.has_managed_attributes)
         looks += reads if any(process.owner for process in processes) else 0
-        return 3 + looks + reads + (calls_for_columns(processes) + reads if self._own_columns else 0)
+        made_again = 2 * calls_for_guids(len(processes))
+        return 1 + looks + reads + made_again + (calls_for_columns(processes) + reads if self._own_columns else 0)
 
     def may_still_land(self) -> bool:
         """As the port says."""
@@ -225,22 +227,20 @@ class AtlasCatalog(AtlasSearch):
 
     def remove(self, guids: Sequence[str]) -> None:
         """As the port says."""
-        if guids:
-            self._client.delete_entity(guid=list(guids))
+        for some in batches(guids, MOST_GUIDS):
+            self._client.delete_entity(guid=list(some))
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
-        """As the port says. Processes are read in one more call, for their column mappings, and since they alone show
-        which edges are only marked as deleted.
+        """As the port says. Processes are read too, many in a call: for their column mappings, and since they alone
+        show which edges are only marked as deleted.
         """
         answer = self._client.get_entity_lineage(guid, depth=depth, direction=direction)
         headers = (answer.get("guidEntityMap") or {}).items()
         nodes = {key: node_of(header) for key, header in headers if header.get("status", ACTIVE) == ACTIVE}
-        incomplete = [key for key, node in nodes.items() if node.is_process]
-        gone: set[str] = set()
-        if incomplete:
-            full = self._client.get_entity(guid=incomplete, minExtInfo=True)
-            nodes |= {entity["guid"]: node_of(entity) for entity in full["entities"]}
-            gone = {each for entity in full["entities"] for each in ended(entity)}
+        processes = held_by_guid(self._client, [key for key, node in nodes.items() if node.is_process], related=True)
+        nodes = {key: node for key, node in nodes.items() if not node.is_process}
+        nodes |= {key: node_of(entity) for key, entity in processes.items()}
+        gone = {each for entity in processes.values() for each in ended(entity)}
         edges = {
             (edge["fromEntityId"], edge["toEntityId"])
             for edge in answer.get("relations") or ()

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from shared.catalog.batches import batches, halved
+from shared.catalog.batches import MOST_GUIDS, batches, halved
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
@@ -14,8 +14,6 @@ from shared.errors import CatalogRefused
 NOT_FOUND = 404
 _LONGEST_QUERY = 6000
 """Characters of names in one address: gateways cut off or refuse addresses from 8 KiB on."""
-_MOST_GUIDS = 100
-"""Guids in one address: 4 KB."""
 
 Entity = dict[str, Any]
 
@@ -57,7 +55,7 @@ def held_by_guid(client: SteadyAtlasClient, guids: Iterable[str], *, related: bo
         entities: Sequence[Entity] = answer.get("entities") or ()
         return entities
 
-    return {str(each["guid"]): each for batch in batches(guids, _MOST_GUIDS) for each in _existing(batch, read)}
+    return {str(each["guid"]): each for batch in batches(guids, MOST_GUIDS) for each in _existing(batch, read)}
 
 
 def _existing(names: Sequence[str], read: Callable[[Sequence[str]], Sequence[Entity]]) -> Iterator[Entity]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity
+from shared.catalog.batches import MOST_GUIDS, calls_for_guids
 from shared.publishing.planning.context import PublishContext
 from shared.records.ledger import NOTHING_BEGUN
 
@@ -20,9 +21,9 @@ def write_until(context: PublishContext, processes: Sequence[ProcessEntity]) -> 
     return _after(context, CALLS_TO_PLACE + context.catalog.calls_to_write(processes))
 
 
-def remove_until(context: PublishContext) -> datetime:
-    """The deadline of a removal that begins now: its call, and one more for what comes before it."""
-    return _after(context, 2)
+def remove_until(context: PublishContext, entities: int = 1) -> datetime:
+    """The deadline of a removal that begins now: its calls, and one more for what comes before them."""
+    return _after(context, calls_for_guids(entities) + 1)
 
 
 _CALLS_TO_DESCRIBE = 6
@@ -34,7 +35,7 @@ def calls_to_describe(columns: int) -> int:
     """The most calls that an update of a data set with so many columns takes: read it and its schema, write it, remove
     superfluous columns.
     """
-    return _CALLS_TO_DESCRIBE + columns // _DESCRIBED_AT_ONCE
+    return _CALLS_TO_DESCRIBE + columns // _DESCRIBED_AT_ONCE + columns // MOST_GUIDS
 
 
 def describe_until(context: PublishContext, calls: int) -> datetime:

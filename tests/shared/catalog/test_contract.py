@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import pytest
+import requests
 from pyapacheatlas.auth import BasicAuthentication
 
 from local.catalog.server import CatalogServer
@@ -19,6 +20,7 @@ from shared.catalog.connection.transport import RetryPolicy, StaticToken, Steady
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog, Placeholder
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.publishing.planning.write_deadline import calls_to_describe
 from tests.plugins.atlas import V2
 from tests.support.publishing import process_in
 
@@ -269,6 +271,50 @@ def test_a_write_takes_no_more_calls_than_estimated(v2: V2, *, own_columns: bool
         assert client.made - before <= expected
         longest = max(longest, (client.made - before) / expected)
     assert longest >= 0.5, "and the estimate is not far above"
+
+
+class Gateway(Counting):
+    """Refuses long addresses."""
+
+    def _call(self, method: str, url: str, params: Any = None, json: Any = None) -> Any:
+        address = requests.Request(method, url, params=params).prepare().url or ""
+        if len(address) >= 8192:
+            raise CatalogRefused(status=414, code="", detail=f"{method} of {len(address)} characters")
+        return super()._call(method, url, params, json)
+
+
+@pytest.mark.catalogs("local")  # a real one takes minutes for so many
+@pytest.mark.parametrize("number", [1, 100, 250])
+def test_an_address_stays_short_however_many_entities_it_names(v2: V2, number: int) -> None:
+    client = Gateway(v2.endpoint, BasicAuthentication(v2.user, v2.password))
+    catalog = AtlasCatalog(client)
+    names = [f"s{each}" for each in range(number)]
+    guids = catalog.create_assets([asset(name) for name in ("a", "b", *names)])
+    for inputs in ("ab", "a"):
+        wanted = [process(inputs, [name]) for name in names]
+        before, expected = client.made, catalog.calls_to_write(wanted)
+        assert len(catalog.write_processes(wanted, guids)) == number
+        assert client.made - before <= expected
+    graph = catalog.lineage(guids["fs_path", "file:///data/a"], direction="BOTH", depth=1)
+    assert len(graph.edges) == 2 * number
+    assert all(node.attributes["columnMapping"] for node in graph.nodes.values() if node.is_process)
+    catalog.remove([*(node.guid for node in graph.nodes.values() if node.is_process), *guids.values()])
+    assert catalog.find(guids) == {}
+
+
+@pytest.mark.catalogs("local")
+@pytest.mark.parametrize("number", [1, 51, 500])
+def test_an_update_of_columns_takes_no_more_calls_than_estimated(v2: V2, number: int) -> None:
+    client = Gateway(v2.endpoint, BasicAuthentication(v2.user, v2.password))
+    catalog = AtlasCatalog(client)
+    before, after = (
+        replace(placed("wide"), columns=tuple((f"{letter}{each}", "int") for each in range(number))) for letter in "xy"
+    )
+    catalog.create_assets([before])
+    made = client.made
+    assert catalog.describe_placeholder(after)
+    assert client.made - made <= calls_to_describe(number)
+    assert not catalog.describe_placeholder(after)
 
 
 @pytest.mark.catalogs("local")  # a real one takes minutes for so many

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -114,6 +114,23 @@ def test_a_purge_killed_at_any_removal_continues(lives: int, after: bool) -> Non
     left = total(list(purge(context_of(storage, catalog, by_twos(clock))))).left
     assert (left, catalog.processes, list(catalog.assets)) == (0, {}, [file("scanned")])
     assert publish(storage, catalog, publish_options(clock)).written == 0
+
+
+def test_no_other_publisher_writes_a_process_during_a_purge_of_several_calls() -> None:
+    class Watching(MemoryCatalog):
+        until = datetime.max.replace(tzinfo=UTC)
+
+        def remove(self, guids: Sequence[str]) -> None:
+            self.until = min([self.until, *(entry.until for entry in processes_to_purge(storage))])
+            super().remove(guids)
+
+    storage, catalog, clock = MemoryStorage(), Watching(), Clock()
+    for number in range(101):
+        post_and_settle(storage, *write(f"r{number}", "app1", "10:00", "/a", sink=f"/o{number}"))
+    how = replace(publish_options(clock), batch=200)
+    assert publish(storage, catalog, how).written == 101
+    assert total(list(purge(context_of(storage, catalog, how)))).processes == 101
+    assert catalog.until == clock.at + 3 * how.call_bound, "the two calls, and what comes before them"
 
 
 def test_processes_with_a_pending_write_are_left_and_reported() -> None:
