@@ -4,20 +4,22 @@ A row of `shadow` replaces the queue entry of a process or data set. The ledger 
 stays as it is. When shadow mode ends, the rows become queue entries again, and are published from the records of then.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
 from shared.catalog.port import AssetKey
-from shared.errors import ContentLost
+from shared.errors import CatalogRefused, ContentLost
 from shared.publishing.placeholders.columns import column_report, record_schemas
 from shared.publishing.placeholders.creation import resolve_plans
 from shared.publishing.placeholders.update import described
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import Plan, Reading, plan_for
+from shared.publishing.writing.bisection import Bisection
 from shared.records.asset_lifecycle import is_asset_entry
 from shared.records.asset_matches import AssetMatch
 from shared.records.cells import PackedCell
@@ -59,13 +61,18 @@ class Shadow:
 _HELD = PackedCell(name="held", decoder=msgspec.json.Decoder(HeldBack))
 
 
-def rehearse(
-    context: PublishContext, batch: Sequence[QueueEntry], put_off: Callable[[QueueEntry, ContentLost], None]
-) -> int:
-    """Publish these entries up to the first catalog write. How many more are held back now. `put_off` takes each entry
-    whose stored content can't be read.
+class PutOff(Protocol):
+    """Has an entry published later. `isolated`: the catalog refused it in a call of its own."""
 
-    Raises CatalogUnavailable or CatalogRefused where the catalog cannot be read, as publishing does.
+    def __call__(self, entry: QueueEntry, error: Exception, *, isolated: bool = False) -> None:
+        """Put it off."""
+
+
+def rehearse(context: PublishContext, batch: Sequence[QueueEntry], put_off: PutOff) -> int:
+    """Publish these entries up to the first catalog write. How many more are held back now. `put_off` takes each entry
+    whose stored content can't be read, or whose data sets the catalog refuses to look up.
+
+    Raises CatalogRefused without access, and CatalogUnavailable, as publishing does.
     """
     storage, reading = context.storage, Reading(storage=context.storage, options=context.publishing)
     plans: list[Plan] = []
@@ -78,8 +85,13 @@ def rehearse(
                 plans.append(plan)
         except ContentLost as error:
             put_off(entry, error)
+        except CatalogRefused as error:
+            if error.no_access:
+                raise
+            put_off(entry, error, isolated=True)
     found = dict[AssetKey, AssetMatch]()
-    for plan in resolve_plans(context, plans, found):
+    resolved = _resolved(context, plans, found, put_off)
+    for plan in resolved:
         keys = {asset.key for asset in plan.assets}
         creates = {key for key in keys if not found[key].guid}
         if plan.entity:
@@ -94,7 +106,28 @@ def rehearse(
             what = HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name)
         _hold(storage, plan.queue_entry.process, what)
         dequeue(storage, plan.queue_entry, plan.revisit)
-    return held + len(plans)
+    return held + len(resolved)
+
+
+def _resolved(
+    context: PublishContext, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch], put_off: PutOff
+) -> list[Plan]:
+    """The plans with resolved names (their assets are added to `found`), without those that are put off since the
+    catalog refuses to look up their assets.
+    """
+    resolved: list[Plan] = []
+    bisection = Bisection(plans)
+    while call := bisection.next_call():
+        try:
+            resolved += resolve_plans(context, call, found)
+            bisection.answered([])
+        except CatalogRefused as error:
+            if error.no_access:
+                raise
+            if len(call) == 1:
+                put_off(call[0].queue_entry, error, isolated=True)
+            bisection.answered(call)
+    return resolved
 
 
 def _changed(context: PublishContext, entry: QueueEntry, reading: Reading) -> Plan | None:

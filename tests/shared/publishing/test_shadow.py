@@ -1,7 +1,8 @@
 """Shadow mode: everything except writes, no endless loop, a correct ledger, and its end publishes all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,9 +11,12 @@ from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey, Catalog
+from shared.catalog.port import AssetKey, Catalog, HeldAsset, Placeholder
+from shared.errors import CatalogRefused
 from shared.publishing.planning.planner import recorded
 from shared.publishing.shadow import HeldBack, Shadow, ShadowAction, held_back, leave_shadow_mode
+from shared.records.asset_matches import match_key
+from shared.records.publish_queue import queue_entries
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
@@ -133,6 +137,77 @@ def test_an_overtaken_publisher_in_shadow_mode_removes_no_newer_plan() -> None:
     watched.step_in = overtake
     publish(watched, catalog, shadow)
     assert [each.creates for _, each in held_back(storage)] == [(("fs_path", "file:///c"),)]
+
+
+BAD_NAME = CatalogRefused(status=400, code="ATLAS-400-00-01A", detail="this name is not taken")
+NO_ROLE = CatalogRefused(status=403, code="", detail="no role")
+
+
+class RefusesToRead(MemoryCatalog):
+    """A catalog that refuses to read names with an end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.end = "no name has this end"
+        self.refusal = BAD_NAME
+
+    def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
+        return super().look_up(self._accepted(keys))
+
+    def placeholders(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Placeholder]:
+        return super().placeholders(self._accepted(keys))
+
+    def _accepted(self, keys: Iterable[AssetKey]) -> list[AssetKey]:
+        asked = list(keys)
+        if any(name.endswith(self.end) for _, name in asked):
+            raise self.refusal
+        return asked
+
+
+def jobs(*names: str) -> list[bytes]:
+    """A job for each of these names that writes a file of this name."""
+    return [body for name in names for body in write(name, name, "10:00", f"/from {name}", sink=f"/{name}")]
+
+
+def test_a_data_set_whose_look_up_is_refused_holds_up_no_other_process() -> None:
+    storage, catalog, clock = MemoryStorage(), RefusesToRead(), Clock()
+    shadow = replace(publish_options(clock), shadow=True)
+    post_and_settle(storage, *jobs("1", "2", "bad", "3", "4"))
+    catalog.end = "/bad"
+    done = publish(storage, catalog, shadow)
+    assert (done.held, done.refused, done.error) == (4, 1, "")
+    (left,), paused_until, _ = queue_entries(storage)
+    assert (left.isolated, left.error, paused_until) == (True, str(BAD_NAME), None)
+    assert status(storage).shadow.writes == 4
+    clock.at += timedelta(hours=1)
+    catalog.end = "no name has this end"
+    assert publish(storage, catalog, shadow).held == 1
+    assert status(storage).shadow.writes == 5
+
+
+def test_a_placeholder_that_may_not_be_read_holds_up_no_other_data_set() -> None:
+    storage, catalog, clock = MemoryStorage(), RefusesToRead(), Clock()
+    names = [str(number) for number in range(5)]
+    post_and_settle(storage, *jobs(*names))
+    publish(storage, catalog, publish_options(clock))
+    for name in names:
+        sink = f"/{name}"
+        post_and_settle(storage, event(f"d{name}", "COMPLETE", "11:00:00", outputs=[sink], states={sink: ("DROP", "")}))
+    first = min(names, key=lambda name: match_key(("fs_path", f"file:///{name}")))
+    catalog.end = f"file:///{first}"
+    done = publish(storage, catalog, replace(publish_options(clock), shadow=True))
+    assert (done.refused, done.error, status(storage).shadow.describes) == (1, "", 4)
+    (left,), _, _ = queue_entries(storage)
+    assert (left.isolated, left.error) == (True, str(BAD_NAME))
+
+
+def test_without_access_to_the_catalog_shadow_mode_pauses_and_puts_no_process_off() -> None:
+    storage, catalog, clock = MemoryStorage(), RefusesToRead(), Clock()
+    post_and_settle(storage, *jobs("1", "2"))
+    catalog.end, catalog.refusal = "", NO_ROLE
+    done = publish(storage, catalog, replace(publish_options(clock), shadow=True))
+    assert (done.held, done.refused, done.error) == (0, 0, str(NO_ROLE))
+    assert [each.attempts for each in queue_entries(storage)[0]] == [0, 0]
 
 
 def nothing(_name: str, _arguments: tuple[Any, ...]) -> None:
