@@ -2,7 +2,8 @@
 
 The match is saved first; then the processes that use the placeholder get their ledger fingerprints cleared and are
 enqueued, so that the publisher writes them on the match. An interruption repeats it. A process that was written to the
-placeholder meanwhile is moved the next time, since the placeholder stays until it has no links.
+placeholder meanwhile is moved the next time, since the placeholder stays until it has no links. A placeholder whose
+processes the catalog does not tell is put off, and keeps no other from being moved.
 """
 
 import logging
@@ -17,6 +18,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.publishing.planning.asset_resolution import look_up_matches, merged_match
 from shared.publishing.planning.context import PublishContext
 from shared.publishing.publisher_lease import remove_placeholders
+from shared.publishing.writing.failures import error_text
 from shared.records.asset_matches import AssetMatch, all_matches, delete_matches, save_matches
 from shared.records.checkpoint import RECONCILE
 from shared.records.ledger import request_rewrite
@@ -30,13 +32,14 @@ _LOG = logging.getLogger("throughline.reconcile")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciled:
     """Counts: placeholders looked up, matched by a scanned asset, and `ambiguous` ones; processes to be written
-    again; placeholders removed.
+    again; placeholders whose processes the catalog did not tell (`failed`); placeholders removed.
     """
 
     looked: int = 0
     found: int = 0
     ambiguous: int = 0
     processes: int = 0
+    failed: int = 0
     removed: int = 0
 
     def __add__(self, other: "Reconciled") -> "Reconciled":
@@ -62,6 +65,8 @@ def refreshed_matches(context: PublishContext, placed: Sequence[AssetMatch]) -> 
 def move(context: PublishContext, placed: Sequence[AssetMatch], *, again: bool = False) -> Reconciled:
     """Look these placeholders up again, and move the processes of those that match a scanned asset: once, then again
     after the time that misses are remembered, or at once with `again`.
+
+    Raises CatalogRefused without access, or where the look-up is refused, and CatalogUnavailable.
     """
     storage, options = context.storage, context.publishing
     fresh = refreshed_matches(context, placed)
@@ -71,27 +76,52 @@ def move(context: PublishContext, placed: Sequence[AssetMatch], *, again: bool =
     left = [each for each in fresh if each.left]
     now = options.now()
     to_move = [each for each in left if again or each.moved is None or now - each.moved >= options.finding.misses]
-    users = _users(context.catalog, [each.own for each in to_move])
-    for process in users:
-        request_rewrite(storage, process)
-    enqueue(storage, users)
-    save_matches(storage, [structs.replace(each, moved=now) for each in to_move])
-    return Reconciled(
+    done = Reconciled(
         looked=len(fresh),
         found=sum(each.scanned is not None for each in fresh),
         ambiguous=sum(bool(each.rivals) for each in fresh),
-        processes=len(users),
     )
+    waiting = sorted(to_move, key=lambda each: (each.moved is not None, each.moved or now))
+    return done + _move_users(context, waiting)
 
 
-def _users(catalog: Catalog, keys: Sequence[AssetKey]) -> set[str]:
-    """The processes (by key) that the catalog links to these placeholders."""
-    found = set()
-    for held in catalog.placeholders(keys).values():
-        if held.links:
-            nodes = catalog.lineage(held.guid, direction="BOTH", depth=1).nodes.values()
-            found |= {process_key(node.qualified_name) for node in nodes if node.qualified_name.startswith(OURS)}
-    return found
+def _move_users(context: PublishContext, placed: Sequence[AssetMatch]) -> Reconciled:
+    """Enqueue the processes that use these placeholders, for one placeholder after the other: where the catalog does
+    not tell them, that placeholder alone is put off, as long as if it had been moved.
+
+    Raises CatalogRefused without access, and CatalogUnavailable where what was asked for is not the cause, or again at
+    the next placeholder.
+    """
+    storage, now = context.storage, context.publishing.now()
+    moved: set[str] = set()
+    failed = 0
+    answered = True
+    for each in placed:
+        users: set[str] = set()
+        try:
+            users = _users(context.catalog, each.own) - moved
+            answered = True
+        except (CatalogRefused, CatalogUnavailable) as error:
+            if error.no_access if isinstance(error, CatalogRefused) else not (error.blames and answered):
+                raise
+            answered = isinstance(error, CatalogRefused)
+            failed += 1
+            _LOG.warning("placeholder not moved asset=%r error=%s", each.own[1], error_text(error))
+        for process in users:
+            request_rewrite(storage, process)
+        enqueue(storage, users)
+        save_matches(storage, [structs.replace(each, moved=now)])
+        moved |= users
+    return Reconciled(processes=len(moved), failed=failed)
+
+
+def _users(catalog: Catalog, key: AssetKey) -> set[str]:
+    """The processes (by key) that the catalog links to this placeholder."""
+    held = catalog.placeholders([key]).get(key)
+    if not held or not held.links:
+        return set()
+    nodes = catalog.lineage(held.guid, direction="BOTH", depth=1).nodes.values()
+    return {process_key(node.qualified_name) for node in nodes if node.qualified_name.startswith(OURS)}
 
 
 def remove_left(context: PublishContext, *, wait: bool) -> int:

@@ -8,6 +8,7 @@ import pytest
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
+from shared.errors import CatalogRefused
 from tests.support.asset_resolution import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
 from tests.support.asset_resolution import write as settle_write
 from tests.support.cli import Parts
@@ -72,6 +73,22 @@ def test_reconcile_moves_lineage_and_removes_the_placeholder_once(parts: Parts) 
     again = parts.run("reconcile")
     assert "2 placeholders, 0 found by a scan, 1 ambiguous; 0 processes to move" in again.output
     assert parts.catalog.writes == before
+
+
+def test_placeholders_whose_processes_the_catalog_does_not_tell_are_reported(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise CatalogRefused(status=414, code="", detail="the address is too long")
+
+    with monkeypatch.context() as silent:
+        silent.setattr(parts.catalog, "lineage", refuse)
+        result = parts.run("reconcile")
+    assert result.exit_code == 1
+    assert "0 processes to move" in result.output
+    assert "not moved: 1 placeholder, since the catalog did not tell" in result.output
+    assert parts.run("reconcile").exit_code == 0
+    assert A not in parts.catalog.assets
 
 
 def test_in_shadow_mode_reconcile_only_reports(parts: Parts) -> None:

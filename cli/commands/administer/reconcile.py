@@ -81,10 +81,13 @@ def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
         f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.ambiguous:,} ambiguous; "
         f"{counted(done.processes, 'process')} to move to the found assets"
     )
+    if done.failed:
+        users = "the catalog did not tell which processes use them: they are asked for again, here or by the sweeper"
+        note("not moved", f"{counted(done.failed, 'placeholder')}, since {users}")
     published = publish_and_report(parts)
     removed = remove_left(parts, wait=True)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
         end_stopped("the next `throughline reconcile`, or the sweeper, goes on with what is left")
-    if not published:
+    if done.failed or not published:
         raise typer.Exit(1)
