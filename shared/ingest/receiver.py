@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
-import msgspec
-
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
+from shared.ingest.batch_events import events_of
 from shared.ingest.body_limits import turn_for
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import DEFAULT_SELECTION, EventFilter, Ignore, select
@@ -90,18 +88,6 @@ class BatchReceipt:
         }
 
 
-MAX_BATCH_EVENTS = 1000
-
-
-@cache
-def _batch_decoder() -> msgspec.json.Decoder[Any]:
-    """Decodes at most one event more than allowed, so that a long array costs no memory."""
-    places = [
-        (f"event{index}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for index in range(MAX_BATCH_EVENTS + 1)
-    ]
-    return msgspec.json.Decoder(msgspec.defstruct("Batch", places, array_like=True))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prepared:
     """An event as it will be stored, and the receipt. The received bytes are no longer needed."""
@@ -139,11 +125,11 @@ class Receiver:
         """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
 
         A bad event does not affect the others. Where storage does not answer, the rest fails as retriable. Raises
-        Refused for a body that is no array, or has more than `MAX_BATCH_EVENTS`.
+        Refused for a body that is no array, or has more events than allowed.
         """
         with _receiving(self.telemetry, BATCH, len(body)) as act:
             with turn_for(body, encoding):
-                events = _events_of(_unpacked(body, encoding, self.max_body_bytes))
+                events = events_of(_unpacked(body, encoding, self.max_body_bytes))
             failed = self._keep_all(events)
             act.note(failed=len(failed))
             return BatchReceipt(received=len(events), failed=tuple(failed))
@@ -195,16 +181,6 @@ def _receiving(telemetry: Telemetry, kind: ActKind, size: int) -> Iterator[Act]:
         except StorageUnavailable as error:
             act.note(state="unavailable", reason=str(error))
             raise
-
-
-def _events_of(raw: bytes) -> list[bytes]:
-    try:
-        found = msgspec.structs.astuple(_batch_decoder().decode(raw))
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Unreadable(f"A batch is a JSON array of events: {error}") from error
-    if found[-1] is not msgspec.UNSET:
-        raise TooLarge(f"A batch may have {MAX_BATCH_EVENTS:,} events; this one has more")
-    return [bytes(each) for each in found if each is not msgspec.UNSET]
 
 
 def _keep(storage: Storage, prepared: _Prepared) -> Receipt:

@@ -24,7 +24,7 @@ from shared.openlineage.wire import DatasetEvent, Envelope, EventType, JobEvent,
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 """The event types that can end a run."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
@@ -74,7 +74,7 @@ def decode(raw: bytes) -> Event:
     time, type) is missing or of the wrong type; TooLarge if it names too many data sets. Broken or oversized data sets
     and facets are omitted and listed in `omitted`.
     """
-    raw = raw.removeprefix(_BYTE_ORDER_MARK)
+    raw = raw.removeprefix(BYTE_ORDER_MARK)
     try:
         body = None if is_crowded(raw) else _decode_run_event(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

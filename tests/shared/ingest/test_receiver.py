@@ -1,8 +1,10 @@
 """Receiving: stored events, their names, and the messages of refused ones."""
 
+import contextlib
 import gzip
 import json
 from collections.abc import Callable
+from time import process_time
 from typing import Any
 
 import pytest
@@ -175,6 +177,49 @@ def test_a_bad_event_of_a_batch_does_not_affect_the_others() -> None:
     assert len(list(storage.blobs("events"))) == 2
 
 
+STATISTIC = b', "statistic": '
+DAMAGED: dict[str, bytes] = {
+    "NaN": START[:-1] + STATISTIC + b"NaN}",
+    "an infinity": START[:-1] + STATISTIC + b"-Infinity}",
+    "half of a surrogate pair": START[:-1] + STATISTIC + rb'"\ud83d, ] } [ { \" \\"}',
+    "a byte order mark": b"\xef\xbb\xbf" + START,
+    "deep nesting": START[:-1] + STATISTIC + b"[" * 50_000 + b"{}" + b"]" * 50_000 + b"}",
+    "a string without quotes": START[:-1] + STATISTIC + b"text}",
+    "a second value": START + b" 1",
+    "no JSON": b"event",
+}
+
+
+@pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
+@pytest.mark.parametrize("name", DAMAGED)
+def test_an_event_of_a_batch_that_is_no_valid_json_is_kept_or_refused_as_if_it_came_alone(
+    name: str, redact: Redact | None
+) -> None:
+    first, last = write("b", "app", "10:00", "/a, [b] {c}")
+    alone, together = MemoryStorage(), MemoryStorage()
+    refused = []
+    for index, each in enumerate((first, DAMAGED[name], last)):
+        try:
+            receive(alone, each, most_bytes=10**6, redact=redact)
+        except Refused as refusal:
+            refused.append((index, str(refusal)))
+    body = b"\n [ " + b" ,\t".join((first, DAMAGED[name], last)) + b"\r\n] "
+    answer = receive_batch(together, body, most_bytes=10**6, redact=redact)
+    assert (answer.received, [(each.index, each.reason) for each in answer.failed]) == (3, refused)
+    contents = [
+        {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)} for storage in (alone, together)
+    ]
+    assert contents[0] == contents[1]
+    assert len(contents[0]) == 3 - len(refused)
+
+
+def test_a_byte_order_mark_before_a_batch_is_skipped() -> None:
+    alone, together = MemoryStorage(), MemoryStorage()
+    receive(alone, START, most_bytes=MOST)
+    receive_batch(together, b"\xef\xbb\xbf[" + START + b"]", most_bytes=MOST)
+    assert [fact.name for fact in together.blobs(EVENTS)] == [fact.name for fact in alone.blobs(EVENTS)]
+
+
 def test_events_of_a_batch_after_a_storage_outage_are_reported_as_retriable() -> None:
     class Leaving(MemoryStorage):
         def put_new(self, container: str, name: str, data: bytes) -> bool:
@@ -189,7 +234,35 @@ def test_events_of_a_batch_after_a_storage_outage_are_reported_as_retriable() ->
     assert batch(MemoryStorage(), b"{}")["status"] == "failure"
 
 
-@pytest.mark.parametrize("body", [b"{}", b"[", b"null", b"[" * 10_000, b"[" + b"{}," * 1000 + b"{}]"])
+NO_BATCH: dict[str, bytes] = {
+    "an object": b"{}",
+    "a bracket": b"[",
+    "null": b"null",
+    "brackets that open": b"[" * 10_000,
+    "an array that is cut off": b"[" + START + b", {",
+    "an event that is cut off": b"[" + START + b", {]",
+    "a string that is cut off": b"[" + START + b', "a]',
+    "a bracket too many": b"[" + START + b"}, NaN]",
+    "a comma too many": b"[" + START + b",]",
+    "nothing between commas": b"[" + START + b", ,NaN]",
+    "too many events": b"[" + b"{}," * 1000 + b"{}]",
+    "too many events, one of which is no JSON": b"[NaN" + b",{}" * 1000 + b"]",
+}
+
+
+@pytest.mark.parametrize("body", NO_BATCH.values(), ids=NO_BATCH)
 def test_a_body_that_is_no_batch_is_refused(body: bytes) -> None:
+    storage = MemoryStorage()
     with pytest.raises(Refused):
-        receive_batch(MemoryStorage(), body, most_bytes=10**6)
+        receive_batch(storage, body, most_bytes=10**6)
+    assert list(storage.blobs(EVENTS)) == []
+
+
+def test_a_large_batch_of_which_an_event_is_no_json_is_taken_apart_in_linear_time() -> None:
+    begun = process_time()
+    for filling in (b"[]", b'""', b"\\n", b"a", b","):
+        inside = filling * (10**6 // len(filling))
+        for body in (b"[[NaN" + inside + b"]]", b'[NaN, ["' + inside + b'"]]', b'["' + inside + b"]"):
+            with contextlib.suppress(Refused):
+                receive_batch(MemoryStorage(), body, most_bytes=2 * 10**6)
+    assert process_time() - begun < 60, "some ten minutes each if every byte began a search to the end"

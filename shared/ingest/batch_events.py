@@ -1,0 +1,75 @@
+"""The events of a batch: the elements of a JSON array, each in the bytes in which it was sent.
+
+msgspec tells them apart in one pass over valid JSON. Where a single event is no valid JSON, or is nested too deeply,
+they are told apart by strings, brackets and commas alone, so that each can be read or refused as if it came alone.
+"""
+
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from shared.errors import TooLarge, Unreadable
+from shared.openlineage.decoding import BYTE_ORDER_MARK
+
+MAX_BATCH_EVENTS = 1000
+
+_SPACE = b" \t\n\r"
+_MARK = re.compile(rb'(?:[^"\[\]{},]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([\[{]++|[\]}]++|[,"]|\Z)', re.DOTALL)
+"""Text with whole strings, and (the group) what ends it: brackets, a comma, the quote of a string without an end, or
+the end. It matches wherever it is tried, so a search takes linear time.
+"""
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Any]:
+    """Decodes at most one event more than allowed, so that a long array costs no memory."""
+    places = [
+        (f"event{index}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for index in range(MAX_BATCH_EVENTS + 1)
+    ]
+    return msgspec.json.Decoder(msgspec.defstruct("Batch", places, array_like=True))
+
+
+def events_of(raw: bytes) -> list[bytes]:
+    """The bytes of each event of a JSON array (a byte order mark is skipped), valid or not.
+
+    Raises Unreadable where there is no array whose elements can be told apart, TooLarge for too many of them.
+    """
+    raw = raw.removeprefix(BYTE_ORDER_MARK)
+    try:
+        found = msgspec.structs.astuple(_decoder().decode(raw))
+    except (msgspec.DecodeError, RecursionError) as error:
+        elements = _elements(raw, MAX_BATCH_EVENTS + 1)
+        if elements is None:
+            raise Unreadable(f"A batch is a JSON array of events: {error}") from error
+    else:
+        elements = [bytes(each) for each in found if each is not msgspec.UNSET]
+    if len(elements) > MAX_BATCH_EVENTS:
+        raise TooLarge(f"A batch may have {MAX_BATCH_EVENTS:,} events; this one has more")
+    return elements
+
+
+def _elements(raw: bytes, most: int) -> list[bytes] | None:
+    """The first elements of an array that is not valid JSON; None where strings, brackets and commas do not part it."""
+    raw = raw.strip(_SPACE)
+    if not (raw.startswith(b"[") and raw.endswith(b"]")):
+        return None
+    found: list[bytes] = []
+    depth, start = 0, 1
+    for step in _MARK.finditer(raw, 1, len(raw) - 1):
+        mark, at = step[1], step.start(1)
+        if mark[:1] in {b"[", b"{"}:
+            depth += len(mark)
+        elif mark[:1] in {b"]", b"}"}:
+            depth -= len(mark)
+        elif depth == 0 and mark != b'"':
+            found.append(raw[start:at].strip(_SPACE))
+            start = at + 1
+            if not mark or len(found) == most:
+                return found if all(found) else None
+        elif mark != b",":
+            return None
+        if depth < 0:
+            return None
+    return None
