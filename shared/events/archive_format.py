@@ -13,6 +13,8 @@ from datetime import datetime
 
 import msgspec
 
+from shared.errors import Refused
+from shared.openlineage.decoding import decode, on_one_line
 from shared.secrets import text_without_secrets
 from shared.storage_layout import LONGEST_JOB_NAME, StoredEvent, stored_from_blob
 
@@ -81,9 +83,19 @@ _decode_body = msgspec.json.Decoder(_Body).decode
 def job_in(raw: bytes) -> str:
     """The name of the job in an event's bytes, as the receiver notes it; empty where they have none."""
     try:
-        return text_without_secrets(_decode_body(raw).job.name[:LONGEST_JOB_NAME])
-    except (msgspec.DecodeError, RecursionError):
+        name = on_one_line(_decode_body(raw).job.name)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        name = _decoded_job(raw)
+    return text_without_secrets(name[:LONGEST_JOB_NAME])
+
+
+def _decoded_job(raw: bytes) -> str:
+    """The same from bytes that are no valid JSON, which `decode` can read where their writer is known."""
+    try:
+        event = decode(raw)
+    except Refused:
         return ""
+    return event.body.job.name if event.body else ""
 
 
 def member_of(lines: Iterable[Line]) -> bytes:

@@ -87,7 +87,7 @@ def decode(raw: bytes) -> Event:
 
 def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
     if not (body.job.namespace.isprintable() and body.job.name.isprintable()):
-        body = _on_one_line(body)
+        body = _with_names_on_one_line(body)
         _check_name(body.job.namespace, "job.namespace")
         _check_name(body.job.name, "job.name")
     run = body.run
@@ -113,14 +113,19 @@ def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
     )
 
 
-def _on_one_line(body: RunEvent) -> RunEvent:
-    """Write spaces for line breaks and tabs in the job's name, and in its parent's, with which it begins."""
-    run, job = body.run, replace(body.job, name=_BREAKS.sub(" ", body.job.name))
+def _with_names_on_one_line(body: RunEvent) -> RunEvent:
+    """The job's name on one line, and its parent's, with which it begins."""
+    run, job = body.run, replace(body.job, name=on_one_line(body.job.name))
     if run.facets and run.facets.parent:
         parent = run.facets.parent
-        above = replace(parent, job=replace(parent.job, name=_BREAKS.sub(" ", parent.job.name)))
+        above = replace(parent, job=replace(parent.job, name=on_one_line(parent.job.name)))
         run = replace(run, facets=replace(run.facets, parent=above))
     return replace(body, run=run, job=job)
+
+
+def on_one_line(name: str) -> str:
+    """A job's name with spaces for line breaks and tabs."""
+    return _BREAKS.sub(" ", name)
 
 
 def run_id_of(text: str) -> str:

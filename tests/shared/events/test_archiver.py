@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.catalog.memory import MemoryCatalog
-from shared.events.archive_format import Line, lines_of, member_of, members_of, with_content
+from shared.events.archive_format import Line, job_in, lines_of, member_of, members_of, with_content
 from shared.events.archive_index import archived_of, stored_packed
 from shared.events.archiver import archive
 from shared.events.dead_letters import dead_letters, discard
@@ -243,3 +243,8 @@ def test_a_truncated_file_is_reported() -> None:
     file = member_of([Line(digest="1", blob="b", arrived=NOW, event="x" * 1000)])
     with pytest.raises(Exception, match="cut off"):
         list(members_of(file[:-3]))
+
+
+@pytest.mark.parametrize("name", [b"1", b'"\xff"', b'"a" "b"', b"NaN"])
+def test_bytes_without_a_readable_name_have_no_job(name: bytes) -> None:
+    assert job_in(b'{"job": {"name": ' + name + b"}}") == ""

@@ -154,6 +154,28 @@ def test_archived_events_are_found_with_their_content_and_job() -> None:
     assert report(storage, "a").closed
 
 
+WRITTEN = event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"], application="app")
+OTHER_BYTES: dict[str, bytes] = {
+    "NaN": WRITTEN[:-1] + b', "statistic": NaN}',
+    "half of a surrogate pair": WRITTEN.replace(b"adaptive_spark_plan", rb"adaptive\ud83d"),
+    "a byte order mark": b"\xef\xbb\xbf" + WRITTEN,
+    "a name with a line break": WRITTEN.replace(b"adaptive_spark_plan", rb"adaptive\r\nplan"),
+}
+
+
+@pytest.mark.parametrize("body", OTHER_BYTES.values(), ids=OTHER_BYTES)
+def test_an_event_is_found_by_its_job_before_and_after_it_is_archived(body: bytes) -> None:
+    storage = MemoryStorage()
+    assert b"adaptive" in body
+    post_and_settle(storage, body)
+    publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
+    (before,) = find_events(storage, RunFilter())
+    archive(storage, archiving())
+    (after,) = find_events(storage, RunFilter(job=before.job))
+    assert (after.container, after.job, after.place) == (ARCHIVE, before.job, before.place)
+    assert after.job.isprintable()
+
+
 @pytest.mark.parametrize("damage", [lambda file: file[:40] + b"x" + file[41:], lambda file: file[: len(file) // 2]])
 def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> None:
     """Earlier, the search for its events ended with `zlib.error`."""
