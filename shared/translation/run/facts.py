@@ -75,8 +75,10 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
             listener = used.openlineage_adapter_version or listener
         for output in (event.body.outputs or ()) if event.body else ():
             amount = output.output_facets.output_statistics if output.output_facets else None
-            if amount and (amount.row_count is not None or amount.size is not None) and len(written) < _MAX_OUTPUTS:
-                namespace, name = without_secrets(output.namespace, output.name)
+            if not amount or (amount.row_count is None and amount.size is None):
+                continue
+            namespace, name = without_secrets(output.namespace, output.name)
+            if (namespace, name) in written or len(written) < _MAX_OUTPUTS:
                 written[namespace, name] = Written(
                     namespace=namespace, name=name, rows=amount.row_count, size=amount.size
                 )

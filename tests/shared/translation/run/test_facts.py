@@ -11,7 +11,7 @@ from shared.catalog.connection.transport import RetryPolicy, StaticToken, Steady
 from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.verify.checks import VerifyContext
 from shared.maintenance.verify.verification import verify
-from shared.openlineage.decoding import decode
+from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
 from shared.processing.processor import RunProcessor
 from shared.publishing.planning.options import PublishOptions
@@ -181,3 +181,14 @@ def test_a_run_whose_end_was_not_seen_has_no_duration() -> None:
 def test_durations_are_readable(minutes: float, duration: str) -> None:
     events = [decode(packed(event("START"))), decode(packed(event("COMPLETE", minute=minutes)))]
     assert f"succeeded in {duration};" in describe_run(facts_of(merge(events), events), process("/in"))
+
+
+@pytest.mark.parametrize("outputs", [8, 9])
+def test_the_latest_amounts_count_however_many_data_sets_a_run_writes(outputs: int) -> None:
+    def decoded(kind: str, minute: float, rows: int) -> Event:
+        statistics = {"outputStatistics": {"rowCount": rows}}
+        written = [{**dataset(f"/out{each}"), "outputFacets": statistics} for each in range(outputs)]
+        return decode(packed(body(kind, minute=minute, outputs=written)))
+
+    events = [decoded("RUNNING", 1, 5), decoded("COMPLETE", 2, 1234)]
+    assert [each.rows for each in facts_of(merge(events), events).written] == [1234] * 8
