@@ -60,7 +60,10 @@ def gather(storage: Storage, run_id: str, known: PackedEvents, telemetry: Teleme
 
     def read(place: StoredEvent) -> Event | None:
         packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
-        return readable(storage, Kept(place=place, packed=packed), telemetry) if packed else None
+        try:
+            return decode(Kept(place=place, packed=packed).raw()) if packed else None
+        except (Refused, *DAMAGED):
+            return None  # it stays fresh, so it is met again below, where it becomes a dead letter
 
     state = RunState.of(rows.state, storage) if rows.state else RunState(run_id=run_id)
     compacted = CompactedEvents()

@@ -25,7 +25,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.storage_layout import EVENTS, StoredEvent
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
-from tests.support.events import run_id, write
+from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle, state_of, supported_inputs
 from tests.support.publishing import context_of, publish
 
@@ -75,6 +75,20 @@ def test_a_letter_has_the_known_facts_of_the_event(packed: bytes, reason: str, e
     assert error in letter.error
     assert begun <= letter.first == letter.last <= datetime.now(UTC)
     assert letter.discarded is None
+
+
+@pytest.mark.parametrize("packed", [b"no gzip", gzip.compress(b"{}")], ids=["damaged", "unreadable"])
+def test_a_dead_letter_of_a_long_run_is_counted_once_each_time_that_the_run_is_processed(packed: bytes) -> None:
+    storage = MemoryStorage()
+    times = [f"10:{each // 60:02}:{each % 60:02}" for each in range(300)]
+    bodies = [event("a", "RUNNING", each, inputs=["/a"], outputs=["/b"], application="app") for each in times]
+    *places, end = post(storage, *bodies, END)
+    replace_blob(storage, places[5], packed)
+    settle(storage, end)
+    assert (one(storage).digest, one(storage).count) == (places[5].digest, 1)
+    assert len(state_of(storage, "a").merged) == 301
+    RunProcessor(storage=storage).process(run_id("a"), Replayed())
+    assert one(storage).count == 2
 
 
 def test_a_dead_letter_found_again_is_counted() -> None:
