@@ -44,6 +44,8 @@ worker that superseded this sweep may crash.
 
 
 _FULL_SWEEP_EVERY = timedelta(days=1)
+_SHARE = 2 / 3
+"""How much of a session sweeping may take; the rest is left for archiving."""
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER_SWEPT = SweepPosition(decided_until=_EVER, full_sweep_due=_EVER)
 
@@ -117,16 +119,18 @@ def sweep(storage: Storage, options: SweepOptions) -> SweepResult:
 def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -> SweepResult:
     """Sweep runs by their last arrival, those to be retried last. The checkpoint is the last arrival up to which all
     runs are decided or recorded to be retried: there the next sweep begins. Once a day a sweep looks at all runs: a
-    worker that processed a decided run again may have died, and no host delivers its event for ever.
+    worker that processed a decided run again may have died, and no host delivers its event for ever. A sweep that
+    takes longer than its session is continued by the next.
     """
     now = options.now()
     done: Counter[str] = Counter()
     at = CurrentRun(storage)
     retried = retry_states(storage, now)
     last = SWEEP.load(storage) or _NEVER_SWEPT
-    is_full = last.full_sweep_due <= now
-    begin = decided_until = _EVER if is_full else last.decided_until
-    undecided: list[datetime] = []
+    is_full = last.is_full if last.reached else last.full_sweep_due <= now
+    is_cut = False
+    begin = reached = last.reached or (_EVER if is_full else last.decided_until)
+    undecided = [last.decided_until] if last.decided_until < begin else []  # found by the sweep that this one continues
     oldest = now
     for run in sorted(
         _listed_runs(storage, options.telemetry), key=lambda each: (each.run_id in retried, each.last_arrival)
@@ -136,18 +140,21 @@ def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -
             continue
         if now - run.last_arrival < options.grace:
             continue
-        if not session.may_continue():
-            is_full = False
+        if not session.may_continue(_SHARE):
+            is_cut = True
             break
         outcome = _sweep_run(at, run, retry, options, now)
         done[outcome] += 1
         oldest = min(oldest, run.last_arrival) if outcome in {"failed", *_WAITING} else oldest
-        decided_until = max(decided_until, run.last_arrival)
+        reached = max(reached, run.last_arrival)  # a retried run may be older than the checkpoint
         undecided += [run.last_arrival] if outcome in _UNDECIDED else []
     at.end()
-    decided_until = min(undecided, default=decided_until)  # a retried run may be older than the checkpoint
-    next_full = now + _FULL_SWEEP_EVERY if is_full else last.full_sweep_due
-    position = SweepPosition(decided_until=decided_until, full_sweep_due=next_full)
+    position = SweepPosition(
+        decided_until=min(undecided, default=reached),
+        full_sweep_due=now + _FULL_SWEEP_EVERY if is_full and not is_cut else last.full_sweep_due,
+        reached=reached if is_cut else None,
+        is_full=is_full and is_cut,
+    )
     if position != last:
         SWEEP.save(storage, position)
     return SweepResult(

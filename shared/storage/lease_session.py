@@ -21,10 +21,12 @@ class LeaseSession:
     began: float
     renewed: float
 
-    def may_continue(self) -> bool:
-        """Whether there is time for the next piece of work; renews the lease. False too when the lease was lost."""
+    def may_continue(self, share: float = 1.0) -> bool:
+        """Whether there is time for the next piece of work, which may begin within this `share` of the session; renews
+        the lease. False too when the lease was lost.
+        """
         now = self.clock()
-        if now - self.began > MAX_SESSION:
+        if now - self.began > MAX_SESSION * share:
             return False
         if now - self.renewed > _RENEW_AFTER:
             self.renewed = now

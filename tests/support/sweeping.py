@@ -30,6 +30,6 @@ class SweepClock:
     def __call__(self) -> datetime:
         return self.at
 
-    def sweep(self, storage: Any, minutes: float = 1) -> SweepResult:
+    def sweep(self, storage: Any, minutes: float = 1, **options: Any) -> SweepResult:
         self.at += timedelta(minutes=minutes)
-        return sweep(storage, SweepOptions(end_timeout=timedelta(days=100), now=self))
+        return sweep(storage, SweepOptions(end_timeout=timedelta(days=100), now=self, **options))

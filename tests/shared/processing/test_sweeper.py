@@ -12,10 +12,12 @@ from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
 from shared.processing.sweeper import SweepOptions, SweepResult, sweep
+from shared.records.checkpoint import SWEEP
 from shared.records.run_state import change_run_state
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
+from tests.support.archiving import AT_ONCE, archiving
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post, settle, state_of, supported_inputs
 from tests.support.sweeping import SweepClock, storage_failing_for_run
@@ -118,6 +120,67 @@ def test_one_sweep_a_day_checks_all_runs() -> None:
     tomorrow = replace(LATER, now=lambda: datetime.now(UTC) + timedelta(days=1))
     assert sweep(storage, tomorrow) == SweepResult(undelivered=1)
     assert state_of(storage, "r0").settled
+
+
+class SlowClock:
+    """Seconds of which ten pass whenever they are asked for: a session has time for some fifteen runs."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += 10
+        return self.seconds
+
+
+def many_runs() -> tuple[MemoryStorage, SweepClock]:
+    """A run that waits, forty that are decided, and one whose events no trigger delivered, a minute apart."""
+    minutes = count()
+    clock = SweepClock()
+    began = clock.at - timedelta(days=1)
+    storage = MemoryStorage(now=lambda: began + timedelta(minutes=next(minutes)))
+    post(storage, write("waiting", "app", "09:00", "/w")[0])
+    for number in range(40):
+        for place in post(storage, *write(f"r{number}", "app", "10:00", f"/s{number}", sink=f"/out{number}")):
+            settle(storage, place)
+    post(storage, *write("missed", "app", "11:00", "/missed", sink="/missed-out"))
+    return storage, clock
+
+
+def test_a_sweep_of_all_runs_that_does_not_fit_into_a_session_is_continued_by_the_next() -> None:
+    storage, clock = many_runs()
+    how: dict[str, Any] = {"archiving": archiving(after=None)}
+    found = [clock.sweep(storage, seconds=SlowClock(), **how).undelivered for _ in range(6)]
+    assert (sum(found), found[0], state_of(storage, "missed").settled) == (1, 0, True)
+    swept = SWEEP.load(storage)
+    assert swept
+    assert swept.full_sweep_due > clock.at, "it is done"
+    change_run_state(storage, run_id("r0"), lambda state: state and replace(state, settled=False))
+    clock.at += timedelta(days=1)
+    for _ in range(9):
+        clock.sweep(storage, seconds=SlowClock(), **how)
+    assert state_of(storage, "r0").settled, "the next one begins at the first run"
+
+
+def test_a_run_that_waits_does_not_keep_sweeps_from_reaching_the_last_runs() -> None:
+    storage, clock = many_runs()
+    how: dict[str, Any] = {"archiving": archiving(after=None)}
+    clock.sweep(storage, **how)
+    post(storage, *write("late", "app", "12:00", "/late", sink="/late-out"))
+    clock.at += timedelta(hours=1)
+    found = [clock.sweep(storage, seconds=SlowClock(), **how).undelivered for _ in range(6)]
+    assert (sum(found), found[0], state_of(storage, "late").settled) == (1, 0, True)
+    clock.at += timedelta(days=100)
+    found = [clock.sweep(storage, seconds=SlowClock(), **how).timed_out for _ in range(9)]
+    assert sum(found) == 1, "it is looked at again"
+
+
+def test_a_sweep_leaves_time_for_archiving() -> None:
+    storage = MemoryStorage()
+    for number in range(40):
+        for place in post(storage, *write(f"r{number}", "app", "10:00", f"/s{number}", sink=f"/out{number}")):
+            settle(storage, place)
+    assert SweepClock().sweep(storage, seconds=SlowClock(), archiving=AT_ONCE).archived == 80
 
 
 def test_the_checkpoint_does_not_pass_a_waiting_run() -> None:

@@ -33,10 +33,11 @@ AT = datetime(2026, 11, 21, 10, 0, 0, 123456, tzinfo=UTC)
     [
         (RECONCILE, AT),
         (SWEEP, SweepPosition(decided_until=AT, full_sweep_due=AT.replace(hour=11))),
+        (SWEEP, SweepPosition(decided_until=AT, full_sweep_due=AT.replace(hour=11), reached=AT, is_full=True)),
         (Checkpoint(name="backfill", position=str), ""),
         (Checkpoint(name="rebuild", position=Position), Position(began=AT, after="2026/11/21/ä|\u2028")),
     ],
-    ids=["a time", "two times", "an empty text", "a record"],
+    ids=["a time", "two times", "a sweep that is not done", "an empty text", "a record"],
 )
 def test_a_position_is_loaded_as_it_was_saved(checkpoint: Checkpoint[object], position: object) -> None:
     storage = MemoryStorage()
