@@ -135,6 +135,16 @@ def members_in(storage: Storage, file: str) -> Iterator[Member]:
         yield from members_of(storage.get(ARCHIVE, file) or b"")
 
 
+def all_members_in(file: str, content: bytes) -> tuple[Member, ...]:
+    """The members of this file of the archive, once all of it has been read. Raises ArchiveMissing where it is damaged;
+    no file is written empty.
+    """
+    with damage_named(file):
+        if not content:
+            raise zlib.error("it is empty")
+        return tuple(members_of(content))
+
+
 @contextmanager
 def damage_named(file: str) -> Iterator[None]:
     """Raise errors of unpacking this file of the archive as ArchiveMissing."""

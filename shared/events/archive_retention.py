@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from shared.events.archive_format import members_of
-from shared.events.archive_index import NAMES, Archived
+from shared.errors import ContentLost
+from shared.events.archive_index import NAMES, Archived, ArchiveMissing, all_members_in
 from shared.records.run_state import change_run_state
 from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, CONTENTS, RUNS
@@ -18,7 +18,8 @@ def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
     """Delete the files that were written before then; how many events were in each, one by one as it is asked for.
 
     A run that lost events is never processed again. Its state records that first, then its rows are deleted, then the
-    file: after a crash the deletion is repeated.
+    file: after a crash the deletion is repeated. A file that is damaged stays, because it does not say which runs lose
+    events; so does one with a run whose state is lost, because `verify --fix` restores that from its events.
     """
     for fact in storage.blobs(ARCHIVE):
         if fact.arrived >= before:
@@ -26,20 +27,30 @@ def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
         file = storage.get(ARCHIVE, fact.name)
         if file is None:
             continue
-        batch = fact.name.rpartition("/")[2].partition(".")[0]
-        events = 0
-        for member in members_of(file):
-            archived = Archived.of_member(batch, member)
-            if not archived.ignored:
-                _mark_gone(storage, archived.partition, frozenset(line.digest for line in member.lines))
-            row = archived.row(storage)
-            storage.delete(RUNS, row.partition, row.key)
-            if overflow := NAMES.blob(row):
-                storage.delete_blob(CONTENTS, overflow)
-            events += len(member.lines)
-        storage.delete_blob(ARCHIVE, fact.name)
+        try:
+            events = _delete(storage, fact.name, file)
+        except (ArchiveMissing, ContentLost) as error:
+            _LOG.error("kept in the archive file=%s error=%s", fact.name, error)
+            continue
         _LOG.info("deleted from the archive file=%s events=%d", fact.name, events)
         yield events
+
+
+def _delete(storage: Storage, name: str, file: bytes) -> int:
+    """Delete a file: how many events were in it. Raises ArchiveMissing for a damaged one, and ContentLost."""
+    batch = name.rpartition("/")[2].partition(".")[0]
+    events = 0
+    for member in all_members_in(name, file):
+        archived = Archived.of_member(batch, member)
+        if not archived.ignored:
+            _mark_gone(storage, archived.partition, frozenset(line.digest for line in member.lines))
+        row = archived.row(storage)
+        storage.delete(RUNS, row.partition, row.key)
+        if overflow := NAMES.blob(row):
+            storage.delete_blob(CONTENTS, overflow)
+        events += len(member.lines)
+    storage.delete_blob(ARCHIVE, name)
+    return events
 
 
 def _mark_gone(storage: Storage, run: str, digests: frozenset[str]) -> None:

@@ -2,15 +2,24 @@
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
 import msgspec
 
 from shared.concurrency.parallel_map import ParallelMap
+from shared.errors import WriteConflict
 from shared.events.archive_format import Line, member_of, members_of, with_content
-from shared.events.archive_index import Archived, archived_of, file_of, partition_of
+from shared.events.archive_index import (
+    ARCHIVED,
+    Archived,
+    ArchiveMissing,
+    all_members_in,
+    archived_of,
+    file_of,
+    partition_of,
+)
 from shared.records.cells import PackedCell
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
@@ -56,16 +65,20 @@ class Item(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Events that go into one file. Its `name` is made of which events these are."""
+    """Events that go into one file. Its `name` is made of which events these are, and of how many files of them were
+    `damaged`: a file that takes the place of a damaged one has another name, since its deletion may take effect late.
+    """
 
     items: tuple[Item, ...]
+    damaged: int = 0
     etag: str = ""
     overflow: str = ""
 
     @property
     def name(self) -> str:
         """32 hexadecimal digits."""
-        return digest_of("\n".join(f"{item.container}/{item.blob}" for item in self.items).encode())
+        blobs = [f"{item.container}/{item.blob}" for item in self.items]
+        return digest_of("\n".join([*blobs, *([str(self.damaged)] if self.damaged else [])]).encode())
 
     @property
     def file(self) -> str:
@@ -89,17 +102,26 @@ def pending_batch(storage: Storage) -> Batch | None:
     found = storage.read(CONTROL, *_PENDING)
     if found is None:
         return None
-    return Batch(items=_ITEMS.unpack(storage, found), etag=found.etag, overflow=_ITEMS.blob(found))
+    return Batch(
+        items=_ITEMS.unpack(storage, found),
+        damaged=int(str(found.values.get("damaged", 0))),
+        etag=found.etag,
+        overflow=_ITEMS.blob(found),
+    )
 
 
 def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
     """Write the file of a batch that is on record, and delete its blobs. How many events were written.
 
-    Any part of that may have been done before: a file that is there, of the same events, is not written again.
+    Any part of that may have been done before: a file that is there, of the same events, is not written again, unless
+    it is damaged. Raises ArchiveMissing where it is, and some of its blobs are deleted already.
     """
     file = storage.get(ARCHIVE, batch.file)
     there_already: frozenset[str] = frozenset()
     is_new = False
+    while file is not None and (damage := _damage_of(batch.file, file)):
+        batch = _begin_again(storage, batch, calls, damage)
+        file = storage.get(ARCHIVE, batch.file)
     if file is None:
         file, there_already = _file_of(storage, batch, calls)
         is_new = bool(file) and storage.put_new(ARCHIVE, batch.file, file)
@@ -110,10 +132,43 @@ def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
     packed = {line.blob for member in members for line in member.lines}
     done = (item for item in batch.items if item.blob in packed or item.blob in there_already)
     calls.all(lambda item: _delete_archived(storage, item), done)
+    for number in range(batch.damaged):
+        storage.delete_blob(ARCHIVE, replace(batch, damaged=number).file)
     if storage.delete(CONTROL, *_PENDING, batch.etag) and batch.overflow:
         storage.delete_blob(CONTENTS, batch.overflow)
     _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(packed), len(file))
     return len(packed) if is_new else 0
+
+
+def _damage_of(name: str, file: bytes) -> ArchiveMissing | None:
+    try:
+        all_members_in(name, file)
+    except ArchiveMissing as error:
+        return error
+    return None
+
+
+def _begin_again(storage: Storage, batch: Batch, calls: ParallelMap, damage: ArchiveMissing) -> Batch:
+    """Put the batch of a damaged file on record to be written to another one; first the rows that locate its events in
+    the damaged file are deleted, so that these count through their blobs again.
+
+    Raises `damage` unless all blobs of the batch are there, and WriteConflict if another worker was first.
+    """
+    if not all(calls.each(lambda item: storage.get(item.container, item.blob) is not None, batch.items)):
+        raise damage
+    for folder, item in {item.folder: item for item in batch.items}.items():
+        partition = partition_of(folder, ignored=item.ignored)
+        for row in list(storage.partition(RUNS, partition, since=ARCHIVED, before=f"{ARCHIVED}~")):
+            if row.key.endswith(f"|{batch.name}"):
+                storage.delete(RUNS, partition, row.key)
+    partition, key = _PENDING
+    again = replace(batch, damaged=batch.damaged + 1)
+    values = {**_ITEMS.pack(storage, batch.items), "damaged": again.damaged}
+    etag = storage.replace(CONTROL, Row(partition=partition, key=key, values=values, etag=batch.etag))
+    if etag is None:
+        raise WriteConflict("Another worker archives the same events", after=60)
+    _LOG.warning("written to another file events=%d error=%s", len(batch.items), damage)
+    return replace(again, etag=etag)
 
 
 def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes, frozenset[str]]:

@@ -10,7 +10,8 @@ Under the sweeper's lease, a batch at a time, each from one hour:
    then the row.
 
 All steps are idempotent, also beside a sweeper that lost its lease: only one file of a batch is ever written, and no
-batch begins before the recorded one is done.
+batch begins before the recorded one is done. Only in place of a damaged file another one is written, under another
+name, while all blobs are there.
 """
 
 import logging
@@ -22,6 +23,7 @@ from functools import partial
 from itertools import chain
 
 from shared.concurrency.parallel_map import ParallelMap
+from shared.events.archive_index import ArchiveMissing
 from shared.events.archive_retention import delete_old
 from shared.events.archive_writer import Item, begin, pending_batch, write_batch
 from shared.events.compaction import delete_compacted, is_long
@@ -72,9 +74,9 @@ def archive(
     if (how.after is None and how.keep is None) or now < (ARCHIVE_CHECKPOINT.load(storage) or now):
         return done
     calls = ParallelMap(at_once=how.at_once, beat=beat)
-    if pending := pending_batch(storage):
-        done["archived"] += write_batch(storage, pending, calls)
-    if how.after is not None:
+    ended = _end_pending(storage, calls)
+    done["archived"] += ended or 0
+    if how.after is not None and ended is not None:
         quiet_since = now - how.after
         batches = chain(
             _batches(how, _hour, *_of_closed_runs(storage, quiet_since)),
@@ -95,6 +97,18 @@ def archive(
                 return done
     ARCHIVE_CHECKPOINT.save(storage, now + how.every)
     return done
+
+
+def _end_pending(storage: Storage, calls: ParallelMap) -> int | None:
+    """End the batch that was begun: how many events were written. None where it can't be, so that no other can begin:
+    its file is damaged, and not all of its blobs are there any more.
+    """
+    pending = pending_batch(storage)
+    try:
+        return write_batch(storage, pending, calls) if pending else 0
+    except ArchiveMissing as error:
+        _LOG.error("nothing is archived until this is mended error=%s", error)
+        return None
 
 
 _ItemOf = Callable[[BlobFact], Item | None]

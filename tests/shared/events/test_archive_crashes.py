@@ -4,6 +4,8 @@ import gzip
 import random
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from shared.catalog.memory import MemoryCatalog
-from shared.events.archive_index import archived_of
+from shared.events.archive_index import archived_of, lines_in
 from shared.events.archiver import archive
 from shared.events.stored_runs import RunFilter
 from shared.maintenance.replay import ReplayedRun, ReplayOutcome, ReplayPosition, replay
@@ -24,9 +26,10 @@ from shared.storage.port import Row
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED
 from tests.support.archive_failures import SMALL, Failing
 from tests.support.archiving import AT_ONCE, PUBLISHING, archived_lines, archiving, counts, names, post_and_settle
+from tests.support.damages import put_blob, remove_blob
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
-from tests.support.processing import Killed, supported_inputs
+from tests.support.processing import Killed, Watched, state_of, supported_inputs
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -79,6 +82,58 @@ def test_every_event_counts_once_when_archiving_is_killed_at_any_call_and_contin
         assert len(names(storage, EVENTS)) == 1, "the open one"
         assert storage.read("control", "archive", "pending") is None
     assert calls > 60
+
+
+def interrupted_with_a_damaged_file(before: str) -> tuple[MemoryStorage, list[bytes]]:
+    """A world whose archiving was killed before its first call of this name for an event, and whose file is cut off."""
+    storage, bodies = a_world()
+    watched = Watched(storage)
+
+    def kill(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == before and arguments[0] in {"runs", EVENTS}:
+            raise Killed
+
+    watched.step_in = kill
+    with suppress(Killed):
+        archive(watched, SMALL)
+    (file,) = names(storage, ARCHIVE)
+    put_blob(storage, ARCHIVE, file, (storage.get(ARCHIVE, file) or b"")[:-9])
+    return storage, bodies
+
+
+@pytest.mark.parametrize("before", ["upsert", "delete_blob"])
+def test_a_damaged_file_of_an_interrupted_batch_is_written_again_whenever_that_is_killed(before: str) -> None:
+    for calls in count(1):
+        storage, bodies = interrupted_with_a_damaged_file(before)
+        expected = counts(a_world()[0])
+        with suppress(Killed):
+            archive(Failing(storage, calls, after=calls % 2 == 0), SMALL)
+        has_ended = storage.read("control", "archive", "pending") is None and len(names(storage, EVENTS)) == 1
+        archive(storage, SMALL)
+        assert sorted(stored_bodies(storage)) == sorted(bodies), f"each once, after {calls} calls"
+        assert counts(storage) == expected
+        assert storage.read("control", "archive", "pending") is None
+        for run in ("a", "b", "c"):
+            assert [line.run for each in archived_of(storage, run_id(run)) for line in lines_in(storage, each)]
+        if has_ended:
+            break
+    assert calls > 60
+
+
+def test_a_damaged_file_stays_when_blobs_of_its_batch_are_deleted_already_and_retention_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    storage, _ = interrupted_with_a_damaged_file("delete_blob")
+    (damaged,) = names(storage, ARCHIVE)
+    whole, _ = a_world()
+    archive(whole, SMALL)
+    *_, other = names(whole, ARCHIVE)
+    storage.put_new(ARCHIVE, other, whole.get(ARCHIVE, other) or b"")
+    remove_blob(storage, EVENTS, names(storage, EVENTS)[0])
+    left = names(storage, EVENTS)
+    assert archive(storage, archiving(keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))["deleted"]
+    assert (names(storage, ARCHIVE), names(storage, EVENTS)) == ([damaged], left)
+    assert f"{damaged} is damaged" in caplog.text
 
 
 def test_a_stalled_archiver_that_wakes_up_writes_nothing_twice() -> None:
@@ -155,6 +210,43 @@ def test_retention_deletes_old_files_and_keeps_contributions() -> None:
     written = dict(catalog.processes)
     publish(storage, catalog, PUBLISHING)
     assert (catalog.processes, bool(written)) == (written, True)
+
+
+def test_a_damaged_file_is_kept_and_does_not_keep_later_files_from_being_deleted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    storage = MemoryStorage()
+    for hour in ("10:00", "11:00", "12:00", "13:00"):
+        post_and_settle(storage, *write(hour, "app", hour, "/a", sink=f"/out{hour[:2]}"))
+    archive(storage, AT_ONCE)
+    first, second, *_ = names(storage, ARCHIVE)
+    whole = storage.get(ARCHIVE, first) or b""
+    put_blob(storage, ARCHIVE, first, whole[:-3])
+    put_blob(storage, ARCHIVE, second, b"")
+    old = archiving(keep=timedelta(days=30), now=lambda: datetime.now(UTC) + timedelta(days=31))
+    assert archive(storage, old) == Counter(deleted=4)
+    assert names(storage, ARCHIVE) == [first, second]
+    assert f"{first} is damaged" in caplog.text
+    assert not state_of(storage, "10:00").expired
+    put_blob(storage, ARCHIVE, first, whole)
+    assert archive(storage, old) == Counter(deleted=2), "it was restored"
+
+
+def test_a_file_with_a_run_whose_state_is_lost_is_kept_until_that_is_restored() -> None:
+    storage = MemoryStorage()
+    for hour in ("10:00", "11:00"):
+        post_and_settle(storage, *write(hour, "app", hour, "/a", sink=f"/out{hour[:2]}"))
+    archive(storage, AT_ONCE)
+    first, _ = names(storage, ARCHIVE)
+    row = storage.read("runs", run_id("10:00"), "state")
+    assert row
+    lost = {name: value for name, value in row.values.items() if name != "lists"}
+    storage.upsert("runs", replace(row, values={**lost, "lists_blob": "nowhere.json.gz"}))
+    old = archiving(keep=timedelta(days=30), now=lambda: datetime.now(UTC) + timedelta(days=31))
+    assert archive(storage, old) == Counter(deleted=2)
+    assert names(storage, ARCHIVE) == [first]
+    storage.upsert("runs", row)
+    assert archive(storage, old) == Counter(deleted=2)
 
 
 def test_retention_interrupted_at_any_call_is_completed_by_the_next() -> None:
