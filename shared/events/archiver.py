@@ -29,7 +29,7 @@ from shared.events.archive_writer import Item, begin, pending_batch, write_batch
 from shared.events.compaction import delete_compacted, is_long
 from shared.events.dead_letters import dead_letters
 from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
-from shared.records.run_state import run_state_of
+from shared.records.run_state import readable_state_of
 from shared.records.states import State
 from shared.storage.port import BlobFact, Storage
 from shared.storage_layout import EVENTS, IGNORED, RUNS, event_of_blob, is_ignored_blob, stored_from_blob
@@ -173,8 +173,10 @@ def _hour(blob: str) -> str:
 
 
 def _close(storage: Storage, run: str, stored: list[BlobFact]) -> datetime | None:
-    """Close a run whose outcome is final. The last arrival that counts for it; None while it stays open."""
-    state = run_state_of(storage, run)
+    """Close a run whose outcome is final. The last arrival that counts for it; None while it stays open, as a run does
+    whose state is lost.
+    """
+    state = readable_state_of(storage, run)
     if state is None:
         return None
     if state.closed:

@@ -12,10 +12,12 @@ A sweep records the current run before it processes it, so that a run that crash
 
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Self
 
-from shared.errors import GivenUp
+from shared.errors import GivenUp, StorageUnavailable
 from shared.events.dead_letters import (
     GIVEN_UP,
     LONGEST_ERROR,
@@ -91,17 +93,29 @@ def retry_states(storage: Storage, now: datetime) -> dict[str, RetryState]:
 
 @dataclass(slots=True)
 class CurrentRun:
-    """The run that a sweep processes, on record. A sweep that lost its lease keeps off the next one's."""
+    """The run that a sweep processes, on record. A sweep that lost its lease keeps off the next one's.
+
+    A context of the sweep: it stays on record only when the process ends within, not when the sweep raises an error.
+    """
 
     storage: Storage
     etag: str = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        if kind is None:
+            self._end()
+        elif issubclass(kind, Exception):
+            with suppress(StorageUnavailable):  # the sweep's own error counts
+                self._end()
 
     def begin(self, run_id: str) -> None:
         """Record that the sweep is about to process this run."""
         self.etag = self.storage.upsert(CONTROL, Row(partition=_PARTITION, key=_CURRENT, values={"run": run_id}))
 
-    def end(self) -> None:
-        """Record that the sweep processes no run any more."""
+    def _end(self) -> None:
         if self.etag:
             self.storage.delete(CONTROL, _PARTITION, _CURRENT, self.etag)
 

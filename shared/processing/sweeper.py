@@ -4,7 +4,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +25,7 @@ from shared.processing.retries import (
 from shared.processing.triggers import EventArrived, TimedOut
 from shared.records.application.process_index import processes_written_by
 from shared.records.checkpoint import SWEEP, SweepPosition
-from shared.records.run_state import RunState, run_state_of
+from shared.records.run_state import RunState, readable_state_of, run_state_of
 from shared.records.states import State
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import BlobFact, Row, Storage
@@ -124,7 +123,6 @@ def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -
     """
     now = options.now()
     done: Counter[str] = Counter()
-    at = CurrentRun(storage)
     retried = retry_states(storage, now)
     last = SWEEP.load(storage) or _NEVER_SWEPT
     is_full = last.is_full if last.reached else last.full_sweep_due <= now
@@ -132,23 +130,23 @@ def _sweep_all(storage: Storage, options: SweepOptions, session: LeaseSession) -
     begin = reached = last.reached or (_EVER if is_full else last.decided_until)
     undecided = [last.decided_until] if last.decided_until < begin else []  # found by the sweep that this one continues
     oldest = now
-    for run in sorted(
-        _listed_runs(storage, options.telemetry), key=lambda each: (each.run_id in retried, each.last_arrival)
-    ):
-        retry = retried.get(run.run_id)
-        if run.last_arrival < begin and not retry:
-            continue
-        if now - run.last_arrival < options.grace:
-            continue
-        if not session.may_continue(_SHARE):
-            is_cut = True
-            break
-        outcome = _sweep_run(at, run, retry, options, now)
-        done[outcome] += 1
-        oldest = min(oldest, run.last_arrival) if outcome in {"failed", *_WAITING} else oldest
-        reached = max(reached, run.last_arrival)  # a retried run may be older than the checkpoint
-        undecided += [run.last_arrival] if outcome in _UNDECIDED else []
-    at.end()
+    with CurrentRun(storage) as at:
+        for run in sorted(
+            _listed_runs(storage, options.telemetry), key=lambda each: (each.run_id in retried, each.last_arrival)
+        ):
+            retry = retried.get(run.run_id)
+            if run.last_arrival < begin and not retry:
+                continue
+            if now - run.last_arrival < options.grace:
+                continue
+            if not session.may_continue(_SHARE):
+                is_cut = True
+                break
+            outcome = _sweep_run(at, run, retry, options, now)
+            done[outcome] += 1
+            oldest = min(oldest, run.last_arrival) if outcome in {"failed", *_WAITING} else oldest
+            reached = max(reached, run.last_arrival)  # a retried run may be older than the checkpoint
+            undecided += [run.last_arrival] if outcome in _UNDECIDED else []
     position = SweepPosition(
         decided_until=min(undecided, default=reached),
         full_sweep_due=now + _FULL_SWEEP_EVERY if is_full and not is_cut else last.full_sweep_due,
@@ -178,9 +176,7 @@ def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, option
     try:
         outcome = _process(at, run, now - options.end_timeout, options)
     except StorageUnavailable:
-        with suppress(StorageUnavailable):
-            at.end()  # nothing is wrong with this run
-        raise
+        raise  # nothing is wrong with this run
     except Superseded:
         return "superseded"
     except Exception as error:  # noqa: BLE001 - recorded to be retried, then a dead letter
@@ -190,7 +186,7 @@ def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, option
         _dead_letter(storage, retry, run, options)
         return "dead"
     if retry and outcome != "failed":
-        state = run_state_of(storage, run.run_id)
+        state = readable_state_of(storage, run.run_id)
         if retry.count:
             delete_used_letters(storage, run.events, state)
         clear_retry(storage, retry, decided=outcome not in _UNDECIDED or _decided(state))
@@ -198,9 +194,11 @@ def _sweep_run(at: CurrentRun, run: _ListedRun, retry: RetryState | None, option
 
 
 def _dead_letter(storage: Storage, retry: RetryState, run: _ListedRun, options: SweepOptions) -> None:
-    """Make dead letters of a run's unprocessed events; a sweep believed to have crashed may still process them."""
-    dead_letter_run(storage, retry, run.events, run_state_of(storage, run.run_id), options.telemetry)
-    delete_used_letters(storage, run.events, run_state_of(storage, run.run_id))
+    """Make dead letters of a run's unprocessed events; a sweep believed to have crashed may still process them. Where
+    the run's state is lost, of all its events.
+    """
+    dead_letter_run(storage, retry, run.events, readable_state_of(storage, run.run_id), options.telemetry)
+    delete_used_letters(storage, run.events, readable_state_of(storage, run.run_id))
 
 
 def _decided(state: RunState | None) -> bool:

@@ -105,6 +105,11 @@ def readable_run_state(row: Row | None, storage: Storage) -> RunState | None:
         return None
 
 
+def readable_state_of(storage: Storage, run_id: str) -> RunState | None:
+    """The state of a run, as `readable_run_state`: a point read."""
+    return readable_run_state(storage.read(RUNS, run_id, STATE), storage)
+
+
 def change_run_state(
     storage: Storage,
     run_id: str,

@@ -79,6 +79,14 @@ def put_blob(storage: Storage, container: str, name: str, data: bytes) -> None:
     storage.put_new(container, name, data)
 
 
+def lose_state(storage: Storage, run: str) -> Row:
+    """Let the state of a run name a blob that is gone; the row before."""
+    row = next(row for row in storage.partition("runs", run_id(run)) if row.key == "state")
+    values = {name: value for name, value in row.values.items() if name != "lists"}
+    storage.upsert("runs", replace(row, values={**values, "lists_blob": "nowhere.json.gz"}))
+    return row
+
+
 def _events(world: VerifyContext, run: str) -> list[StoredEvent]:
     found = (stored_from_blob(fact.name) for fact in world.storage.blobs(EVENTS))
     return [each for each in found if each.run_id == run_id(run)]
@@ -156,9 +164,7 @@ def _lost_state_of_a_run_with_a_lifecycle_event(world: VerifyContext) -> None:
 
 
 def _lost_blob_of_a_run_state(world: VerifyContext) -> None:
-    row = _row(world, "runs", lambda row: (row.partition, row.key) == (run_id("a"), "state"))
-    values = {name: value for name, value in row.values.items() if name != "lists"}
-    world.storage.replace("runs", replace(row, values={**values, "lists_blob": "nowhere.json.gz"}))
+    lose_state(world.storage, "a")
 
 
 def _lost_contribution(world: VerifyContext) -> None:

@@ -5,7 +5,6 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -26,7 +25,7 @@ from shared.storage.port import Row
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED
 from tests.support.archive_failures import SMALL, Failing
 from tests.support.archiving import AT_ONCE, PUBLISHING, archived_lines, archiving, counts, names, post_and_settle
-from tests.support.damages import put_blob, remove_blob
+from tests.support.damages import lose_state, put_blob, remove_blob
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.processing import Killed, Watched, state_of, supported_inputs
@@ -238,10 +237,7 @@ def test_a_file_with_a_run_whose_state_is_lost_is_kept_until_that_is_restored() 
         post_and_settle(storage, *write(hour, "app", hour, "/a", sink=f"/out{hour[:2]}"))
     archive(storage, AT_ONCE)
     first, _ = names(storage, ARCHIVE)
-    row = storage.read("runs", run_id("10:00"), "state")
-    assert row
-    lost = {name: value for name, value in row.values.items() if name != "lists"}
-    storage.upsert("runs", replace(row, values={**lost, "lists_blob": "nowhere.json.gz"}))
+    row = lose_state(storage, "10:00")
     old = archiving(keep=timedelta(days=30), now=lambda: datetime.now(UTC) + timedelta(days=31))
     assert archive(storage, old) == Counter(deleted=2)
     assert names(storage, ARCHIVE) == [first]

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
+from shared.maintenance.verify.checks import VerifyContext
+from shared.maintenance.verify.verification import verify
 from shared.processing.sweeper import SweepOptions, SweepResult, sweep
 from shared.records.checkpoint import SWEEP
 from shared.records.run_state import change_run_state
@@ -18,6 +21,7 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.archiving import AT_ONCE, archiving
+from tests.support.damages import PUBLISHING, lose_state
 from tests.support.events import event, run_id, write
 from tests.support.processing import Watched, post, settle, state_of, supported_inputs
 from tests.support.sweeping import SweepClock, storage_failing_for_run
@@ -322,3 +326,46 @@ def test_unavailable_storage_does_not_count_as_a_failure_of_a_run() -> None:
             clock.sweep(storage_failing_for_run(storage, "a", StorageUnavailable("away")))
     assert clock.sweep(storage, minutes=10).undelivered == 1
     assert (status(storage).dead, supported_inputs(storage)) == (0, ["/a"])
+
+
+def test_an_interrupted_sweep_is_not_held_against_the_run_that_it_processed_last() -> None:
+    storage, clock = MemoryStorage(), SweepClock()
+    post(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b", sink="/b-out"))
+    watched = Watched(storage)
+
+    def step_in(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[:2]) == ("read", ("runs", run_id("b"))):
+            raise ValueError("a row that cannot be read")
+        if name == "upsert" and arguments[1].key == run_id("b"):
+            raise StorageUnavailable("away")
+
+    watched.step_in = step_in
+    with pytest.raises(StorageUnavailable):
+        clock.sweep(watched)
+    assert state_of(storage, "a").settled
+    assert list(storage.partition("control", "retry")) == []
+
+
+def test_a_run_whose_state_is_lost_becomes_dead_letters_and_keeps_no_other_from_being_swept_and_archived() -> None:
+    storage, clock = MemoryStorage(), SweepClock()
+    for place in post(storage, *write("lost", "app", "10:00", "/a")):
+        settle(storage, place)
+    lose_state(storage, "lost")
+    how: dict[str, Any] = {"archiving": archiving(now=clock)}
+    for number in range(6):
+        post(storage, *write(f"r{number}", "app", "11:00", f"/s{number}", sink=f"/out{number}"))
+        found = clock.sweep(storage, minutes=10, **how)
+        assert (found.undelivered, found.archived) == (1, 2)
+    letters = list(dead_letters(storage))
+    assert [(letter.reason, letter.place and letter.place.run_id) for letter in letters] == [
+        ("given up", run_id("lost"))
+    ] * 2
+    assert [fact.name.split("/")[4] for fact in storage.blobs(EVENTS)] == [run_id("lost")] * 2, "it stays open"
+    assert [row.key for row in storage.partition("control", "retry")] == [run_id("lost")]
+    assert status(storage).reconciles
+    world = VerifyContext(storage=storage, catalog=MemoryCatalog(), publishing=PUBLISHING, grace=timedelta(0))
+    list(verify(world, fix=True))
+    clock.sweep(storage, minutes=400, **how)
+    assert (status(storage).dead, state_of(storage, "lost").settled) == (0, True)
+    clock.sweep(storage, minutes=20, **how)
+    assert list(storage.blobs(EVENTS)) == []
