@@ -44,8 +44,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
 
     An event with a plan says nothing of the job that an event of the listener says too.
     """
-    ordered = _ordered(events)
-    bodies = [event.body for event in _listeners_first(ordered) if event.body]
+    own = ordered(events)
+    bodies = [event.body for event in _listeners_first(own) if event.body]
     if not bodies:
         raise ValueError("none of the events has a body: there is no run to merge")
     of_run = [body.run.facets for body in bodies if body.run.facets]
@@ -63,16 +63,16 @@ def merge(events: Iterable[Event]) -> MergedRun:
             outputs += more_outputs
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = correct_legacy_names(read, written) or (read, written)
-    run_id, job = ordered[0].run_id, bodies[0].job
+    run_id, job = own[0].run_id, bodies[0].job
     parent = next((facets.parent for facets in of_run if facets.parent), None)
     return MergedRun(
         run_id=run_id,
         job=JobName(namespace=job.namespace, name=job.name),
         application_run=parent.run.run_id.lower() if parent else run_id,
         application=parent.job if parent else None,
-        first=ordered[0].time,
-        last=ordered[-1].time,
-        ended=max([event.type for event in ordered if event.type in ENDS], key=_STRENGTH, default=None),
+        first=own[0].time,
+        last=own[-1].time,
+        ended=max([event.type for event in own if event.type in ENDS], key=_STRENGTH, default=None),
         integration=_first([kind.integration for kind in kinds]),
         job_type=_first([kind.job_type for kind in kinds]),
         processing_type=_first([kind.processing_type for kind in kinds]),
@@ -80,7 +80,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         properties=_properties(of_run),
         inputs=read,
         outputs=with_sources(written, explicit) if explicit else written,
-        omitted=tuple(sorted({path for event in ordered for path in event.omitted})),
+        omitted=tuple(sorted({path for event in own for path in event.omitted})),
         captured=reduce(
             _later, [each.spark_properties for each in of_run if each.spark_properties], NO_SPARK_PROPERTIES
         ),
@@ -115,12 +115,12 @@ def _later(before: Captured, spark: SparkProperties) -> Captured:
     return msgspec.structs.replace(before, **values)
 
 
-def _ordered(events: Iterable[Event]) -> list[Event]:
-    """As `_order` has it, which is computed only for events of the same time."""
-    ordered = sorted(events, key=_TIME)
-    if not any(map(eq, map(_TIME, ordered), map(_TIME, ordered[1:]))):
-        return ordered
-    return [event for _, tied in groupby(ordered, key=_TIME) for event in _untied([*tied])]
+def ordered(events: Iterable[Event]) -> list[Event]:
+    """Events by time; those of the same time by content, which is compared for them alone."""
+    by_time = sorted(events, key=_TIME)
+    if not any(map(eq, map(_TIME, by_time), map(_TIME, by_time[1:]))):
+        return by_time
+    return [event for _, tied in groupby(by_time, key=_TIME) for event in _untied([*tied])]
 
 
 def _untied(tied: list[Event]) -> list[Event]:
@@ -218,7 +218,7 @@ def fold(events: Iterable[Event]) -> tuple[Event, ...]:
         content = _content(event)
         first, last = ends.get(content, (event, event))
         ends[content] = event if _before(event, first) else first, event if _before(last, event) else last
-    return tuple(_ordered(event for first, last in ends.values() for event in _each_once(first, last)))
+    return tuple(ordered(event for first, last in ends.values() for event in _each_once(first, last)))
 
 
 def _each_once(first: Event, last: Event) -> tuple[Event, ...]:

@@ -15,6 +15,7 @@ import msgspec
 
 from shared.model import Process
 from shared.openlineage.decoding import Event
+from shared.openlineage.merging import ordered
 from shared.openlineage.run import MergedRun
 from shared.secrets import MAX_SHORT_TEXT, short_text, without_secrets
 from shared.translation.job.databricks import JOB_ID, NOTEBOOK_PATH, text_property, workspace
@@ -67,7 +68,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
     """The facts of a run from its events; the latest values count."""
     engine = listener = ""
     written: dict[tuple[str, str], Written] = {}
-    for event in sorted(events, key=lambda each: (each.time, each.type)):
+    for event in ordered(events):
         facets = event.body.run.facets if event.body else None
         if facets and facets.processing_engine:
             used = facets.processing_engine

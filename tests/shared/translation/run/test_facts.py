@@ -192,3 +192,9 @@ def test_the_latest_amounts_count_however_many_data_sets_a_run_writes(outputs: i
 
     events = [decoded("RUNNING", 1, 5), decoded("COMPLETE", 2, 1234)]
     assert [each.rows for each in facts_of(merge(events), events).written] == [1234] * 8
+
+
+def test_of_two_events_of_one_time_the_same_one_counts_in_any_order() -> None:
+    events = [decode(packed(event("COMPLETE", rows=rows))) for rows in (1, 2)]
+    forth, back = (facts_of(merge(each), each) for each in (events, events[::-1]))
+    assert forth == back
