@@ -133,7 +133,7 @@ class Reader:
     def _event(self, number: int, line: bytes, written: datetime) -> Read | Broken:
         try:
             return self._archive_line(line, written)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             if line.startswith(_ARCHIVED):
                 return _broken(number, f"not a line of the archive: {error}", line)
         except _BROKEN_GZIP as error:
@@ -146,8 +146,8 @@ class Reader:
             return _broken(number, str(error), line)
 
     def _archive_line(self, line: bytes, written: datetime) -> Read:
-        """Raises MsgspecError when it is none, Refused when its event cannot be used, and _BROKEN_GZIP when its bytes
-        are damaged.
+        """Raises MsgspecError or RecursionError when it is none, Refused when its event cannot be used, and
+        _BROKEN_GZIP when its bytes are damaged.
         """
         found = _archived(line)
         raw = base64.b64decode(found.packed) if found.event is None and found.packed else (found.event or "").encode()

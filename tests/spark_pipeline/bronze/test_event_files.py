@@ -52,12 +52,22 @@ def test_an_event_is_found_in_a_file_of_every_kind(path: str, content: bytes) ->
 _DAMAGED = _archived(event=None, packed=base64.b64encode(gzip.compress(EVENT)[:-20]).decode())
 """A dead letter whose blob was cut off, as the archive keeps it."""
 
+_DEEP = b'{"a":' + b"[" * 2_000 + b"]" * 2_000 + b"}"
+
 BROKEN: dict[str, tuple[str, bytes, int, str]] = {
     "no JSON": ("a.jsonl", b"<html>", 1, "not JSON"),
     "a cut line of the archive": ("a.jsonl", _archived()[:200], 1, "not a line of the archive"),
     "a wrong schema": ("a.jsonl", b'{"eventTime": 3, "run": {"runId": 5}}', 1, "eventTime"),
     "a broken event in the archive": ("a.jsonl", _archived(event="{"), 1, "not JSON"),
     "a damaged event in the archive": ("a.jsonl.gz", gzip.compress(_DAMAGED), 1, "bytes are damaged"),
+    "a line that is nested deeply": ("a.jsonl", _DEEP, 1, "nested too deeply"),
+    "a deeply nested event in the archive": ("a.jsonl", _archived(event=_DEEP.decode()), 1, "nested too deeply"),
+    "a line of the archive that is nested deeply": (
+        "a.jsonl",
+        _archived()[:-1] + b',"more":' + _DEEP + b"}",
+        1,
+        "not a line of the archive",
+    ),
     "no UTF-8": ("a.jsonl", b'{"eventTime":"\xff"}', 1, ""),
     "a cut file": ("a.jsonl.gz", gzip.compress(EVENT + b"\n" + EVENT)[:-30], 0, "damaged"),
     "no gzip after all": ("a.jsonl.gz", b"\x1f\x8bnothing of the kind", 0, "damaged"),
@@ -81,6 +91,10 @@ def test_events_before_the_damage_of_a_file_are_read() -> None:
 def test_events_after_a_damaged_one_are_read() -> None:
     content = gzip.compress(b"\n".join([_archived(), _DAMAGED, _archived()]))
     assert [type(each) for each in _read("a.jsonl.gz", content)] == [Read, Broken, Read]
+
+
+def test_lines_after_one_that_is_nested_deeply_are_read() -> None:
+    assert [type(each) for each in _read("a.jsonl", b"\n".join([EVENT, _DEEP, EVENT]))] == [Read, Broken, Read]
 
 
 @pytest.mark.parametrize("size", [0, 5_000_000, 9_000_000])
