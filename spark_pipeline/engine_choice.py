@@ -7,10 +7,16 @@ import importlib.util
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import quote
 
 MAX_SAIL_BYTES = 64 * 1024 * 1024
 """The most bytes of new files, compressed, for which `auto` chooses Sail. Sail needs some 20 times as much memory, and
 above this Spark is as quick.
+"""
+
+_AS_IT_IS = "/!$&'()+,;=:@^|~"
+"""Characters of a folder's name that Sail writes as they are, beside letters and digits of ASCII, `_`, `.` and `-`. It
+writes others of a Delta table percent-encoded, into another folder, where it does not find them again.
 """
 
 _PROGRESS = "bronze/progress/_delta_log"
@@ -39,6 +45,7 @@ def choose(asked: EngineName, root: str, sources: Sequence[str] = (), *, report:
         "it is not installed: pip install pysail 'pyspark[connect]'": not has_sail(),
         "--report needs the listener, which runs in Spark": bool(report),
         "it reads and writes this machine's files alone": any("://" in place for place in (root, *sources)),
+        "it would write to a folder of another name: use ASCII, without spaces": quote(root, safe=_AS_IT_IS) != root,
     }
     problem = next((words for words, holds in problems.items() if holds), "")
     if asked is EngineName.sail:

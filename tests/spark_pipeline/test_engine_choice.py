@@ -56,3 +56,14 @@ def test_spark_runs_orders_that_sail_cannot_run(root: str, source: str, report: 
     assert choose(EngineName.spark, root, [source], report=report) is EngineName.spark
     with pytest.raises(EngineUnsuitableError, match=reason):
         choose(EngineName.sail, root, [source], report=report)
+
+
+@pytest.mark.parametrize("name", ["my lake", "käse", "100%", "a#b", "a<b", 'a"b', "a[b", "a?b", "a*b", "a{b", "a\\b"])
+def test_spark_runs_a_lake_whose_folder_sail_would_write_under_another_name(name: str) -> None:
+    assert choose(EngineName.auto, f"/data/{name}/lake", ["events"]) is EngineName.spark
+    with pytest.raises(EngineUnsuitableError, match="folder of another name"):
+        choose(EngineName.sail, f"/data/{name}/lake", ["events"])
+
+
+def test_sail_reads_sources_of_any_name_into_a_lake_whose_folder_it_can_name() -> None:
+    assert choose(EngineName.auto, "/data/a+b&c@d(e)=~:',._-!$;^|/lake", ["my events [é]"]) is EngineName.sail
