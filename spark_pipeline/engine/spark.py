@@ -1,5 +1,6 @@
 """The engine adapter for Spark itself, with its JVM: file systems are Hadoop's."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,6 +23,9 @@ _CLASSES = (
     "org.apache.spark.sql.types.Metadata",
 )
 """The Java classes that the lake and PySpark's columns use most."""
+
+_PATTERN = re.compile(r"[\\{}\[\]*?,]")
+"""What is more than itself in the patterns of Hadoop's FileSystem.globStatus, as which Spark reads each path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +58,16 @@ class SparkEngine:
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """See `Engine`. The schema is known from `rows`, so no file is opened to find it."""
-        return self.session.read.schema(rows.schema).parquet(place)
+        return self.session.read.schema(rows.schema).parquet(_literally(place))
 
     def listed(self, folder: str) -> DataFrame:
         """See `Engine`. `binaryFile` reads no contents when `content` is not selected."""
-        found = self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(folder)
+        found = self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(_literally(folder))
         return found.select(f.col("path"), f.col("length"), f.col("modificationTime").alias("modified"))
 
     def contents(self, paths: list[str]) -> DataFrame:
         """See `Engine`."""
-        return self.session.read.format("binaryFile").load(paths)
+        return self.session.read.format("binaryFile").load([_literally(path) for path in paths])
 
     def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
         """See `Engine`."""
@@ -88,6 +92,11 @@ class SparkEngine:
     def _file_system(self, place: str) -> Any:
         java: Any = self.session.sparkContext._jsc  # noqa: SLF001 - the same
         return self._path(place).getFileSystem(java.hadoopConfiguration())
+
+
+def _literally(place: str) -> str:
+    """The pattern that only this path matches."""
+    return _PATTERN.sub(r"\\\g<0>", place)
 
 
 def _keep(java: Any, name: str) -> None:

@@ -141,6 +141,20 @@ def test_every_file_is_listed_and_read_once(lake: Lake, tmp_path: Path) -> None:
 _WRITTEN = "2023-11-14 22:13:20.123"
 
 
+def test_files_and_folders_of_any_name_are_listed_and_read_once(lake: Lake, tmp_path: Path) -> None:
+    """No name is a pattern: each file has its name as its content."""
+    folder = tmp_path / "in [1-2]{a,b}?"
+    names = ("a[1]", "a1", "b,c", "{b,c}", "b", "d?", "d*", "dd", r"e\f", "ef", "g}h", "[!i]", "i")
+    (tmp_path / "in 1a-").mkdir()
+    for each in (*(folder / name for name in names), tmp_path / "in 1a-" / "other"):
+        each.parent.mkdir(exist_ok=True)
+        each.write_text(each.name)
+    listed = sorted(row.path for row in lake.engine.listed(str(folder)).select("path").collect())
+    assert listed == sorted(f"file:{folder}/{name}" for name in names)
+    read = lake.engine.contents(listed).select("path", f.col("content").cast("string")).collect()
+    assert sorted(tuple(row) for row in read) == [(path, path.removeprefix(f"file:{folder}/")) for path in listed]
+
+
 def test_a_missing_table_is_empty(lake: Lake) -> None:
     assert _rows(lake, PLAIN) == []
     assert version_of(lake, PLAIN) == -1
