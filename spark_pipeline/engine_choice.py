@@ -9,6 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote
 
+from spark_pipeline.local_files import files_below
+
 MAX_SAIL_BYTES = 64 * 1024 * 1024
 """The most bytes of new files, compressed, for which `auto` chooses Sail. Sail needs some 20 times as much memory, and
 above this Spark is as quick.
@@ -64,5 +66,5 @@ def _new_bytes(root: str, sources: Sequence[str]) -> int:
     """Bytes of the files written since the lake's last run ended; of all files where there was none."""
     done = Path(root) / _PROGRESS
     since = done.stat().st_mtime if done.exists() else 0.0
-    files = (path.stat() for source in sources for path in Path(source).rglob("*") if path.is_file())
+    files = (status for source in sources for _, status in files_below(Path(source)))
     return sum(each.st_size for each in files if each.st_mtime >= since)

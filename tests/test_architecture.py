@@ -130,9 +130,11 @@ ROOMS: dict[str, Room] = {
     ),
     # the same meaning on Spark
     "spark_pipeline": _room(),
-    "spark_pipeline.engine_choice": _room(),
+    "spark_pipeline.local_files": _room(),
+    "spark_pipeline.engine_choice": _room("spark_pipeline.local_files"),
     "spark_pipeline.engine": _room(
-        "gc_tuning spark_pipeline.engine_choice", "msgspec numpy pandas pyarrow pyspark pysail"
+        "gc_tuning spark_pipeline.engine_choice spark_pipeline.local_files",
+        "msgspec numpy pandas pyarrow pyspark pysail",
     ),
     "spark_pipeline.tables": _room("model openlineage translation spark_pipeline.engine", "msgspec pyspark"),
     "spark_pipeline.bronze": _room("errors openlineage spark_pipeline.engine spark_pipeline.tables", "msgspec pyspark"),

@@ -23,6 +23,7 @@ from pyspark.sql.types import StructField, StructType
 from pyspark.sql.window import Window
 
 from spark_pipeline.engine.session import DELTA, Local
+from spark_pipeline.local_files import files_below
 
 T = TypeVar("T")
 
@@ -128,7 +129,8 @@ class SailEngine:
         it and names it differently.
         """
         found = [
-            (f"{_FILE}{path}", status.st_size, _modified(status)) for path, status in _files(_local(folder).absolute())
+            (f"{_FILE}{path}", status.st_size, _modified(status))
+            for path, status in files_below(_local(folder).absolute())
         ]
         return self.session.createDataFrame(found, "path string, length bigint, modified timestamp")
 
@@ -152,15 +154,6 @@ class SailEngine:
     def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
         """See `Engine`. A session is the same in all threads."""
         return work
-
-
-def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The files below a folder without those in hidden folders, as Hadoop lists them."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
-        for name in names:
-            path = os.path.join(place, name)  # noqa: PTH118 - pathlib is slow for very many files
-            yield path, os.stat(path)  # noqa: PTH116 - the same
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

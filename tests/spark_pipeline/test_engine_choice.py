@@ -35,6 +35,14 @@ def test_sail_runs_little_input_and_spark_runs_much(tmp_path: Path) -> None:
     assert choose(EngineName.auto, root) is EngineName.sail
 
 
+def test_sources_that_are_files_or_have_linked_folders_count(tmp_path: Path) -> None:
+    much = _file(tmp_path / "much", size=MAX_SAIL_BYTES + 1)
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "linked").symlink_to(much)
+    for source in (f"{much}/events.jsonl.gz", str(tmp_path / "source")):
+        assert choose(EngineName.auto, str(tmp_path / "lake"), [source]) is EngineName.spark
+
+
 def test_only_input_written_since_the_last_run_counts(tmp_path: Path) -> None:
     old = _file(tmp_path / "old", size=10 * MAX_SAIL_BYTES, written=1_000_000_000)
     root = _lake(tmp_path / "lake", done=1_500_000_000)

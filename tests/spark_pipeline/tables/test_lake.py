@@ -155,6 +155,32 @@ def test_files_and_folders_of_any_name_are_listed_and_read_once(lake: Lake, tmp_
     assert sorted(tuple(row) for row in read) == [(path, path.removeprefix(f"file:{folder}/")) for path in listed]
 
 
+def test_a_place_may_be_a_file(lake: Lake, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("{}")
+    assert [tuple(row) for row in lake.engine.listed(str(path)).select("path", "length").collect()] == [
+        (f"file:{path}", 2)
+    ]
+
+
+def test_linked_folders_are_listed_once(lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a").write_text("{}")
+    (tmp_path / "source" / "in").mkdir(parents=True)
+    (tmp_path / "source" / "in" / "b").write_text("{}")
+    (tmp_path / "source" / "linked").symlink_to(tmp_path / "elsewhere")
+    found = [row.path for row in lake.engine.listed(str(tmp_path / "source")).select("path").collect()]
+    assert sorted(found) == [f"file:{tmp_path}/source/{name}" for name in ("in/b", "linked/a")]
+
+
+@pytest.mark.engine("sail")
+def test_a_link_to_a_folder_above_ends_the_listing_there(lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_text("{}")
+    (tmp_path / "in" / "above").symlink_to(tmp_path)
+    assert [row.path for row in lake.engine.listed(str(tmp_path)).select("path").collect()] == [f"file:{tmp_path}/in/a"]
+
+
 def test_a_missing_table_is_empty(lake: Lake) -> None:
     assert _rows(lake, PLAIN) == []
     assert version_of(lake, PLAIN) == -1

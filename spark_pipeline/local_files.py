@@ -1,0 +1,30 @@
+"""The files of a source on this machine, as Hadoop lists them. Imports no PySpark."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def files_below(place: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """The files below a folder without those in hidden folders; of a file, itself; none where nothing is. Links are
+    followed, but no folder is listed again within itself. Raises OSError where a folder may not be listed.
+    """
+    if place.is_file():
+        yield str(place), place.stat()
+    elif place.is_dir():
+        yield from _below(str(place), frozenset())
+
+
+def _below(folder: str, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
+    """`above`: the device and number of each folder on the way to this one."""
+    own = os.stat(folder)  # noqa: PTH116 - pathlib is slow for very many files
+    known = (own.st_dev, own.st_ino)
+    if known in above:
+        return
+    with os.scandir(folder) as entries:
+        for each in entries:
+            if each.is_dir():
+                if not each.name.startswith(("_", ".")):
+                    yield from _below(each.path, above | {known})
+            elif each.is_file():
+                yield each.path, each.stat()
