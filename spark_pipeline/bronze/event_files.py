@@ -31,7 +31,10 @@ _BITE = 16 * 1024
 """Bytes that are unpacked at once: the rest after a member's end is copied."""
 
 _ARCHIVED = b'{"digest"'
-_WHOLE = (".json", ".json.gz")
+_RECEIVED = ".json.gz"
+"""The ending of the receiver's files. Their digests are of all bytes as received; other files may grow by lines."""
+
+_WHOLE = (".json", _RECEIVED)
 _BROKEN_GZIP = (OSError, EOFError, zlib.error)
 
 
@@ -106,7 +109,7 @@ class Reader:
                     yield Broken(
                         line=number, reason=f"larger than the {self.largest} bytes that an event may have", text=""
                     )
-                elif line:
+                elif line.strip():
                     yield self._event(number, line, written)
         except _BROKEN_GZIP as error:
             yield Broken(line=0, reason=f"the file is damaged: {error}", text="")
@@ -117,7 +120,7 @@ class Reader:
         if path.endswith(_WHOLE):
             whole = stream.read(self.largest + 1)
             if len(whole) <= self.largest and _is_one(whole):
-                yield 1, whole.strip()
+                yield 1, whole if path.endswith(_RECEIVED) else whole.strip()
                 return
             stream.seek(0)
         number = 0

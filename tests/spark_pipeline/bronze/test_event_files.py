@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from shared.storage_layout import digest_of
 from spark_pipeline.bronze.event_files import Broken, Read, Reader
 
 EVENT = (Path(__file__).parents[2] / "golden/spark35-ol1.53/files/events.jsonl").read_bytes().splitlines()[0]
@@ -72,6 +73,27 @@ BROKEN: dict[str, tuple[str, bytes, int, str]] = {
     "a cut file": ("a.jsonl.gz", gzip.compress(EVENT + b"\n" + EVENT)[:-30], 0, "damaged"),
     "no gzip after all": ("a.jsonl.gz", b"\x1f\x8bnothing of the kind", 0, "damaged"),
 }
+
+
+@pytest.mark.parametrize(
+    "raw", [EVENT + b"\n", b" " + EVENT, json.dumps(json.loads(EVENT), indent=1).encode() + b"\r\n"]
+)
+def test_an_event_of_its_own_has_the_digest_and_the_text_of_the_bytes_as_received(raw: bytes) -> None:
+    (found,) = _read("events/r/x.json.gz", gzip.compress(raw))
+    assert isinstance(found, Read)
+    assert (found.digest, found.text.encode(), found.size) == (digest_of(raw), raw, len(raw))
+
+
+def test_a_line_is_the_same_event_when_its_file_grows() -> None:
+    (alone,), (first, _) = _read("x.json", EVENT + b"\n"), _read("x.json", (EVENT + b"\n") * 2)
+    assert isinstance(alone, Read)
+    assert isinstance(first, Read)
+    assert alone.digest == first.digest
+
+
+@pytest.mark.parametrize("path", ["x.json", "x.json.gz", "x.jsonl"])
+def test_a_blank_file_has_no_event(path: str) -> None:
+    assert _read(path, b"\n") == []
 
 
 @pytest.mark.parametrize(("path", "content", "line", "message"), BROKEN.values(), ids=BROKEN)
