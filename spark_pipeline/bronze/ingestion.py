@@ -55,7 +55,8 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
 
 def _put_events(lake: Lake, parsed: DataFrame, batch: int) -> int:
     with lake.kept("events_repeated", _repeated(parsed)) as repeated:
-        return lake.put(EVENTS, _once(parsed, repeated), batch=batch, compared=("late", "ignored"))
+        events = _once(parsed, repeated)
+        return lake.put(EVENTS, events, batch=batch, compared=("late", "ignored"), replacing=_NEWS)
 
 
 def _put_broken(lake: Lake, parsed: DataFrame, batch: int) -> int:
@@ -138,6 +139,9 @@ def _event_row(path: str, found: Read) -> Row:
 
 _KEYS = ("day", "run_id", "digest")
 
+_NEWS = "(late and not was_late) or (ignored is null and was_ignored is not null)"
+"""When the reading of a stored event replaces it, by the rules of `_once`."""
+
 
 def _repeated(parsed: DataFrame) -> DataFrame:
     """The keys of events that were read more than once: usually few, so the texts of all others need no shuffle."""
@@ -146,9 +150,12 @@ def _repeated(parsed: DataFrame) -> DataFrame:
 
 
 def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
-    """Each event once. It may be in `events` and in the archive at once; the archive says whether it was late."""
+    """Each event once. It may be in `events` and in the archive at once; the archive says whether it was late. It is
+    ignored if all that have it say so: an event that was ignored is sent again when the setting was wrong.
+    """
     events = parsed.where("line is null").drop("line", "reason")
-    first = ("event_time", "event_type", "parent", "job", "size", "text", "decoded", "decoded_by", "has_quality")
+    first = ("event_time", "event_type", "parent", "job", "size", "text", "has_quality")
+    accepted = f.col("ignored").isNull()
     again = (
         events.join(repeated, list(_KEYS), "left_semi")
         .groupBy(*_KEYS)
@@ -156,7 +163,9 @@ def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
             *(f.first(name).alias(name) for name in first),
             f.min("arrived").alias("arrived"),
             f.max("late").alias("late"),
-            f.min("ignored").alias("ignored"),
+            f.when(f.count_if(accepted) == 0, f.min("ignored")).alias("ignored"),
+            f.first("decoded", ignorenulls=True).alias("decoded"),
+            f.first(f.when(accepted, f.col("decoded_by")), ignorenulls=True).alias("decoded_by"),
             f.min("path").alias("path"),
         )
     )

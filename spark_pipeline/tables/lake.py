@@ -94,18 +94,21 @@ class Lake:
         scope: DataFrame | None = None,
         whole: bool = False,
         compared: Sequence[str] = (),
+        replacing: str = "true",
     ) -> int:
         """Make the table hold these rows, and write only the differences. Returns how many rows changed.
 
         `fresh` has the table's columns without `batch` and `active`, each key once. Rows in `scope` (some of the
         table's columns, with the values to consider), or all rows of a `whole` table, that `fresh` lacks are ended.
         `compared`: the columns that decide whether a row differs, by default all; not allowed where rows end.
+        `replacing`: the SQL condition on these, and on what is stored of them (`was_…`), under which a row that differs
+        is written.
         """
         fresh = _dressed(fresh, table, batch)
         if not self.exists(table):
             return self._create(table, fresh)
         old, within = self._old(table, fresh, scope)
-        rows = _changes(table, fresh, old, batch, compared, ends=whole or scope is not None)
+        rows = _changes(table, fresh, old, batch, compared, replacing=replacing, ends=whole or scope is not None)
         if compared:
             return self._put_compared(table, fresh, rows.select(*table.keys, _OPERATION), within)
         with self.kept(f"changes_of_{table.name}", rows) as changes:
@@ -255,7 +258,7 @@ def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:
 
 
 def _changes(
-    table: Table, fresh: DataFrame, old: DataFrame, batch: int, compared: Sequence[str], *, ends: bool
+    table: Table, fresh: DataFrame, old: DataFrame, batch: int, compared: Sequence[str], *, replacing: str, ends: bool
 ) -> DataFrame:
     """The differences: rows of the table with the operation for each."""
     plain = [name for name in table.names if name not in table.keys]
@@ -265,7 +268,7 @@ def _changes(
     both = fresh.withColumn("now", f.lit(1)).join(was, on=list(table.keys), how="full" if ends else "left")
     differs: Column = reduce(
         lambda one, other: one | other, (~f.col(name).eqNullSafe(f.col(f"was_{name}")) for name in looked_at)
-    )
+    ) & f.expr(replacing)
     gone = f.col("now").isNull()
     ended = gone & f.col("was_active") if table.marks else gone
     wanted = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (ended if ends else f.lit(False))

@@ -24,7 +24,8 @@ def _run(module: str, *arguments: str | Path) -> str:
 
 
 def test_the_lake_is_the_same_on_sail() -> None:
-    files = [HERE / name for name in ("tables/test_lake.py", "test_differential.py", "gold/test_completeness.py")]
+    names = ("tables/test_lake.py", "bronze/test_ingestion.py", "test_differential.py", "gold/test_completeness.py")
+    files = [HERE / name for name in names]
     _run("pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--engine", "sail", *files)
 
 

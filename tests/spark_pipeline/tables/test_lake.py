@@ -81,6 +81,13 @@ def test_only_the_compared_columns_decide_but_rows_are_written_whole(lake: Lake)
     ]
 
 
+def test_a_row_that_differs_replaces_the_stored_one_only_under_the_condition(lake: Lake) -> None:
+    how: dict[str, Any] = {"compared": ("outcome",), "replacing": "outcome > was_outcome"}
+    _put(lake, PLAIN, 1, [("a", "x", "2"), ("b", "x", "2")], **how)
+    assert _put(lake, PLAIN, 2, [("a", "y", "3"), ("b", "y", "1"), ("c", "y", "1")], **how) == 2
+    assert _rows(lake, PLAIN) == [("a", "y", "3", 2), ("b", "x", "2", 1), ("c", "y", "1", 2)]
+
+
 def test_rows_that_are_all_new_are_appended(lake: Lake, tmp_path: Path) -> None:
     assert _put(lake, PLAIN, 1, [("a", "x", "1")]) == 1
     assert _put(lake, PLAIN, 2, [("b", "x", "1"), ("c", "x", "1")]) == 2
