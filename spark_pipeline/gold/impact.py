@@ -170,10 +170,12 @@ _TAGS = struct(TAGS.content)
 
 
 def spread(known: Columns, seeds: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`."""
+    """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`. A tag without a
+    column is of the data set.
+    """
     nodes, graph = known.nodes, known.graph_of(known.direct & ~known.masked)
     best: dict[tuple[str, str, str], tuple[int, str, str]] = {}
-    for asset, column, tag in seeds.itertuples(index=False):
+    for asset, column, tag in seeds.fillna("").itertuples(index=False):
         best[asset, column, tag] = (0, asset, column)
         number = nodes.find(asset, column)
         if number is None:

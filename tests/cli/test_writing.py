@@ -120,3 +120,28 @@ def test_a_run_of_the_lake_with_an_invalid_file_of_names_ends_with_a_message(
         names.write_text(content)
     done = Parts().run("lake", "run", str(events), "--lake", str(tmp_path / "lake"), "--names", str(names))
     assert (done.exit_code, error in done.output, "Traceback" in done.output) == (2, True, False), done.output
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (None, "No such file or directory"),
+        (b"", "its first line lacks qualified_name, column, tag"),
+        (b"data set;column;tag\n", "its first line lacks qualified_name, column, tag"),
+        (b"qualified_name,tag\n/data/a,personal\n", "its first line lacks column"),
+        (b"\xff\xfe", "invalid start byte"),
+    ],
+)
+def test_a_run_of_the_lake_with_an_unusable_file_of_tags_is_refused(
+    tmp_path: Path, content: bytes | None, error: str
+) -> None:
+    events, tags = tmp_path / "events.jsonl", tmp_path / "tags.csv"
+    events.write_text("")
+    if content is not None:
+        tags.write_bytes(content)
+    done = Parts().run("lake", "run", str(events), "--lake", str(tmp_path / "lake"), "--tags", str(tags))
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith(f"error: {tags} is no file of tags: ")
+    assert error in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "lake").exists()

@@ -1,5 +1,6 @@
 """`throughline lake`: lineage as tables, made of the archive on this machine."""
 
+import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -64,6 +65,8 @@ def run(
         if "://" not in place and not Path(place).exists():
             fail(f"no such folder: {place}. Nothing was done: correct the path of this source", code=2)
     names_in(names)  # its mistakes end the command before Spark starts
+    if tags and "://" not in tags:
+        _refuse_unusable_tags(tags)
     opened = opened_lake(
         root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key, writes=True
     )
@@ -87,6 +90,21 @@ def run(
         counts = ", ".join(_changed(count, name) for name, count in stage.counts.items() if count)
         rows.append([stage.name, counts or "nothing", f"{stage.seconds:.1f}"])
     print_table(("stage", "changed", "seconds"), rows, numbers=("seconds",))
+
+
+_TAGS = ("qualified_name", "column", "tag")
+
+
+def _refuse_unusable_tags(path: str) -> None:
+    """End the command where there is no CSV file whose first line names the columns of tags."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            header = next(csv.reader(file), [])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        fail(f"{path} is no file of tags: {reason}", code=2)
+    if lacking := [each for each in _TAGS if each not in header]:
+        fail(f"{path} is no file of tags: its first line lacks {', '.join(lacking)}", code=2)
 
 
 def _changed(count: int, rows: str) -> str:

@@ -71,5 +71,17 @@ def test_tags_end_at_masks_and_follow_values_only() -> None:
     ]
 
 
+def test_a_tag_of_a_whole_data_set_stays_there() -> None:
+    """An empty value of a CSV file is None."""
+    known = _columns(("a", "mail", "b", "mail", True, False))
+    seeds = [("a", None, "personal"), ("a", "mail", "personal"), ("z", None, "personal")]
+    assert spread(known, pd.DataFrame(seeds, columns=["qualified_name", "column", "tag"])) == [
+        ("a", "", "personal", 0, "a", ""),
+        ("a", "mail", "personal", 0, "a", "mail"),
+        ("b", "mail", "personal", 1, "a", "mail"),
+        ("z", "", "personal", 0, "z", ""),
+    ]
+
+
 def test_a_column_without_edges_has_nothing_downstream() -> None:
     assert downstream(_columns(("a", "x", "b", "x", True, False)), "a", "y") == []
