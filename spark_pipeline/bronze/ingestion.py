@@ -34,7 +34,7 @@ _READ = struct((*(each for each in QUARANTINE.content if each.name in {"line", "
 
 def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LARGEST_EVENT) -> dict[str, int]:
     """Read the files below `sources` that are new or have changed since they were read. Returns the numbers of files
-    read, of new events, and of lines that could not be read (`quarantined`).
+    read, of new events, and of lines that could not be read or now can be (`quarantined`).
 
     May be interrupted anywhere and repeated: an event is identified by run and digest, a broken line by its place, and
     a file counts as read only after all its rows are stored.
@@ -47,7 +47,7 @@ def ingest(lake: Lake, sources: Sequence[str], *, batch: int, largest: int = LAR
             events, quarantined = together(
                 lake.engine,
                 lambda: _put_events(lake, parsed, batch),
-                lambda: _put_broken(lake, parsed, batch),
+                lambda: _put_broken(lake, files, parsed, batch),
             )
         lake.put(FILES, files.select("path", "length", "modified"), batch=batch)
     return {"files": count, "events": events, "quarantined": quarantined}
@@ -59,9 +59,10 @@ def _put_events(lake: Lake, parsed: DataFrame, batch: int) -> int:
         return lake.put(EVENTS, events, batch=batch, compared=("late", "ignored"), replacing=_NEWS)
 
 
-def _put_broken(lake: Lake, parsed: DataFrame, batch: int) -> int:
+def _put_broken(lake: Lake, files: DataFrame, parsed: DataFrame, batch: int) -> int:
+    """Lines of these files that were broken when they were read before, and no longer are, leave the quarantine."""
     broken = parsed.where("line is not null").select("path", "line", "reason", "text")
-    return lake.put(QUARANTINE, broken, batch=batch)
+    return lake.put(QUARANTINE, broken, batch=batch, scope=files.select("path"))
 
 
 def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:

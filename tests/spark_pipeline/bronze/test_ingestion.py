@@ -1,4 +1,4 @@
-"""What bronze knows of an event that was read more than once, from several places and in any order."""
+"""What bronze knows of events and lines that were read more than once."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from spark_pipeline.bronze.decoded_events import contents
 from spark_pipeline.bronze.ingestion import ingest
 from spark_pipeline.engine.session import prepare
 from spark_pipeline.tables.lake import Lake
-from spark_pipeline.tables.schemas import EVENTS
+from spark_pipeline.tables.schemas import EVENTS, QUARANTINE
 from tests.spark_pipeline.files import OF_SPARK
 
 pytestmark = OF_SPARK
@@ -83,3 +83,17 @@ def test_the_archive_says_whether_an_event_was_late_and_one_that_was_ever_accept
     assert {row["job"]: row["content"] is not None for row in counted.collect()} == {
         f"ignored, {order}": True for order in ("together", "archive first", "archive last")
     }
+
+
+def test_a_line_that_can_be_read_when_its_file_is_read_again_leaves_the_quarantine(lake: Lake, tmp_path: Path) -> None:
+    growing, other = tmp_path / "in" / "growing.jsonl", tmp_path / "in" / "other.jsonl"
+    growing.parent.mkdir()
+    growing.write_bytes(_event("a") + b"\n<html>\n" + _event("b")[:-20])
+    other.write_bytes(b"<html>\n")
+    assert ingest(lake, [str(growing.parent)], batch=1) == {"files": 2, "events": 1, "quarantined": 3}
+    growing.write_bytes(_event("a") + b"\n<html>\n" + _event("b") + b"\n")
+    assert ingest(lake, [str(growing.parent)], batch=2) == {"files": 1, "events": 1, "quarantined": 1}
+    assert sorted((row["path"], row["line"], row["batch"]) for row in lake.read(QUARANTINE).collect()) == [
+        (f"file:{growing}", 2, 1),
+        (f"file:{other}", 1, 1),
+    ]
