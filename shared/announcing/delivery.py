@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from shared.announcing.outbox import OutboxEntry, close, decided, listed
+from shared.announcing.outbox import OtherVersionError, OutboxEntry, close, decided, listed
 from shared.announcing.port import Never, NotNow, Sender
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
@@ -35,6 +35,8 @@ class Outcome(StrEnum):
     """Refused for good."""
     QUIET = "quiet"
     """Kept for the end of the quiet hours."""
+    OTHER_VERSION = "other_version"
+    """Kept for the version that wrote it: this one, started again after a newer one, cannot read it."""
     CLOSED = "closed"
     """Sent by a former round, which was interrupted before it could clear the list."""
     FAILED = "failed"
@@ -93,6 +95,11 @@ class Round:
         try:
             found = decided(self.storage, entry.message)
         except ContentLost as error:
+            close(self.storage, entry, refused=str(error))
+            return Never(why=str(error))
+        except OtherVersionError as error:
+            if self.now - entry.decided <= MAX_KEPT:
+                return Outcome.OTHER_VERSION
             close(self.storage, entry, refused=str(error))
             return Never(why=str(error))
         if found is None or entry.channel not in found.open:  # it was closed, and only the list was left

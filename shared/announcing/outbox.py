@@ -7,9 +7,12 @@ nothing.
 """
 
 import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+
+import msgspec
 
 from shared.errors import ContentLost
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap
@@ -19,6 +22,10 @@ from shared.watching.messages import Message, decoded, encoded
 
 _DECIDED = "decided"
 _MAX_INLINE = 48 * 1024
+
+
+class OtherVersionError(ValueError):
+    """A message that is whole, but that this version cannot read: another version wrote it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +67,7 @@ def listed(storage: Storage, channel: str) -> Iterator[OutboxEntry]:
 
 
 def decided(storage: Storage, message: str) -> Decided | None:
-    """A message on record, by its id. Raises ContentLost where its content is gone."""
+    """A message on record, by its id. Raises ContentLost where its content is gone or damaged; OtherVersionError."""
     row = storage.read(WATCH, _DECIDED, message)
     return _decided(storage, row) if row else None
 
@@ -116,8 +123,15 @@ def _decided(storage: Storage, row: Row) -> Decided:
     content = storage.get(SNAPSHOTS, _blob(row.key)) if packed == b"-" else packed
     if not isinstance(content, bytes):
         raise ContentLost(f"the content of message {row.key} of `watch` is gone, so it cannot be sent", after=60)
+    try:
+        message = decoded(gzip.decompress(content))
+    except msgspec.ValidationError as error:
+        raise OtherVersionError(f"another version wrote message {row.key} of `watch`: {error}") from error
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, msgspec.DecodeError) as error:
+        what = f"the content of message {row.key} of `watch` is damaged, so it cannot be sent: {error}"
+        raise ContentLost(what, after=60) from error
     return Decided(
-        message=decoded(gzip.decompress(content)),
+        message=message,
         open=_names(row, "open"),
         refused=tuple(filter(None, str(row.values["refused"]).split("\n"))),
     )

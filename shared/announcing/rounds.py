@@ -56,7 +56,7 @@ class WatchOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
     """The result of a round: whether it looked at lineage, and the numbers of messages decided, sent, refused, kept for
-    quiet hours, and of failed channels.
+    quiet hours, kept for the version that wrote them, and of failed channels.
     """
 
     looked: bool = False
@@ -65,6 +65,7 @@ class Watched:
     refused: int = 0
     failed: int = 0
     quiet: int = 0
+    other_version: int = 0
 
     @property
     def facts(self) -> dict[str, Fact]:
@@ -144,6 +145,7 @@ def _watch(
         refused=done[Outcome.REFUSED],
         failed=done[Outcome.FAILED],
         quiet=done[Outcome.QUIET],
+        other_version=done[Outcome.OTHER_VERSION],
     )
 
 

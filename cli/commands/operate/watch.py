@@ -186,5 +186,6 @@ def _print(done: Watched, *, as_json: bool) -> None:
         f"{done.refused:,} refused by their channels" if done.refused else "",
         f"{counted(done.failed, 'channel')} failed and will be tried again" if done.failed else "",
         f"{done.quiet:,} kept for quiet hours" if done.quiet else "",
+        f"{done.other_version:,} kept for the version that wrote them" if done.other_version else "",
     )
     out.print(", ".join(filter(None, parts)))

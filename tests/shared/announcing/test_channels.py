@@ -1,8 +1,10 @@
 """Channels: their messages have the form that Slack and Teams document; a failing channel does not delay the others."""
 
+import gzip
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock
 from pathlib import Path
@@ -19,11 +21,12 @@ from shared.announcing.rounds import Watched, WatchOptions, watch
 from shared.announcing.webhook import Webhook
 from shared.concurrency.parallel_map import ParallelMap
 from shared.storage.memory import MemoryStorage
+from shared.storage_layout import WATCH
 from shared.telemetry.acts import Acts
 from shared.telemetry.lines import line_of
 from shared.watching.comparing.changes import Severity
 from shared.watching.comparing.snapshot import Snapshot
-from shared.watching.messages import Message, decoded, messages
+from shared.watching.messages import Message, decoded, encoded, messages
 from shared.watching.rendering import body
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
 from shared.watching.signing import MAX_AGE, MESSAGE, SIGNATURE, verified
@@ -216,6 +219,61 @@ def test_a_message_is_given_up_after_two_weeks() -> None:
         life.round(AFTER)
         assert life.round(after=MAX_KEPT + timedelta(hours=1)).refused == len(found())
         assert list(listed(life.storage, "gone")) == []
+
+
+def with_packed(life: Life, number: int, packed: bytes) -> str:
+    """Decide a message for the channel `file`, and replace its content. Returns its id."""
+    message = structs.replace(found()[0], id=f"{number:032}", decided=life.now)
+    assert decide(life.storage, message, ["file"])
+    row = life.storage.read(WATCH, "decided", message.id)
+    assert row
+    life.storage.upsert(WATCH, replace(row, values={**row.values, "message": packed}))
+    return message.id
+
+
+def sent_ids(path: Path) -> list[str]:
+    return [json.loads(line)["id"] for line in path.read_text().splitlines()]
+
+
+WHOLE = gzip.compress(encoded(found()[0]), mtime=0)
+DAMAGED = {
+    "another byte in front": b"x" + WHOLE,
+    "other bytes inside": WHOLE[:40] + b"\xff" * 8 + WHOLE[48:],
+    "cut off": WHOLE[:-20],
+    "no text": gzip.compress(b'{"id":"\xff"}'),
+    "no JSON": gzip.compress(b"{"),
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("packed", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_message_is_refused_and_the_next_one_is_sent(packed: bytes, tmp_path: Path) -> None:
+    life = Life({"file": FileChannel(path=tmp_path / "messages.jsonl")})
+    damaged, _ = with_packed(life, 1, packed), with_packed(life, 2, WHOLE)
+    done = life.round()
+    assert (done.sent, done.refused, done.failed) == (1, 1, 0)
+    assert sent_ids(tmp_path / "messages.jsonl") == [found()[0].id]
+    row = life.storage.read(WATCH, "decided", damaged)
+    assert row
+    assert str(row.values["refused"]).startswith(f"file: the content of message {damaged} of `watch` is damaged")
+    assert life.round() == Watched(looked=True)
+
+
+def test_a_message_of_a_newer_version_waits_two_weeks_for_it_and_holds_up_no_other(tmp_path: Path) -> None:
+    life = Life({"file": FileChannel(path=tmp_path / "messages.jsonl")})
+    topic = b'"topic":"%s"' % found()[0].topic.encode()
+    newer = gzip.compress(encoded(found()[0]).replace(topic, b'"topic":"freshness"'))
+    waiting = with_packed(life, 1, newer)
+    with_packed(life, 2, WHOLE)
+    done = life.round()
+    assert (done.sent, done.refused, done.failed, done.other_version) == (1, 0, 0, 1)
+    assert [each.message for each in listed(life.storage, "file")] == [waiting]
+    last = life.round(after=MAX_KEPT)
+    assert (last.refused, last.other_version) == (1, 0)
+    row = life.storage.read(WATCH, "decided", waiting)
+    assert row
+    assert str(row.values["refused"]).startswith(f"file: another version wrote message {waiting} of `watch`")
+    assert life.round() == Watched(looked=True)
 
 
 def test_a_round_sends_no_more_than_the_maximum_number_of_messages() -> None:
