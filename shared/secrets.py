@@ -38,12 +38,18 @@ MAX_SHORT_TEXT = 300
 _MAY_HOLD = re.compile(r"[=:@]|bearer", re.IGNORECASE)
 _WORD = (
     r"(?:password|passwd|passphrase|pwd|secret|token|credential|sig|signature|authorization"
-    r"|account\.key[\w.\-]{0,100}|(?:account|access|api|client|functions|master|private|storage)[_.\- ]?key)"
+    r"|(?:account\.key|client\.secret|fixed\.token)[\w.\-]{0,100}"
+    r"|(?:account|access|api|client|functions|master|private|secret|storage)[_.\- ]?key)"
 )
-_VALUE = r"(?:(?:bearer|basic)\s{1,3})?(?:\{[^}]{0,200}\}|\"[^\"]{0,400}\"|'[^']{0,400}'|[^\s;&,)\]}\"']{1,2000})"
-_TOLD = re.compile(rf"({_WORD}[\"']?\s{{0,3}}[=:]\s{{0,3}}|[?&]code=){_VALUE}", re.IGNORECASE)
+_TELLS = r"[\\\"']{0,4}\s{0,20}(?:=>|:=|==|[=:])\s{0,20}"
+"""Between a word and its value; the quotes of JSON within JSON have backslashes."""
+_QUOTED = r"\\{1,3}\"[^\"]{0,400}\"|\"(?:[^\"\\]|\\.){0,400}\"|'[^']{0,400}'"
+_VALUE = rf"(?:(?:bearer|basic)\s{{1,3}})?(?:\{{[^}}]{{0,200}}\}}|{_QUOTED}|\\{{0,3}}[\"']?[^\s;&,)\]}}\"']{{1,2000}})"
+_TOLD = re.compile(rf"({_WORD}{_TELLS}|[?&]code=){_VALUE}", re.IGNORECASE)
 _BEARER = re.compile(r"\b(bearer)\s{1,3}[\w.~+/=\-]{16,8000}", re.IGNORECASE)
 _USER = re.compile(r"(://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
+_KEYS = re.compile(rf"\b((?:{'|'.join(sorted(_WITH_KEYS))})://)[^\s/@:\"']{{0,200}}:[^\s@\"']{{1,400}}@", re.IGNORECASE)
+"""As in the addresses of `_WITH_KEYS`."""
 
 
 def text_without_secrets(text: str) -> str:
@@ -52,7 +58,8 @@ def text_without_secrets(text: str) -> str:
     """
     if not _MAY_HOLD.search(text):
         return text
-    return _TOLD.sub(rf"\1{HIDDEN}", _BEARER.sub(rf"\1 {HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text)))
+    text = _USER.sub(rf"\1{HIDDEN}@", _KEYS.sub(rf"\1{HIDDEN}@", text))
+    return _TOLD.sub(rf"\1{HIDDEN}", _BEARER.sub(rf"\1 {HIDDEN}", text))
 
 
 def short_text(text: str | None) -> str:

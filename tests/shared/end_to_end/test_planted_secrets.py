@@ -132,6 +132,23 @@ TEXTS: dict[str, tuple[str, str]] = {
         f"fs.azure.account.key.a.dfs.core.windows.net={SECRET}",
         "fs.azure.account.key.a.dfs.core.windows.net=***",
     ),
+    "spark's other keys": (f"fs.s3a.secret.key={SECRET} x", "fs.s3a.secret.key=*** x"),
+    "spark's secret of an account": (
+        f"fs.azure.account.oauth2.client.secret.a.dfs.core.windows.net={SECRET}",
+        "fs.azure.account.oauth2.client.secret.a.dfs.core.windows.net=***",
+    ),
+    "spark's signature": (
+        f"fs.azure.sas.fixed.token.c.a.dfs.core.windows.net={SECRET}",
+        "fs.azure.sas.fixed.token.c.a.dfs.core.windows.net=***",
+    ),
+    "a key with a slash": (f"copy s3a://AKIA1:wJa/{SECRET}@b/x", "copy s3a://***@b/x"),
+    "json in json": (f'"{{\\"password\\":\\"{SECRET}\\",\\"a\\":1}}"', '"{\\"password\\":***,\\"a\\":1}"'),
+    "json that is cut off": (f'{{"password": "{SECRET}', '{"password": ***'),
+    "json in json that is cut off": (f'{{\\"password\\": \\"{SECRET}', '{\\"password\\": ***'),
+    "a quote in a password": (f'{{"password": "a\\"{SECRET}", "a": 1}}', '{"password": ***, "a": 1}'),
+    "blanks": (f"password    =    {SECRET}", "password    =    ***"),
+    "an arrow": (f"password => '{SECRET}', a", "password => ***, a"),
+    "an assignment": (f"password := {SECRET}", "password := ***"),
     "aws": (f"AWS_SECRET_ACCESS_KEY={SECRET} aws", "AWS_SECRET_ACCESS_KEY=*** aws"),
 }
 
@@ -150,6 +167,8 @@ def test_secrets_are_removed_from_texts(text: str, expected: str) -> None:
         "Load: bypass=1, tokens=3, design: new, compass: 4",
         "abfss://c@acct.dfs.core.windows.net/a",
         "https://host:8080/a@b",
+        "s3a://bucket/a@b c:d@e",
+        "PRIMARY KEY: id, sort.key=a",
         "secret santa, password reset",
         "Expected `str`, got `int` - at `$.eventType`",
     ],
@@ -158,8 +177,22 @@ def test_texts_without_secrets_are_unchanged(text: str) -> None:
     assert text_without_secrets(text) == text
 
 
+HOSTILE = (
+    "s3a://a:",
+    'pwd="',
+    "pwd='",
+    'pwd=\\"',
+    'pwd="\\',
+    "pwd =",
+    "pwd\\\\",
+    "pwd ",
+    "fixed.token",
+    "client.secret.",
+)
+
+
 def test_hostile_texts_are_read_in_no_time() -> None:
-    for piece in ("a", "password", "password=", "://a:", "key.", "Bearer ", '"', "&code", "account.key"):
+    for piece in ("a", "password", "password=", "://a:", "key.", "Bearer ", '"', "&code", "account.key", *HOSTILE):
         assert text_without_secrets(":=" + piece * (100_000 // len(piece))).startswith(":=")
 
 
