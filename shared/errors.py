@@ -171,7 +171,7 @@ def retry_after(header: str, now: datetime | None = None) -> float:
         return min(float(text[:9]), _MAX_WAIT)
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     if until.tzinfo is None:  # `-0000`, which no server should write
         until = until.replace(tzinfo=UTC)

@@ -117,7 +117,7 @@ ROOMS: dict[str, Room] = {
     "shared.announcing": _room(
         "concurrency errors governance lineage model publishing query records storage storage_layout telemetry "
         "watching",
-        "msgspec requests",
+        "msgspec requests urllib3",
     ),
     "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout"),
     "shared.settings": _room("errors"),

@@ -18,7 +18,7 @@ from pyapacheatlas.auth.base import AtlasAuthBase
 from pyapacheatlas.core import AtlasClient
 from pyapacheatlas.core.util import AtlasResponse
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
-from urllib3.exceptions import NewConnectionError
+from urllib3.exceptions import LocationParseError, NewConnectionError
 
 from shared.catalog.connection.rate_limiter import RateLimiter
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
@@ -240,7 +240,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                 timeout=(self._retry_policy.connect, self._retry_policy.read),
                 allow_redirects=False,
             )
-        except requests.RequestException as error:
+        except (requests.RequestException, LocationParseError) as error:  # the latter: no such host name can be
             unsent = _was_never_sent(error)
             reason = f"The catalog did not answer: {type(error).__name__}"
             raise CatalogUnavailable(reason, after=0, over=unsent, blames=not unsent) from None
@@ -273,10 +273,10 @@ class _Tries:
     blames: bool = False
 
 
-def _was_never_sent(error: requests.RequestException) -> bool:
+def _was_never_sent(error: requests.RequestException | LocationParseError) -> bool:
     """Whether no connection was made, by the library's error."""
     reason = getattr(error.args[0] if error.args else None, "reason", None)
-    return isinstance(error, requests.ConnectTimeout) or isinstance(reason, NewConnectionError)
+    return isinstance(error, requests.ConnectTimeout | LocationParseError) or isinstance(reason, NewConnectionError)
 
 
 def _detail(answer: requests.Response) -> tuple[str, str]:

@@ -139,6 +139,13 @@ def test_errors_of_an_unavailable_or_slow_webhook_hide_the_secret_in_its_url() -
     assert "SECRET" not in repr(slow)
 
 
+@pytest.mark.parametrize("host", ["hooks..slack.com", "a" * 70 + ".com", "[::1", "h:99999", ""])
+def test_an_address_that_cannot_exist_is_an_answer_like_any_other(host: str) -> None:
+    answer = Webhook(url=f"https://{host}/SECRET", kind=ChannelKind.WEBHOOK).send(found()[0])
+    assert isinstance(answer, NotNow)
+    assert "SECRET" not in str(answer)
+
+
 # --- rounds with real receivers
 
 

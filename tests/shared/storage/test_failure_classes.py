@@ -67,6 +67,8 @@ RETRY_AFTER: dict[str, tuple[str, float]] = {
     "other digits": ("\N{SUPERSCRIPT TWO}", 0),
     "words": ("soon", 0),
     "a date that is none": ("Sat, 99 Nov 2026 10:01:00 GMT", 0),
+    "a year of many digits": (f"Sat, 21 Nov {'9' * 20} 10:01:00 GMT", 0),
+    "an offset of many digits": (f"Sat, 21 Nov 2026 10:01:00 -{'9' * 17}", 0),
 }
 
 
@@ -143,10 +145,14 @@ def test_a_retry_waits_as_long_as_retry_after_says() -> None:
         assert 1 <= time.monotonic() - began < 3
 
 
-def test_an_unknown_host_name_raises_catalog_unavailable() -> None:
-    client = SteadyAtlasClient("http://catalog.invalid", StaticToken("t"), retry_policy=QUICK)
-    with pytest.raises(CatalogUnavailable, match="ConnectionError"):
+@pytest.mark.parametrize(
+    ("host", "error"), [("catalog.invalid", "ConnectionError"), ("catalog..invalid", "LocationParseError")]
+)
+def test_an_unknown_host_name_raises_catalog_unavailable(host: str, error: str) -> None:
+    client = SteadyAtlasClient(f"http://{host}", StaticToken("t"), retry_policy=QUICK)
+    with pytest.raises(CatalogUnavailable, match=error) as caught:
         AtlasCatalog(client).find([("t", "q")])
+    assert caught.value.over, "nothing was sent"
 
 
 class NoToken:
