@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from shared.errors import Misconfigured
 from shared.openlineage.glob_filter import GlobFilter
+from shared.settings.table import STORAGE
 from shared.settings.values import Patterns, StorageSettings, TelemetrySettings
 from shared.storage.port import Storage
 from shared.telemetry.acts import Acts, Sink
@@ -25,7 +27,7 @@ class StorageRetryPolicy:
 
 
 def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> Storage:
-    """Azure's storage, or Azurite's. Nothing is called yet.
+    """Azure's storage, or Azurite's. Nothing is called yet. Raises Misconfigured for a wrong connection string.
 
     The SDK is imported at the first call: that takes a third of `import throughline`, and few commands need storage.
     """
@@ -45,10 +47,17 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
         ),
     }
     if settings.connection_string:
-        return AzureStorage(
-            BlobServiceClient.from_connection_string(settings.connection_string, **how),
-            TableServiceClient.from_connection_string(settings.connection_string, **how),
-        )
+        try:
+            return AzureStorage(
+                BlobServiceClient.from_connection_string(settings.connection_string, **how),
+                TableServiceClient.from_connection_string(settings.connection_string, **how),
+            )
+        except ValueError:
+            raise Misconfigured(
+                f"{STORAGE} is no whole connection string of a storage account: it needs AccountName and AccountKey, or"
+                " BlobEndpoint, TableEndpoint and SharedAccessSignature, as NAME=VALUE separated by semicolons, each"
+                " once"
+            ) from None  # the SDK's error may quote it
     credential = credential_of(settings.client_id)
     return AzureStorage(
         BlobServiceClient(settings.blob_endpoint, credential=credential, **how),

@@ -121,7 +121,7 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout"),
     "shared.settings": _room("errors"),
-    "shared.adapters": _room("openlineage settings storage telemetry", "azure"),
+    "shared.adapters": _room("errors openlineage settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap": _room(
         "announcing catalog classifying gc_tuning governance concurrency errors naming adapters records events "

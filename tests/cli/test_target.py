@@ -53,6 +53,28 @@ def test_an_invalid_setting_is_reported_instead_of_a_missing_world(tmp_path: Pat
     assert "throughline up" not in result.output
 
 
+KEY = "czNjcjN0"
+CONNECTIONS = {
+    "no key": "AccountName=a;",
+    "an empty key": "AccountName=a;AccountKey=",
+    "a name twice": f"AccountName=a;AccountName=b;AccountKey={KEY}",
+    "no tables": f"BlobEndpoint=http://127.0.0.1:9/a;SharedAccessSignature=sv=1&sig={KEY}",
+    "no signature": "BlobEndpoint=http://127.0.0.1:9/a;TableEndpoint=http://127.0.0.1:9/a",
+    "a broken address": f"AccountName=a;AccountKey={KEY};BlobEndpoint=http://[::1;TableEndpoint=http://[::1",
+    "of an event hub": f"Endpoint=sb://x.servicebus.windows.net/;SharedAccessKey={KEY}",
+}
+
+
+@pytest.mark.parametrize("connection", CONNECTIONS.values(), ids=CONNECTIONS)
+@pytest.mark.parametrize("command", ["status", "doctor"])
+def test_a_wrong_connection_string_is_reported_without_its_key(command: str, connection: str, tmp_path: Path) -> None:
+    environment = {"AzureWebJobsStorage": connection, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
+    result = runner.invoke(app, [command, "--home", str(tmp_path)], env=environment)
+    assert result.exit_code == 2
+    assert "AzureWebJobsStorage is no whole connection string" in " ".join(result.output.split())
+    assert KEY not in result.output
+
+
 def test_invalid_settings_of_the_shell_do_not_hide_the_running_world(tmp_path: Path) -> None:
     environment = {"AzureWebJobsStorage": "AccountName=x", "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
     with socket.create_server(("127.0.0.1", 0)) as receiver:
