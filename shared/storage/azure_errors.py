@@ -10,6 +10,7 @@ from azure.core.exceptions import (
     ServiceRequestError,
     ServiceResponseError,
 )
+from urllib3.exceptions import LocationParseError
 
 from shared.errors import StorageBusy, StorageForbidden, StorageUnavailable, retry_after
 
@@ -36,7 +37,7 @@ def translated_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (ServiceRequestError, ServiceResponseError) as error:
+    except (ServiceRequestError, ServiceResponseError, LocationParseError) as error:  # the last: of no host name
         raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from None
     except HttpResponseError as error:
         if isinstance(error, ClientAuthenticationError) and error.response is None:  # of azure-identity

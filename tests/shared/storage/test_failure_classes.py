@@ -260,8 +260,9 @@ def _settings(url: str) -> Settings:
     )
 
 
-def test_an_unknown_storage_account_raises_storage_unavailable() -> None:
-    storage = receiver_storage(_settings("http://storage.invalid"))
+@pytest.mark.parametrize("host", ["storage.invalid", "storage..invalid"])
+def test_an_unknown_storage_account_raises_storage_unavailable(host: str) -> None:
+    storage = receiver_storage(_settings(f"http://{host}"))
     for what in ("put", "insert"):
         with pytest.raises(StorageUnavailable) as caught:
             CALLS[what](storage)
