@@ -15,8 +15,23 @@ Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where this command was stopped last")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation")]
 Most = Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 lists all")]
+
+
+def _key(text: str) -> str:
+    """The key, if a header can hold it; else the command ends."""
+    if not text.isprintable() or text.startswith(" ") or any(char > "\xff" for char in text):
+        fail("--key (or THROUGHLINE_KEY) holds a character that no key has: copy it again", code=2)
+    return text
+
+
 Key = Annotated[
-    str, typer.Option(envvar="THROUGHLINE_KEY", metavar="KEY", help="The receiver's function key, if it needs one")
+    str,
+    typer.Option(
+        envvar="THROUGHLINE_KEY",
+        metavar="KEY",
+        help="The receiver's function key, if it needs one",
+        callback=_key,
+    ),
 ]
 
 PENDING = 3

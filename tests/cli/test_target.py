@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from local.world import running_world
+from tests.support.scripted import ScriptedAnswer, scripted
 
 runner = CliRunner()
 
@@ -92,6 +93,36 @@ def test_a_thousand_events_to_an_unreachable_address_are_refused_with_a_message(
     result = runner.invoke(app, ["send", str(events), "--url", "http://127.0.0.1:9"])
     assert result.exit_code == 2
     assert "nothing answers at http://127.0.0.1:9" in result.output
+
+
+def test_an_address_that_cannot_exist_is_reported_as_one_where_nothing_answers(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"a": 1}\n')
+    result = runner.invoke(app, ["send", str(events), "--url", "http://a..b"])
+    assert result.exit_code == 2
+    assert "nothing answers at http://a..b" in result.output
+
+
+@pytest.mark.parametrize("body", ["[]", '"ok"', "null", "ok", "", "[" * 50_000], ids=lambda body: body[:4])
+def test_an_answer_that_is_no_json_object_is_not_a_receivers(body: str, tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"a": 1}\n')
+    with scripted(ScriptedAnswer(body=body)) as server:
+        result = runner.invoke(app, ["send", str(events), "--url", server.url])
+    assert result.exit_code == 2
+    assert "is not a receiver" in result.output
+
+
+@pytest.mark.parametrize("key", ["ключ", "abc…", "a\nb", " abc"])
+@pytest.mark.parametrize("command", [["send", "x"], ["doctor", "--listener"]], ids=lambda command: command[0])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(command: list[str], key: str) -> None:
+    for result in (
+        runner.invoke(app, [*command, "--key", key]),
+        runner.invoke(app, command, env={"THROUGHLINE_KEY": key}),
+    ):
+        assert result.exit_code == 2
+        assert "--key" in result.output
+        assert key not in result.output
 
 
 def test_an_address_without_a_scheme_is_refused_with_a_message(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import requests
 import typer
+from urllib3.exceptions import LocationParseError
 
 from cli.commands.local.translate import EventFiles
 from cli.context.target import HOME, Home, local_receiver
@@ -139,10 +140,12 @@ class _Sender:
                 allow_redirects=False,
             )
             body = response.json() if response.status_code in {200, 201} else {}
-        except requests.JSONDecodeError:
-            return _Answer(kind="refused", status=404, reason="the answer is no JSON")
-        except requests.RequestException as error:
+        except (requests.JSONDecodeError, RecursionError):
+            body = None
+        except (requests.RequestException, LocationParseError) as error:  # the latter: no such host name can be
             return _Answer(kind="refused", status=0, reason=f"no answer ({type(error).__name__})")
+        if not isinstance(body, dict):
+            return _Answer(kind="refused", status=404, reason="the answer is no JSON object")
         if response.status_code in {200, 201}:
             kind = "ignored" if body.get("status") == "ignored" else "kept"
             return _Answer(kind=kind, status=response.status_code)

@@ -228,8 +228,8 @@ def posted(*answers: ScriptedAnswer, slow: float = 5) -> list[CheckResult]:
         return list(follow(parts(), url=server.url, key="k", patience=0, places=PLACES, slow=slow))
 
 
-def receiver_not_listening() -> list[CheckResult]:
-    return list(follow(parts(), url="http://127.0.0.1:9", key="", patience=0, places=PLACES))
+def receiver_not_listening(url: str = "http://127.0.0.1:9") -> list[CheckResult]:
+    return list(follow(parts(), url=url, key="", patience=0, places=PLACES))
 
 
 def machine(**what: Any) -> list[CheckResult]:
@@ -388,6 +388,11 @@ def posted_without_errors() -> list[CheckResult]:
 def test_every_rule_outside_azure_has_a_case() -> None:
     sections = ("This machine", "Storage", "The catalog", "The receiver", "The settings", "The counts")
     assert {rule.code for section in sections for rule in SECTIONS[section]} == set(CASES)
+
+
+def test_a_receiver_at_an_address_that_cannot_exist_is_unreachable() -> None:
+    (finding,) = receiver_not_listening("http://a..b")
+    assert finding.code == "receiver-unreachable"
 
 
 def test_the_data_sets_of_the_trial_run_are_recognised_by_name() -> None:
