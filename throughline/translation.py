@@ -32,13 +32,11 @@ def translate(events: Iterable[OneEvent], *, names: str | Path | None = None) ->
     >>> throughline.translate([]).processes
     ()
     """
-    decoded = [_decoded(event) for event in events]
-    jobs = {event.run_id: event.body.job.name for event in reversed(decoded) if event.body}
-    history = translate_history(decoded, names=_names(names))
+    history = translate_history([_decoded(event) for event in events], names=_names(names))
     return Translation(
         processes=tuple(process_of(each) for each in history.processes),
         runs=tuple(
-            Run(run_id=run.run_id, job=jobs.get(run.run_id, ""), state=run.state, reason=run.reason or "")
+            Run(run_id=run.run_id, job=history.jobs[run.run_id], state=run.state, reason=run.reason or "")
             for run in history.runs
         ),
         ignored=dict(sorted(Counter(each.reason for each in history.ignored).items())),

@@ -51,11 +51,12 @@ class Ignored(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All verdicts and all processes, sorted."""
+    """All verdicts and all processes, sorted. `jobs`: the name of each run's job, by the run's id."""
 
     runs: tuple[RunVerdict, ...]
     processes: tuple[Process, ...]
     ignored: tuple[Ignored, ...]
+    jobs: Mapping[str, str]
 
 
 def translate_history(
@@ -99,6 +100,7 @@ def translate_history(
         runs=tuple(sorted(_verdict(run_id, outcome, shown) for run_id, outcome in outcomes.items())),
         processes=processes,
         ignored=tuple(sorted(ignored)),
+        jobs={run_id: run.job.name for run_id, run in runs.items()},
     )
 
 

@@ -37,6 +37,16 @@ def test_the_library_gives_the_lineage_of_the_core() -> None:
     assert {run.job.partition(".")[0] for run in found.runs} == {"customer_master"}
 
 
+def test_a_run_s_job_is_that_of_its_first_event_in_any_order_of_them() -> None:
+    first, *others = (json.loads(line) for line in EVENTS.read_bytes().splitlines())
+    run = first["run"]["runId"]
+    (end,) = (each for each in others if each["run"]["runId"] == run and each["eventType"] == "COMPLETE")
+    later = {**end, "job": {**end["job"], "name": "renamed"}}
+    for events in ((first, later), (later, first)):
+        (found,) = throughline.translate(events).runs
+        assert found.job == first["job"]["name"]
+
+
 def test_results_are_frozen() -> None:
     found = throughline.translate(EVENTS.read_bytes().splitlines())
     with pytest.raises(dataclasses.FrozenInstanceError):

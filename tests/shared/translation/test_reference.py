@@ -25,7 +25,7 @@ def _job(application: str, *sources: str, day: float = 0, end: str | None = "COM
 
 
 def test_no_events_give_an_empty_history() -> None:
-    assert translate_history([]) == History(runs=(), processes=(), ignored=())
+    assert translate_history([]) == History(runs=(), processes=(), ignored=(), jobs={})
 
 
 def test_verdicts_are_published_skipped_or_waiting() -> None:
