@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from shared.errors import Misconfigured
 from shared.model import Asset
 from shared.model import Process as InternalProcess
 from shared.naming.explanation import explain as explain_name
@@ -25,8 +26,8 @@ def translate(events: Iterable[OneEvent], *, names: str | Path | None = None) ->
     Neither the order of the events nor how often each occurs makes a difference. There is no clock: a run without an
     end is `waiting`. `names` is a file of naming rules (docs/concepts/naming.md).
 
-    Raises `throughline.InvalidEvent` for the first event that is none, and `throughline.Misconfigured` for a wrong file
-    of names.
+    Raises `throughline.InvalidEvent` for the first event that is none, and `throughline.Misconfigured` for a file of
+    names that is wrong or cannot be read.
 
     >>> import throughline
     >>> throughline.translate([]).processes
@@ -49,7 +50,7 @@ def explain(
     """The catalog's name of a data set that an event calls `namespace` and `name`, and why it is called so.
 
     `symlinks` are further (namespace, name) pairs of the event's symlinks facet; `names` is a file of naming rules.
-    Raises `throughline.Misconfigured` for a wrong file of names.
+    Raises `throughline.Misconfigured` for a file of names that is wrong or cannot be read.
 
     >>> import throughline
     >>> throughline.explain("abfss://raw@acct.dfs.core.windows.net", "orders/day=1").dataset.qualified_name
@@ -103,10 +104,18 @@ def _dataset(type_name: str, qualified_name: str) -> Dataset:
 def _decoded(event: OneEvent) -> Event:
     if isinstance(event, Mapping):
         return decode(json.dumps(event).encode())
-    return decode(event.encode() if isinstance(event, str) else event)
+    if isinstance(event, str):
+        event = event.encode(errors="surrogatepass")  # a lone surrogate: `decode` refuses what is no UTF-8
+    return decode(event)
 
 
 def _names(file: str | Path | None) -> Names:
     if file is None:
         return BUILT_IN
-    return parse_names(Path(file).read_text(encoding="utf-8"), str(file))
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Misconfigured(f"{file} can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise Misconfigured(f"{file} is no UTF-8 text") from error
+    return parse_names(text, str(file))

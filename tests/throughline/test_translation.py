@@ -58,6 +58,12 @@ def test_an_invalid_event_raises_an_error_that_names_the_field() -> None:
         throughline.translate([b'{"eventType": "COMPLETE", "run": {"runId": "x"}}'])
 
 
+@pytest.mark.parametrize("text", ["\ud800", '{"a": "\ud800"}'])
+def test_a_text_with_half_a_surrogate_pair_is_an_invalid_event(text: str) -> None:
+    with pytest.raises(throughline.InvalidEvent):
+        throughline.translate([text])
+
+
 def test_a_file_of_names_is_applied(tmp_path: Path) -> None:
     names = tmp_path / "names.toml"
     names.write_text(
@@ -68,6 +74,19 @@ def test_a_file_of_names_is_applied(tmp_path: Path) -> None:
     names.write_text("[[rules]]\nname = 1\n")
     with pytest.raises(throughline.Misconfigured):
         throughline.explain("file", "/data/t", names=names)
+
+
+@pytest.mark.parametrize("kind", ["missing", "a folder", "no text"])
+def test_a_file_of_names_that_cannot_be_read_is_misconfigured(kind: str, tmp_path: Path) -> None:
+    names = tmp_path / "names.toml"
+    if kind == "a folder":
+        names.mkdir()
+    elif kind == "no text":
+        names.write_bytes(b"\xff")
+    with pytest.raises(throughline.Misconfigured, match=r"names\.toml"):
+        throughline.explain("file", "/data/t", names=names)
+    with pytest.raises(throughline.Misconfigured, match=r"names\.toml"):
+        throughline.translate([], names=str(names))
 
 
 def test_the_examples_in_the_docstrings_work() -> None:
