@@ -68,7 +68,7 @@ def _split(stream: BinaryIO, name: str) -> Iterator[EventFound]:
 def _is_whole(line: bytes) -> bool:
     try:
         _as_one(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # the latter: nested too deeply, which decoding it reports
         return False
     return True
 
@@ -77,7 +77,7 @@ def _whole(text: bytes, name: str, line: int) -> Iterator[EventFound]:
     if text.startswith(b"["):
         try:
             array = _as_array(text)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             array = None
         if array is not None:
             for index, raw in enumerate(array):

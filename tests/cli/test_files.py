@@ -8,6 +8,7 @@ import pytest
 from cli.records.event_files import UnreadableFileError, events_in
 
 ONE, TWO = b'{"a": 1}', b'{"b": [2]}'
+DEEP = b'{"a":' * 50_000 + b"1" + b"}" * 50_000
 PRETTY = b'{\n  "a":\n  1\n}\n'
 
 SHAPES = {
@@ -22,6 +23,8 @@ SHAPES = {
     "nothing": (b"", []),
     "json lines with a broken one": (ONE + b"\n{oops\n" + TWO, [ONE, b"{oops", TWO]),
     "json lines that begin broken": (b"{oops\n" + ONE, [b"{oops", ONE]),
+    "json lines that begin nested too deeply": (DEEP + b"\n" + ONE, [DEEP, ONE]),
+    "an array nested too deeply": (b"[\n" + DEEP + b",\n" + ONE + b"]", [b"[", DEEP + b",", ONE + b"]"]),
 }
 
 
