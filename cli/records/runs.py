@@ -1,7 +1,7 @@
 """Options that choose runs, and errors for those that do not exist."""
 
 import shlex
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Annotated, NoReturn
 
 import typer
@@ -21,6 +21,7 @@ JobGlob = Annotated[
     str, typer.Option("--job", metavar="GLOB", help="Only runs of jobs whose name matches, such as 'nightly*'")
 ]
 
+_DAY = timedelta(days=1)
 _ALIKE = 4
 """First digits that a run's id must share with one that does not exist, to be suggested in its place."""
 
@@ -34,10 +35,8 @@ def wanted_runs(*, since: str, before: str, job: str, run: str) -> RunFilter:
     """The runs that these options choose. Ends the command where a time is none, or no time lies between the two."""
     begin, end = moment(since, "--from"), moment(before, "--to")
     if begin and end and begin >= end:
-        day_after = (begin + timedelta(days=1)).date()
-        fail(
-            f"no time lies between --from {since} and --to {before}: for that whole day write --to {day_after}", code=2
-        )
+        whole = f": for that whole day write --to {(begin + _DAY).date()}" if begin.date() < date.max else ""
+        fail(f"no time lies between --from {since} and --to {before}{whole}", code=2)
     return RunFilter(since=begin, before=end, job=job, run_id=wanted_run(run))
 
 

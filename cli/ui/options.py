@@ -46,6 +46,6 @@ def moment(text: str, option: str) -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter: before the year 1 or after 9999 in UTC
         fail(f"{option} must be a time such as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)

@@ -96,6 +96,15 @@ def test_an_empty_range_of_one_day_is_an_error_that_suggests_the_next_day(parts:
         assert (wrong.exit_code, "write --to 2026-11-22" in wrong.output) == (2, True), wrong.output
 
 
+def test_times_at_the_ends_of_the_calendar_are_read_or_refused(parts: Parts) -> None:
+    for time in ("0001-01-01T00:00+05:00", "9999-12-31T23:59-05:00"):
+        wrong = parts.run("events", "--from", time)
+        assert (wrong.exit_code, "--from must be a time" in wrong.output) == (2, True), wrong.output
+    empty = parts.run("events", "--from", "9999-12-31", "--to", "9999-12-31")
+    assert (empty.exit_code, "no time lies between" in empty.output) == (2, True), empty.output
+    assert parts.run("events", "--from", "0001-01-01", "--to", "9999-12-31T23:59").exit_code == 0
+
+
 def test_a_run_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
     wrong = run_id("good")[:-1] + ("0" if run_id("good")[-1] != "0" else "1")
     for command in (["run", wrong], ["events", "--run", wrong], ["replay", "--run", wrong]):
