@@ -150,7 +150,7 @@ def running_world(home: Path = HOME) -> RunningWorld | None:
     try:
         found = RunningWorld(**json.loads((home / _NOTE).read_text()))
         os.kill(found.pid, 0)
-    except (FileNotFoundError, NotADirectoryError, ProcessLookupError, PermissionError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError):  # no note, none that can be read, or no such process
         return None
     return found if _answers(found.receiver_url) else None
 

@@ -39,6 +39,16 @@ def test_an_invalid_or_stale_note_names_no_running_world(text: str, tmp_path: Pa
     assert running_world(tmp_path) is None
 
 
+@pytest.mark.parametrize("kind", ["a long name", "a loop"])
+def test_a_home_that_cannot_be_opened_names_no_running_world(kind: str, tmp_path: Path) -> None:
+    home = tmp_path / ("x" * 300 if kind == "a long name" else "x")
+    if kind == "a loop":
+        home.symlink_to(home)
+    result = runner.invoke(app, ["status", "--home", str(home)])
+    assert result.exit_code == 2
+    assert "no local world runs in" in result.output
+
+
 @pytest.mark.parametrize("command", [["status"], ["show", "x"], ["send", "x"]], ids=lambda command: command[0])
 def test_a_missing_world_is_reported_in_one_line(command: list[str], tmp_path: Path) -> None:
     result = runner.invoke(app, [*command, "--home", str(tmp_path)])
