@@ -76,6 +76,9 @@ def sail_session(how: Local) -> Iterator[SparkSession]:
             os._exit(_INTERRUPTED)
         finally:
             session.stop()
+            # PySpark 3.5 closes a session again when it is freed, in whatever thread that happens. In a thread of its
+            # own pool that waits for ever while another session closes, since that one waits for the pool.
+            vars(session.client)["close"] = lambda: None
     finally:
         server.stop()
 

@@ -6,10 +6,16 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from spark_pipeline.engine.opening import opened
+from spark_pipeline.engine.session import Local
 from tests.support.command_process import ProcessOfCommands
 from tests.support.started import started
 
@@ -29,26 +35,54 @@ def test_the_lake_is_the_same_on_sail() -> None:
     _run("pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--engine", "sail", *files)
 
 
-def test_a_lake_is_made_and_queried_without_java(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def commands() -> Iterator[ProcessOfCommands]:
+    """A process in which PySpark works with Sail."""
+    with ProcessOfCommands() as process:
+        yield process
+
+
+def test_a_lake_is_made_and_queried_without_java(commands: ProcessOfCommands, tmp_path: Path) -> None:
     archive, lake = tmp_path / "archive", ("--lake", tmp_path / "lake")
-    with ProcessOfCommands() as commands:
 
-        def ask(*arguments: str | Path) -> Any:
-            done = commands.run("lake", *arguments, *lake, "--engine", "sail", "--json")
-            assert done.returncode == 0, done.stdout + done.stderr
-            return json.loads(done.stdout)
+    def ask(*arguments: str | Path) -> Any:
+        done = commands.run("lake", *arguments, *lake, "--engine", "sail", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
 
-        assert commands.run("synth", "--events", "1000", "--out", archive).returncode == 0
-        done = {stage["name"]: stage["counts"] for stage in ask("run", archive, "--as-of", "never")}
-        assert done["bronze"]["events"] > 900
-        assert done["current"]["processes"] > 10
-        again = ask("run", archive, "--as-of", "never")
-        assert not any(count for stage in again for count in stage["counts"].values())
-        (whole,) = ask("coverage", "--level", "all")
-        assert whole["linked"] > 10
-        changes = ask("changes")
-        assert changes == [] or {"qualified_name", "change"} <= changes[0].keys()
-        assert {each["depth"] for each in ask("impact", "/data/chain0/t0", "order_id")} >= {1}
+    assert commands.run("synth", "--events", "1000", "--out", archive).returncode == 0
+    done = {stage["name"]: stage["counts"] for stage in ask("run", archive, "--as-of", "never")}
+    assert done["bronze"]["events"] > 900
+    assert done["current"]["processes"] > 10
+    again = ask("run", archive, "--as-of", "never")
+    assert not any(count for stage in again for count in stage["counts"].values())
+    (whole,) = ask("coverage", "--level", "all")
+    assert whole["linked"] > 10
+    changes = ask("changes")
+    assert changes == [] or {"qualified_name", "change"} <= changes[0].keys()
+    assert {each["depth"] for each in ask("impact", "/data/chain0/t0", "order_id")} >= {1}
+
+
+def _is_freed_beside_another(scratch: str) -> bool:
+    """Whether a session that was stopped is freed at once in a thread of PySpark's pool, while another session closes,
+    which waits for that pool.
+    """
+    from pyspark.sql.connect.client.reattach import (  # noqa: PLC0415 - begins threads
+        ExecutePlanResponseReattachableIterator,
+    )
+
+    session: Any  # of Spark Connect, which has `__del__`
+    with opened(Local(scratch=scratch), "sail") as session:
+        assert session.sql("SELECT 1").count() == 1
+    with ExecutePlanResponseReattachableIterator._lock:  # the other session holds it
+        freeing = threading.Thread(target=session.__del__, daemon=True)
+        freeing.start()
+        freeing.join(timeout=10)
+        return not freeing.is_alive()
+
+
+def test_a_stopped_session_can_be_freed_while_another_closes(commands: ProcessOfCommands, tmp_path: Path) -> None:
+    assert commands.call(_is_freed_beside_another, str(tmp_path / "scratch"))
 
 
 _FROM_A_TERMINAL = """
