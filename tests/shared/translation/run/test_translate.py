@@ -143,7 +143,7 @@ def test_the_table_dropped_after_a_comment_is_found(comment: str) -> None:
 def test_a_hostile_beginning_of_a_statement_is_read_in_no_time(text: str) -> None:
     began = time.process_time()
     assert table_changed(text) == ("", "")
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < 10, "hours if each character began a search to the end"
 
 
 def test_columns_from_a_statement_belong_to_its_target_alone() -> None:
