@@ -52,7 +52,7 @@ EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance "
     "query suggestion settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
-    "classifying"
+    "classifying http_errors"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -64,6 +64,7 @@ ROOMS: dict[str, Room] = {
     "shared.suggestion": _room(),
     "shared.rules_file": _room("errors suggestion"),
     "shared.concurrency": _room(),
+    "shared.http_errors": _room("", "requests urllib3"),
     "shared.secrets": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
     "shared.plans": _room("errors openlineage", "msgspec"),
@@ -76,7 +77,8 @@ ROOMS: dict[str, Room] = {
     "shared.governance": _room("errors lineage rules_file"),
     # the ports, and their adapters
     "shared.catalog": _room(
-        "errors atlas completeness telemetry translation", "azure requests urllib3 pyapacheatlas tenacity"
+        "errors atlas completeness http_errors telemetry translation",
+        "azure requests urllib3 pyapacheatlas tenacity",
     ),
     "shared.storage": _room("errors", "azure requests urllib3 tenacity"),
     "shared.telemetry": _room("errors secrets", "opentelemetry azure.monitor.opentelemetry.exporter"),
@@ -115,9 +117,9 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.watching": _room("lineage rules_file", "msgspec"),
     "shared.announcing": _room(
-        "concurrency errors governance lineage model publishing query records storage storage_layout telemetry "
-        "watching",
-        "msgspec requests urllib3",
+        "concurrency errors governance http_errors lineage model publishing query records storage storage_layout "
+        "telemetry watching",
+        "msgspec requests",
     ),
     "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout"),
     "shared.settings": _room("errors"),

@@ -8,11 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 import requests
-from urllib3.exceptions import LocationParseError
 
 from cli.checks.findings import CheckResult, Places, bad, good
 from shared.atlas.entities import process_entity
 from shared.bootstrap import Worker
+from shared.http_errors import NO_ANSWER
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 
@@ -102,7 +102,7 @@ def _post(raw: bytes, subject: str, *, url: str, key: str, slow: float, places: 
     begun = time.monotonic()
     try:
         answer = requests.post(place, data=raw, headers=headers, timeout=_TIMEOUT, allow_redirects=False)
-    except (requests.RequestException, LocationParseError) as error:  # the latter: no such host name can be
+    except NO_ANSWER as error:
         return bad("receiver-unreachable", subject, f"no answer ({type(error).__name__}) at {url}", **places)
     took = time.monotonic() - begun
     if answer.status_code != 201:  # noqa: PLR2004 - HTTP's own number

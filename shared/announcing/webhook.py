@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import requests
-from urllib3.exceptions import LocationParseError
 
 from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.errors import retry_after
+from shared.http_errors import NO_ANSWER
 from shared.watching.messages import Message
 from shared.watching.rendering import body
 from shared.watching.rules import ChannelKind
@@ -60,7 +60,7 @@ class Webhook:
                 stream=True,  # the answer's body says nothing that is needed
             ) as response:
                 return _answer(response)
-        except (requests.RequestException, LocationParseError) as error:  # the latter: no such host name can be
+        except NO_ANSWER as error:
             return NotNow(why=type(error).__name__)  # its text holds the address
 
 

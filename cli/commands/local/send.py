@@ -12,13 +12,13 @@ from typing import Annotated
 
 import requests
 import typer
-from urllib3.exceptions import LocationParseError
 
 from cli.commands.local.translate import EventFiles
 from cli.context.target import HOME, Home, local_receiver
 from cli.records.event_files import EventFound, UnreadableFileError, events_in
 from cli.ui.console import bar, fail, note, out
 from cli.ui.options import Key
+from shared.http_errors import NO_ANSWER
 
 _MAX_ATTEMPTS = 6
 _TIMEOUT = 30
@@ -142,7 +142,7 @@ class _Sender:
             body = response.json() if response.status_code in {200, 201} else {}
         except (requests.JSONDecodeError, RecursionError):
             body = None
-        except (requests.RequestException, LocationParseError) as error:  # the latter: no such host name can be
+        except NO_ANSWER as error:
             return _Answer(kind="refused", status=0, reason=f"no answer ({type(error).__name__})")
         if not isinstance(body, dict):
             return _Answer(kind="refused", status=404, reason="the answer is no JSON object")

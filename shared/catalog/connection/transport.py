@@ -22,6 +22,7 @@ from urllib3.exceptions import LocationParseError, NewConnectionError
 
 from shared.catalog.connection.rate_limiter import RateLimiter
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
+from shared.http_errors import NO_ANSWER
 from shared.telemetry.kinds import CALL
 from shared.telemetry.port import SILENT, Telemetry
 
@@ -240,7 +241,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                 timeout=(self._retry_policy.connect, self._retry_policy.read),
                 allow_redirects=False,
             )
-        except (requests.RequestException, LocationParseError) as error:  # the latter: no such host name can be
+        except NO_ANSWER as error:
             unsent = _was_never_sent(error)
             reason = f"The catalog did not answer: {type(error).__name__}"
             raise CatalogUnavailable(reason, after=0, over=unsent, blames=not unsent) from None
