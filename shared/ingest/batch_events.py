@@ -1,7 +1,7 @@
 """The events of a batch: the elements of a JSON array, each in the bytes in which it was sent.
 
-msgspec tells them apart in one pass over valid JSON. Where a single event is no valid JSON, or is nested too deeply,
-they are told apart by strings, brackets and commas alone, so that each can be read or refused as if it came alone.
+msgspec splits valid JSON in one pass. An array in which an event is invalid JSON, or is nested too deeply, is split at
+the commas outside of strings and brackets. So each event is accepted or refused as in a request of its own.
 """
 
 import re
@@ -34,7 +34,7 @@ def _decoder() -> msgspec.json.Decoder[Any]:
 def events_of(raw: bytes) -> list[bytes]:
     """The bytes of each event of a JSON array (a byte order mark is skipped), valid or not.
 
-    Raises Unreadable where there is no array whose elements can be told apart, TooLarge for too many of them.
+    Raises Unreadable if the bytes are no array or cannot be split, and TooLarge for too many events.
     """
     raw = raw.removeprefix(BYTE_ORDER_MARK)
     try:
@@ -51,7 +51,7 @@ def events_of(raw: bytes) -> list[bytes]:
 
 
 def _elements(raw: bytes, most: int) -> list[bytes] | None:
-    """The first elements of an array that is not valid JSON; None where strings, brackets and commas do not part it."""
+    """The first elements of an array that is not valid JSON; None if it cannot be split."""
     raw = raw.strip(_SPACE)
     if not (raw.startswith(b"[") and raw.endswith(b"]")):
         return None

@@ -3,7 +3,7 @@
 The match is saved first; then the processes that use the placeholder get their ledger fingerprints cleared and are
 enqueued, so that the publisher writes them on the match. An interruption repeats it. A process that was written to the
 placeholder meanwhile is moved the next time, since the placeholder stays until it has no links. A placeholder whose
-processes the catalog does not tell is put off, and keeps no other from being moved.
+processes the catalog does not report is put off, and keeps no other from being moved.
 """
 
 import logging
@@ -32,7 +32,7 @@ _LOG = logging.getLogger("throughline.reconcile")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciled:
     """Counts: placeholders looked up, matched by a scanned asset, and `ambiguous` ones; processes to be written
-    again; placeholders whose processes the catalog did not tell (`failed`); placeholders removed.
+    again; placeholders whose processes the catalog did not report (`failed`); placeholders removed.
     """
 
     looked: int = 0
@@ -87,7 +87,7 @@ def move(context: PublishContext, placed: Sequence[AssetMatch], *, again: bool =
 
 def _move_users(context: PublishContext, placed: Sequence[AssetMatch]) -> Reconciled:
     """Enqueue the processes that use these placeholders, for one placeholder after the other: where the catalog does
-    not tell them, that placeholder alone is put off, as long as if it had been moved.
+    not report them, that placeholder alone is put off, as long as if it had been moved.
 
     Raises CatalogRefused without access, and CatalogUnavailable where what was asked for is not the cause, or again at
     the next placeholder.

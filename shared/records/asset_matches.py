@@ -31,7 +31,7 @@ class AssetMatch(msgspec.Struct, frozen=True, kw_only=True):
     update of the columns that was begun may take effect up to then.
 
     `left`: our placeholder is there although a scan has found the asset; `moved`: when the processes that used it were
-    enqueued to leave it, or the catalog did not tell them. `at`: when the catalog was asked. `searched`: when an asset
+    enqueued to leave it, or the catalog did not name them. `at`: when the catalog was asked. `searched`: when an asset
     without a placeholder was searched for, and the result: a search is a call for each asset, and is not repeated where
     work was cut off in between.
     """

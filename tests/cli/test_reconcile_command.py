@@ -75,7 +75,7 @@ def test_reconcile_moves_lineage_and_removes_the_placeholder_once(parts: Parts) 
     assert parts.catalog.writes == before
 
 
-def test_placeholders_whose_processes_the_catalog_does_not_tell_are_reported(
+def test_placeholders_whose_processes_the_catalog_does_not_report_are_reported(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -86,7 +86,7 @@ def test_placeholders_whose_processes_the_catalog_does_not_tell_are_reported(
         result = parts.run("reconcile")
     assert result.exit_code == 1
     assert "0 processes to move" in result.output
-    assert "not moved: 1 placeholder, since the catalog did not tell" in result.output
+    assert "not moved: 1 placeholder, since the catalog did not report" in result.output
     assert parts.run("reconcile").exit_code == 0
     assert A not in parts.catalog.assets
 

@@ -82,7 +82,7 @@ def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
         f"{counted(done.processes, 'process')} to move to the found assets"
     )
     if done.failed:
-        users = "the catalog did not tell which processes use them: they are asked for again, here or by the sweeper"
+        users = "the catalog did not report which processes use them: they are asked for again, here or by the sweeper"
         note("not moved", f"{counted(done.failed, 'placeholder')}, since {users}")
     published = publish_and_report(parts)
     removed = remove_left(parts, wait=True)

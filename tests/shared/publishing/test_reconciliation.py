@@ -1,4 +1,4 @@
-"""Reconciliation where the catalog does not tell which processes use some placeholders."""
+"""Reconciliation where the catalog does not report which processes use some placeholders."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -25,7 +25,7 @@ HOURS = timedelta(hours=7)
 
 
 class Silent(MemoryCatalog):
-    """A catalog that does not tell the lineage of some assets."""
+    """A catalog that does not report the lineage of some assets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class World:
 
 
 @pytest.mark.parametrize("error", [TOO_LONG, TIMED_OUT], ids=["refused", "timed out"])
-def test_a_placeholder_whose_users_are_not_told_keeps_no_other_from_being_moved(
+def test_a_placeholder_whose_users_are_not_reported_keeps_no_other_from_being_moved(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World("a", "b", "c", "d")
