@@ -21,11 +21,10 @@ from shared.openlineage.merging import merge
 from shared.openlineage.selection import Ignore, select
 from shared.publishing.placeholders.columns import merged_schema
 from shared.translation.reference import History, translate_history
-from tests.capture.scenario import scenarios
+from tests.capture.scenario import LISTENERS, scenarios
 from tests.support.declared import declared_truth
-from tests.support.golden import FOLDERS, GOLDEN, _events
-
-LISTENERS = GOLDEN / "listeners.json"
+from tests.support.golden import FOLDERS, _events
+from tests.support.golden_entities import condensed, expanded, scenario_file, text_of
 
 every_scenario = pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 
@@ -37,7 +36,7 @@ def _history(folder: Path) -> History:
 
 def _truth(folder: Path) -> Truth:
     capture = folder.parent.name
-    return Truth.read(folder / "truth.json", capture=capture).as_reported_by(
+    return Truth.read(scenarios()[folder.name].truth, capture=capture).as_reported_by(
         ListenerVersion.read(LISTENERS, capture=capture)
     )
 
@@ -49,11 +48,6 @@ def test_there_are_golden_events() -> None:
 @every_scenario
 def test_the_lineage_matches_the_truth(folder: Path) -> None:
     assert _truth(folder).differences(_history(folder).processes) == []
-
-
-@every_scenario
-def test_the_truth_of_a_capture_is_a_copy_of_the_scenario_s_truth(folder: Path) -> None:
-    assert (folder / "truth.json").read_text() == scenarios()[folder.name].truth.read_text()
 
 
 @every_scenario
@@ -85,36 +79,41 @@ def _changed_processes(process: Process) -> Iterable[Process]:
 
 
 def _document(history: History) -> dict[str, Any]:
-    """Return the Atlas entities in a fixed order, with column mappings unpacked."""
+    """Return the Atlas entities by qualified name, with column mappings unpacked."""
     assets = {
         asset.qualified_name: asset for process in history.processes for asset in (*process.inputs, *process.outputs)
     }
     declared = {key: merged_schema(asset.key, history.processes).declared for key, asset in assets.items()}
-    processes: list[dict[str, Any]] = [msgspec.to_builtins(process_entity(process)) for process in history.processes]
-    for entity in processes:
+    processes: dict[str, dict[str, Any]] = {}
+    for process in history.processes:
+        entity = msgspec.to_builtins(process_entity(process))
         assert not entity.pop("facts"), "of no single run"
         owner = entity.pop("owner")
         entity["attributes"] = dict(entity["attributes"]) | ({"owner": owner} if owner else {})
         entity["attributes"]["columnMapping"] = json.loads(entity["attributes"]["columnMapping"])
+        processes[entity.pop("qualified_name")] = entity
+    assert len(processes) == len(history.processes)
+    assert [*processes] == sorted(processes)
+    entities = [asset_entity(asset, declared=declared[name]) for name, asset in assets.items()]
     return {
-        "assets": [
-            {"type": entity.type, "qualified_name": entity.qualified_name, "attributes": dict(entity.attributes)}
-            for _, entity in sorted(
-                (name, asset_entity(asset, declared=declared[name])) for name, asset in assets.items()
-            )
-        ],
+        "assets": {
+            entity.qualified_name: {"type": entity.type, "attributes": dict(entity.attributes)} for entity in entities
+        },
         "processes": processes,
     }
 
 
-@every_scenario
-def test_the_entities_are_golden(folder: Path, *, rewrite_golden: bool) -> None:
+@pytest.mark.parametrize("scenario", sorted({folder.name for folder in FOLDERS.values()}))
+def test_the_entities_are_golden(scenario: str, *, rewrite_golden: bool) -> None:
     """`pytest tests/test_golden.py --rewrite-golden` rewrites them: review the difference before you commit it."""
-    golden = folder / "entities.json"
-    text = json.dumps(_document(_history(folder)), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    folders = [folder for folder in FOLDERS.values() if folder.name == scenario]
+    documents = {folder.parent.name: _document(_history(folder)) for folder in folders}
+    file = scenario_file(scenario)
     if rewrite_golden:
-        golden.write_text(text)
-    assert json.loads(text) == json.loads(golden.read_text())
+        file.write_text(text_of(condensed(documents)))
+    golden = json.loads(file.read_text())
+    for capture, document in documents.items():
+        assert text_of(document) == text_of(expanded(golden, capture=capture)), capture
 
 
 def test_every_version_gives_the_same_entities() -> None:

@@ -1,7 +1,4 @@
-"""Capture golden events: `python -m tests.capture [SCENARIO…] [--spark 3.5|4.1]… [--listener VERSION]… [--all]`.
-
-`--truths` runs nothing: it copies the current truths beside the kept events.
-"""
+"""Capture golden events: `python -m tests.capture [SCENARIO…] [--spark 3.5|4.1]… [--listener VERSION]… [--all]`."""
 
 import argparse
 import sys
@@ -21,7 +18,7 @@ from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION, PLATFORMS, SPARK_3
 from tests.capture.javac import NoCompilerError
 from tests.capture.needs import NeedsError
-from tests.capture.runner import CaptureError, capture, copy_truths
+from tests.capture.runner import CaptureError, capture
 from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures, scenarios
 from tests.capture.scrub import LeakError
 from tests.capture.systems import SystemsError
@@ -85,17 +82,11 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help=f"on {', '.join(each.name for each in MATRIX)}")
     parser.add_argument("--missing", action="store_true", help="only those without kept events")
     parser.add_argument("--plans", action="store_true", help="with throughline-plan.jar beside the listener")
-    parser.add_argument(
-        "--truths", action="store_true", help="run nothing: only copy the truths beside the kept events"
-    )
     options = parser.parse_args()
     if unknown := set(options.scenario) - set(known):
         parser.error(f"no scenario {', '.join(sorted(unknown))}: there are {', '.join(known)}")
     chosen = [known[name] for name in options.scenario or known]
     err = Console(stderr=True)
-    if options.truths:
-        err.print(f"truths copied beside {sum(map(copy_truths, chosen))} captures")
-        return 0
     if options.all and (options.spark or options.listener):
         parser.error("--all already selects the versions")
     versions = MATRIX if options.all else _versions(options.spark, options.listener, plans=options.plans)

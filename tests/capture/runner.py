@@ -1,4 +1,4 @@
-"""Run one scenario, and keep its events with their versions and the hand-written truth."""
+"""Run one scenario, and keep its events with their versions."""
 
 import fcntl
 import json
@@ -54,7 +54,7 @@ def capture(scenario: Scenario, versions: Versions) -> Path:
             assert used is not None
             facts = _run_python(scenario, needs, used, folder)
             name = f"{needs.system}-{'.'.join(used.versions[str(needs.system)].split('.')[:2])}"
-        return _keep(scenario, GOLDEN / name / scenario.name, folder, facts, used.stable_names if used else {})
+        return _keep(GOLDEN / name / scenario.name, folder, facts, used.stable_names if used else {})
 
 
 @contextmanager
@@ -69,14 +69,6 @@ def _alone_in(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         yield
-
-
-def copy_truths(scenario: Scenario) -> int:
-    """Copy a scenario's current truth beside all its kept events; return the number of copies."""
-    kept = [events.parent for events in GOLDEN.glob(f"*/{scenario.name}/events.jsonl")]
-    for folder in kept:
-        shutil.copyfile(scenario.truth, folder / "truth.json")
-    return len(kept)
 
 
 def _run_spark(
@@ -152,10 +144,8 @@ def _events(folder: Path) -> Path:
     return folder / "events.jsonl"
 
 
-def _keep(
-    scenario: Scenario, kept: Path, folder: Path, facts: Mapping[str, object], stable_names: Mapping[str, str]
-) -> Path:
-    """Write the events without this machine's facts into `kept`, with the truth and the versions. Raises LeakError."""
+def _keep(kept: Path, folder: Path, facts: Mapping[str, object], stable_names: Mapping[str, str]) -> Path:
+    """Write the events without this machine's facts into `kept`, with the versions. Raises LeakError."""
     machine = Machine(
         paths={**stable_names, str(folder / "data"): ROOT, str(folder): "/opt/job", str(PROJECT): "/opt/throughline"},
         forbidden=(str(PROJECT), str(Path.home()), socket.gethostname()),
@@ -165,7 +155,6 @@ def _keep(
         text += packed(scrub(unpacked(_plans(folder).read_text()), machine))
     kept.mkdir(parents=True, exist_ok=True)
     (kept / "events.jsonl").write_text(text)
-    shutil.copyfile(scenario.truth, kept / "truth.json")
     known = {**facts, "captured": f"{datetime.now(UTC):%Y-%m-%d}"}
     (kept / "versions.json").write_text(json.dumps(known, indent=2) + "\n")
     return kept

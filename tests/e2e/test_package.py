@@ -10,6 +10,7 @@ from local.package import Package
 from local.spark.truth import Truth
 from local.world import World
 from shared.publishing.planning.planner import recorded as publishing_recorded
+from tests.capture.scenario import scenarios
 from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
 
@@ -28,7 +29,7 @@ def test_events_become_lineage(packaged_world: World) -> None:
     assert wait_until_idle(packaged_world).reconciles
     parts = parts_of(packaged_world)
     recorded = list(publishing_recorded(parts.storage, parts.publishing))
-    truth = Truth.read(GOLDEN / "customer_merge" / "truth.json", capture=GOLDEN.name)
+    truth = Truth.read(scenarios()["customer_merge"].truth, capture=GOLDEN.name)
     assert truth.differences(process for process, _ in recorded) == []
     for _, entity in recorded:
         assert process_in(parts.catalog, entity.qualified_name) == entity

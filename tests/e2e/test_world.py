@@ -15,6 +15,7 @@ from local.world import World
 from shared.publishing.planning.planner import recorded as publishing_recorded
 from shared.records.settings_record import settings_on_record
 from shared.reporting.status import status
+from tests.capture.scenario import scenarios
 from tests.support.events import event, run_id, write
 from tests.support.local_world import GOLDEN, parts_of, post, runner, throughline, wait_for_status, wait_until_idle
 from tests.support.publishing import process_in
@@ -28,7 +29,7 @@ def test_captured_events_give_the_lineage_of_the_truth(world: World, scenario: s
     found = wait_until_idle(world)
     assert found.reconciles
     parts = parts_of(world)
-    truth = Truth.read(GOLDEN / scenario / "truth.json", capture=GOLDEN.name)
+    truth = Truth.read(scenarios()[scenario].truth, capture=GOLDEN.name)
     outputs = {process.output for process in truth.processes}
     recorded = [
         (process, entity)

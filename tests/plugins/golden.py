@@ -9,7 +9,7 @@ settings.load_profile("throughline")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that makes the code's current results golden; review them before you commit them."""
-    parser.addoption("--rewrite-golden", action="store_true", help="rewrite entities.json beside the golden events")
+    parser.addoption("--rewrite-golden", action="store_true", help="rewrite tests/golden/entities")
 
 
 @pytest.fixture

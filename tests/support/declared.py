@@ -1,4 +1,4 @@
-"""Compare what events declare of data sets, jobs and runs with the capture's truth: `declared` in truth.json."""
+"""Compare what events declare of data sets, jobs and runs with the scenario's truth: `declared` in its file."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -14,6 +14,7 @@ from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun
 from shared.translation.run.datasets import Place
 from shared.translation.run.quality import TEST, quality_results
+from tests.capture.scenario import scenarios
 
 KINDS = ("tests", "measures", "tags", "owners", "descriptions")
 _ROOT = "/data/throughline/"
@@ -29,7 +30,7 @@ def declared_truth(folder: Path) -> Declared:
 
     Raises ValueError when `not_declared` removes something that is not declared.
     """
-    whole = json.loads((folder / "truth.json").read_text()).get("declared", {})
+    whole = json.loads(scenarios()[folder.name].truth.read_text()).get("declared", {})
     found = {kind: set(map(tuple, whole.get(kind, ()))) for kind in KINDS}
     for gap in whole.get("not_declared", ()):
         if holds(gap, folder.parent.name):
