@@ -83,6 +83,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.faults.watching": "tests/faults/test_watching.py",
     "python -m tests.faults": "tests/faults/test_hunt.py",
     "python -m tests.hostile": "tests/hostile/test_hostile_catalog.py",
+    "python -m tests.names": "tests/test_names.py",
     "python -m tests.plan_truth.tpcds": "tests/plan_truth/test_comparison.py",
     "python -m tests.plan_truth.tracer": "tests/plan_truth/test_tracer.py",
     "python -m tests.soak": "tests/e2e/test_soak.py",

@@ -1,0 +1,266 @@
+"""`python -m tests.names`: how many bound names say nothing of their value, by room.
+
+A name is a noun that says what its value is: `process`, `queue_entry`. A pronoun, participle, adverb or preposition
+(`each`, `found`, `before`, `at`) does not. Counted is each binding: assignment, parameter, target of a loop or of a
+comprehension, `as`, pattern. Without ROOM: the share of each room, and the most frequent names. With ROOM: each place.
+"""
+
+import argparse
+import ast
+import math
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+LIMIT = 3
+"""Percent: a room stays below it, unless it is in `OLD_ROOMS`."""
+
+PRONOUNS = """
+    all another any anything both each everything it its itself mine more most none nothing one ones others ours own
+    some something such that theirs them these they this those us we what whatever which whichever who whom whose yours
+"""
+PARTICIPLES = """
+    absent asked begun caught chosen done doomed due ended found fresh given gone got held hidden kept known left lost
+    made met opened packed present read ready said seen sent shown spoken started stopped taken told touched unread
+    unwritten used vain wanted written
+"""
+ADVERBS_AND_PREPOSITIONS = """
+    about above after again alone along always among anew apart around aside at away bare before below beside between by
+    else ever here how into later left_over less never of only onto over past rest same so spare then there to under
+    upon where whole why within without
+"""
+WORDS = frozenset((PRONOUNS + PARTICIPLES + ADVERBS_AND_PREPOSITIONS).split())
+
+OLD_ROOMS: dict[str, int] = {
+    "bench": 14,
+    "cli": 11,
+    "cli/checks": 17,
+    "cli/commands": 20,
+    "cli/context": 25,
+    "cli/deploy": 8,
+    "cli/platforms": 13,
+    "cli/records": 12,
+    "cli/ui": 14,
+    "cli/viewer": 7,
+    "local": 5,
+    "local/atlas": 7,
+    "local/azurite": 11,
+    "local/catalog": 10,
+    "local/event_grid": 11,
+    "local/host": 6,
+    "local/spark": 10,
+    "local/toolchain": 7,
+    "shared": 13,
+    "shared/announcing": 16,
+    "shared/atlas": 17,
+    "shared/catalog": 15,
+    "shared/classifying": 20,
+    "shared/completeness": 13,
+    "shared/concurrency": 8,
+    "shared/events": 12,
+    "shared/governance": 19,
+    "shared/ingest": 10,
+    "shared/lineage": 14,
+    "shared/maintenance": 19,
+    "shared/naming": 14,
+    "shared/openlineage": 7,
+    "shared/plans": 26,
+    "shared/processing": 14,
+    "shared/publishing": 25,
+    "shared/query": 20,
+    "shared/records": 16,
+    "shared/reporting": 15,
+    "shared/rules_file": 33,
+    "shared/settings": 12,
+    "shared/storage": 8,
+    "shared/translation": 15,
+    "shared/watching": 25,
+    "spark_pipeline": 16,
+    "spark_pipeline/bronze": 15,
+    "spark_pipeline/engine": 17,
+    "spark_pipeline/gold": 19,
+    "spark_pipeline/silver": 25,
+    "spark_pipeline/synth": 10,
+    "spark_pipeline/tables": 17,
+    "tests": 10,
+    "tests/capture": 6,
+    "tests/cli": 17,
+    "tests/consumer_scenarios": 15,
+    "tests/e2e": 15,
+    "tests/faults": 18,
+    "tests/func_delivery": 12,
+    "tests/fuzz": 9,
+    "tests/hostile": 8,
+    "tests/infra": 16,
+    "tests/local": 9,
+    "tests/plan_truth": 25,
+    "tests/plugins": 8,
+    "tests/shared": 14,
+    "tests/shared/announcing": 25,
+    "tests/shared/atlas": 19,
+    "tests/shared/catalog": 22,
+    "tests/shared/classifying": 26,
+    "tests/shared/completeness": 23,
+    "tests/shared/end_to_end": 18,
+    "tests/shared/events": 19,
+    "tests/shared/governance": 33,
+    "tests/shared/ingest": 15,
+    "tests/shared/lineage": 30,
+    "tests/shared/maintenance": 20,
+    "tests/shared/naming": 10,
+    "tests/shared/openlineage": 13,
+    "tests/shared/plans": 22,
+    "tests/shared/processing": 9,
+    "tests/shared/publishing": 16,
+    "tests/shared/query": 28,
+    "tests/shared/records": 19,
+    "tests/shared/reporting": 32,
+    "tests/shared/rules_file": 15,
+    "tests/shared/settings": 18,
+    "tests/shared/storage": 14,
+    "tests/shared/telemetry": 7,
+    "tests/shared/translation": 16,
+    "tests/shared/watching": 30,
+    "tests/soak": 20,
+    "tests/spark_listener": 14,
+    "tests/spark_pipeline": 19,
+    "tests/support": 10,
+    "tests/throughline": 16,
+    "tests/viewer": 27,
+    "throughline": 10,
+}
+"""Percent: the highest share of each room that was there before the limit. A bound is lowered, never raised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A name, and the place that binds it."""
+
+    path: str
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """The number of bound names of a room, and those that say nothing."""
+
+    names: int
+    empty: tuple[Binding, ...]
+
+    @property
+    def share(self) -> float:
+        """Percent of all names."""
+        return 100 * len(self.empty) / self.names if self.names else 0.0
+
+
+def bindings(source: str, path: str) -> Iterator[Binding]:
+    """Yield each binding of a name in a module's source. Raises SyntaxError."""
+    for node in ast.walk(ast.parse(source)):
+        name: str | None = None
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                pass
+            case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
+                pass
+            case ast.alias(asname=name) | ast.MatchMapping(rest=name):
+                pass
+        if name:
+            yield Binding(path=path, line=getattr(node, "lineno", 0), name=name)
+
+
+def says_nothing(name: str) -> bool:
+    """Whether a name is a word of the lists, apart from case and outer underscores; Python's `__all__` is not."""
+    return not name.startswith("__") and name.strip("_").lower() in WORDS
+
+
+def room_of(path: str) -> str:
+    """Return the room of a file: two folders (`shared/atlas`), and with tests of `shared` three."""
+    folders = PurePosixPath(path).parent.parts
+    return "/".join(folders[: 3 if folders[:2] == ("tests", "shared") else 2])
+
+
+def tallies(sources: Mapping[str, str]) -> dict[str, Tally]:
+    """Return the tally of each room from the sources by path."""
+    by_room: dict[str, list[Binding]] = defaultdict(list)
+    for path, source in sorted(sources.items()):
+        by_room[room_of(path)] += bindings(source, path)
+    return {
+        room: Tally(names=len(names), empty=tuple(binding for binding in names if says_nothing(binding.name)))
+        for room, names in sorted(by_room.items())
+    }
+
+
+def violations(rooms: Mapping[str, Tally], bounds: Mapping[str, int]) -> list[str]:
+    """Return what is wrong with the shares or with the table of bounds, one sentence each."""
+    sentences = [f"{room}: there is no such room, remove its bound" for room in bounds if room not in rooms]
+    for room, tally in rooms.items():
+        bound, share = bounds.get(room), f"{tally.share:.1f} % of its names say nothing"
+        if bound is None:
+            if tally.share >= LIMIT:
+                places = "; ".join(map(str, tally.empty[:5]))
+                sentences.append(f"{room}: {share}, {LIMIT} % is too many: {places}")
+        elif tally.share < LIMIT:
+            sentences.append(f"{room}: {share}, remove its bound of {bound} %")
+        elif tally.share > bound:
+            sentences.append(f"{room}: {share}, its bound is {bound} %: see `python -m tests.names {room}`")
+        elif bound > math.ceil(tally.share) + 1:
+            sentences.append(f"{room}: {share}, lower its bound of {bound} % to {math.ceil(tally.share)}")
+    return sentences
+
+
+def sources() -> dict[str, str]:
+    """Return all Python files of the repository by path."""
+    folders = [folder for folder in ROOT.iterdir() if folder.is_dir() and not folder.name.startswith((".", "build"))]
+    paths = [path for folder in folders for path in folder.rglob("*.py") if "node_modules" not in path.parts]
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table, or the places in the rooms that are named; return 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.names", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("room", nargs="*", help="list each place of these rooms (`shared/atlas`)")
+    parser.add_argument("--most", type=int, default=20, metavar="N", help="names to list (default 20)")
+    options = parser.parse_args(arguments)
+    rooms = tallies(sources())
+    if unknown := set(options.room) - set(rooms):
+        parser.error(f"no room {', '.join(sorted(unknown))}: there are {', '.join(rooms)}")
+    console = Console(soft_wrap=True, highlight=False)
+    if options.room:
+        for binding in (binding for room in options.room for binding in rooms[room].empty):
+            console.print(str(binding), markup=False)
+        return 0
+    table = Table("room", "share", "bound", "names", "most frequent")
+    for room, tally in sorted(rooms.items(), key=lambda item: -item[1].share):
+        bound = f"{OLD_ROOMS[room]} %" if room in OLD_ROOMS else f"< {LIMIT} %"
+        table.add_row(room, f"{tally.share:.1f} %", bound, str(tally.names), _most(tally.empty, 3))
+    console.print(table)
+    every = Tally(
+        names=sum(tally.names for tally in rooms.values()),
+        empty=tuple(binding for tally in rooms.values() for binding in tally.empty),
+    )
+    console.print(f"{len(every.empty)} of {every.names} bound names say nothing of their value: {every.share:.1f} %")
+    for name, count in Counter(binding.name for binding in every.empty).most_common(options.most):
+        files = Counter(binding.path for binding in every.empty if binding.name == name).most_common(3)
+        console.print(f"{count:6} {name}: " + ", ".join(f"{path} ({times})" for path, times in files))
+    return 0
+
+
+def _most(empty: Sequence[Binding], number: int) -> str:
+    counts = Counter(binding.name for binding in empty).most_common(number)
+    return ", ".join(f"{name} {count}" for name, count in counts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
