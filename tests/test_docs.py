@@ -127,10 +127,6 @@ NO_COMMANDS: dict[str, str] = {
 """The beginnings of blocks that are not commands."""
 
 
-CREATED_BY_READER = {"shared/naming/stores/services/cassandra.py"}
-"""Files whose creation a page describes."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
     """A command line, and its page."""
@@ -263,7 +259,7 @@ def test_targets_files_and_links_on_a_page_exist(page: Path) -> None:
     assert {line.split()[1] for line in lines(page) if line.startswith("make ")} <= TARGETS
     assert broken_links(page) == []
     named = re.findall(r"`((?:infra|tests|local|shared|bench|examples|spark_pipeline)/[\w./-]+\.\w+)`", text)
-    assert [name for name in named if name not in CREATED_BY_READER and not list(ROOT.glob(name))] == []
+    assert [name for name in named if not list(ROOT.glob(name))] == []
 
 
 def test_links_in_the_changelog_exist() -> None:

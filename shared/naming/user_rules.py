@@ -27,7 +27,7 @@ from shared.naming.canonical import canonical
 from shared.naming.names import RULES, Names
 from shared.naming.rules.regex_safety import why_unsafe
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.stores.files.onelake import workspace_folded
+from shared.naming.stores.files import workspace_folded
 from shared.rules_file.keys import SUBTABLE, Key, ValueKind
 from shared.rules_file.reading import RulesEntry, RulesReader
 

@@ -6,7 +6,6 @@ from shared.naming.canonical import canonical
 from shared.naming.explanation import explain
 from shared.naming.rules.identity import RunEnvironment
 from shared.naming.stores import STORES
-from shared.naming.stores.files import other_files
 from shared.secrets import without_secrets
 
 SECRET = "S3cr3t"  # noqa: S105 - it opens nothing
@@ -128,7 +127,7 @@ CASES: tuple[tuple[tuple[str, str], tuple[tuple[str, str], ...]], ...] = (
         ((f"Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKey={SECRET}=;EntityPath=hub", "t"),),
     ),
 )
-OTHER_FILES = {store.schemes[0] for store in other_files.STORES}
+OTHER_FILES = {store.schemes[0] for store in STORES if store.fallback}
 """One of them stands for all."""
 SPELLINGS = [(dataset, spelling) for dataset, spellings in CASES for spelling in spellings]
 

@@ -13,7 +13,7 @@ from cli.ui.options import AsJson
 from shared.naming.explanation import NamingExplanation, explain
 from shared.naming.matching import candidates, underivable_names
 from shared.naming.rules.identity import RunEnvironment
-from shared.naming.stores.services.kafka import split_names
+from shared.naming.stores.services import split_names
 
 
 def explain_command(

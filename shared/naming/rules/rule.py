@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from shared.naming.rules.identity import Identity
+from shared.naming.rules.normalization import PART, unquoted
 
 _MAX_LENGTH = 2000
 """Characters. Stores allow no longer locations, and Atlas slows down with the square of a name's length."""
@@ -123,6 +124,24 @@ def rule(
         defaults=defaults,
         ids=ids,
         clean=clean,
+    )
+
+
+def table_rule(
+    name: str,
+    *,
+    type: str,  # noqa: A002 - the field's word
+    namespace: str,
+    parts: str,
+    to: str,
+    because: str,
+    also: tuple[AlternateName, ...] = (),
+    ids: tuple[tuple[str, tuple[str, ...]], ...] = (),
+) -> NamingRule:
+    """Make a rule for tables, whose names consist of `parts`: `database.schema.table`."""
+    path = r"\.".join(f"(?P<{part}>{PART})" for part in parts.split("."))
+    return rule(
+        name, type=type, namespace=namespace, path=path, to=to, because=because, also=also, ids=ids, clean=unquoted
     )
 
 

@@ -54,7 +54,7 @@ def families_by_scheme(stores: Iterable[StoreFamily]) -> dict[str, tuple[StoreFa
                 raise ValueError(
                     f"The store family of {_rules_of(store)} is never asked for {scheme}: the family of "
                     f"{_rules_of(before[-1])} takes all of that scheme. List the new family before it in "
-                    "shared/naming/stores/__init__.py, with an `authority` that matches only its own namespaces."
+                    "shared/naming/stores, with an `authority` that matches only its own namespaces."
                 )
             found[scheme] = (*before, store)
     return found

@@ -1,31 +1,10 @@
-"""Store families, one module each. A new family is a module with `STORES`, and an entry in the table below."""
+"""Store families in three kinds of tables: `files`, `databases` and `services`, and `catalogs` of tables.
+
+A new family is a row in `STORES` of one of them, with its rules and the function that normalises its spellings.
+"""
 
 from shared.naming.rules.store import StoreFamily
-from shared.naming.stores.catalogs import hive, iceberg, unity_catalog
-from shared.naming.stores.files import adl, aws_s3, azure_storage, dbfs, gcs, hdfs, local_files, onelake, other_files
-from shared.naming.stores.services import bigquery, cosmos, kafka, kusto, mysql, oracle, postgres, snowflake, sql_server
+from shared.naming.stores import catalogs, databases, files, services
 
-STORES: tuple[StoreFamily, ...] = (
-    *onelake.STORES,
-    *azure_storage.STORES,
-    *adl.STORES,
-    *local_files.STORES,
-    *dbfs.STORES,
-    *hdfs.STORES,
-    *aws_s3.STORES,
-    *gcs.STORES,
-    *other_files.STORES,
-    *sql_server.STORES,
-    *postgres.STORES,
-    *mysql.STORES,
-    *oracle.STORES,
-    *snowflake.STORES,
-    *bigquery.STORES,
-    *cosmos.STORES,
-    *kusto.STORES,
-    *kafka.STORES,
-    *hive.STORES,
-    *unity_catalog.STORES,
-    *iceberg.STORES,
-)
+STORES: tuple[StoreFamily, ...] = (*files.STORES, *databases.STORES, *services.STORES, *catalogs.STORES)
 """All families. Of several with one scheme the first whose authority fits is taken (`families_by_scheme`)."""

@@ -13,7 +13,7 @@ from shared.naming.internal_paths import is_noise
 from shared.naming.matching import underivable_names
 from shared.naming.names import Names
 from shared.naming.rules.identity import Identity, RunEnvironment
-from shared.naming.stores.services.kafka import split_names
+from shared.naming.stores.services import split_names
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.secrets import without_secrets
 from shared.translation.application.context import RunContext

@@ -17,6 +17,7 @@ from shared.naming.user_rules import parse_names
 from tests.support.naming_cases import Case
 
 ROOT = Path(__file__).parents[3]
+DATABASES = "shared/naming/stores/databases.py"
 NAMING, SECRETS = "tests/shared/naming/test_naming.py", "tests/shared/test_secrets.py"
 
 
@@ -35,17 +36,16 @@ def _insert(file: Path, before: str, text: str) -> None:
 @pytest.fixture
 def extended(tmp_path: Path) -> Path:
     """A copy of the core and of two test modules, in which the steps of the page were followed."""
-    store, line, case, secret = _blocks("contribute/extending.md", "python")
+    store, row, case, secret = _blocks("contribute/extending.md", "python")
     for room in ("naming", "errors.py", "secrets.py", "versions.py", "__init__.py"):
         source = ROOT / "shared" / room
         if source.is_dir():
             shutil.copytree(source, tmp_path / "shared" / room, ignore=shutil.ignore_patterns("__pycache__"))
         elif source.exists():
             shutil.copy(source, tmp_path / "shared" / room)
-    stores = tmp_path / "shared" / "naming" / "stores"
-    (stores / "services" / "cassandra.py").write_text(store)
-    _insert(stores / "__init__.py", "cosmos, ", "cassandra, ")
-    _insert(stores / "__init__.py", "    *gcs.STORES,\n", line)
+    databases = tmp_path / DATABASES
+    _insert(databases, "STORES: tuple[StoreFamily, ...] = (\n", store)
+    _insert(databases, '    StoreFamily(schemes=("mysql",)', row)
     for module in (NAMING, SECRETS, "tests/support/naming_cases.py"):
         (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / module, tmp_path / module)
@@ -84,8 +84,8 @@ def test_the_pages_store_gives_its_golden_pair(extended: Path) -> None:
 
 
 def test_a_store_for_a_scheme_of_other_file_systems_comes_before_them(extended: Path) -> None:
-    """The page's store, for a scheme that `other_files` has already."""
-    module = extended / "shared" / "naming" / "stores" / "services" / "cassandra.py"
+    """The page's store, for a scheme that `files` has already."""
+    module = extended / DATABASES
     module.write_text(module.read_text().replace("cassandra", "alluxio"))
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM],
@@ -99,12 +99,12 @@ def test_a_store_for_a_scheme_of_other_file_systems_comes_before_them(extended: 
 
 
 def test_a_store_family_hidden_by_an_earlier_one_is_refused_at_import(extended: Path) -> None:
-    module = extended / "shared" / "naming" / "stores" / "services" / "cassandra.py"
+    module = extended / DATABASES
     module.write_text(module.read_text().replace('"cassandra"', '"gs"'))
     command = [sys.executable, "-c", "import shared.naming.names"]
     refused = subprocess.run(command, capture_output=True, check=False, cwd=extended, text=True)
     assert refused.returncode != 0
-    assert "The store family of gcs-path is never asked for gs: the family of cassandra-table" in refused.stderr
+    assert "The store family of cassandra-table is never asked for gs: the family of gcs-path" in refused.stderr
 
 
 def _case(entry: str) -> Case:

@@ -13,7 +13,7 @@ from shared.naming.canonical import canonical
 from shared.naming.explanation import explain
 from shared.naming.names import BUILT_IN, RULES
 from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
-from shared.naming.stores.services.kafka import split_names
+from shared.naming.stores.services import split_names
 from tests.support.naming_cases import Case
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"

@@ -1,1 +1,0 @@
-"""Catalogs of tables: Hive, Iceberg, Unity Catalog."""

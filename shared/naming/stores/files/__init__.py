@@ -1,1 +1,0 @@
-"""File stores: a data set is a path."""

@@ -1,0 +1,176 @@
+"""Cloud services: warehouses, document stores and Kafka. A data set is a table, a collection or a topic."""
+
+import re
+
+from shared.naming.rules.normalization import QUERY, authority_folded, table_folded, table_parts
+from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule, table_rule
+from shared.naming.rules.store import StoreFamily
+
+# --- Snowflake. Canonical: `snowflake://account` as listeners since 1.30 send it: an organisation's account unchanged,
+# a locator with region and cloud (OpenLineage's Java client, `SnowflakeUtils`). Older ones send the whole host. A
+# locator without a region is in AWS us-west-2; the listener names it us-west-1, which Snowflake does not have.
+
+_SNOWFLAKE_SCHEMA = "/databases/{database}/schemas/{schema}"
+_SNOWFLAKE_HOST = "{account}.snowflakecomputing.com"
+
+
+def _account(name: str, account: str, *hosts: str) -> NamingRule:
+    """A rule for accounts of one form, with their possible hosts, the likeliest first."""
+    best, *further = (f"snowflake://{host}{_SNOWFLAKE_SCHEMA}" for host in hosts)
+    return table_rule(
+        name,
+        type="snowflake_table",
+        namespace=f"snowflake://{account}",
+        parts="database.schema.table",
+        to=best + "/tables/{table}",
+        because="Purview's scan of Snowflake names tables so, by the host of the account",
+        also=(
+            AlternateName(type="snowflake_view", to=best + "/views/{table}"),
+            *(AlternateName(type="snowflake_table", to=schema + "/tables/{table}") for schema in further),
+        ),
+    )
+
+
+_SNOWFLAKE: tuple[NamingRule, ...] = (
+    _account("snowflake-table", "(?P<account>[^./]+)", _SNOWFLAKE_HOST, "{account}"),
+    _account(
+        "snowflake-table-of-first-region",
+        r"(?P<account>[^./]+)\.us-west-1\.aws",
+        _SNOWFLAKE_HOST,
+        "{account}.us-west-2.aws.snowflakecomputing.com",
+    ),
+    _account(
+        "snowflake-table-of-amazons-region",
+        r"(?P<account>[^./]+\.[^./]+)\.aws",
+        _SNOWFLAKE_HOST,
+        "{account}.aws.snowflakecomputing.com",
+    ),
+    _account("snowflake-table-of-region", r"(?P<account>[^./]+\.[^./]+\.[^./]+)", _SNOWFLAKE_HOST, "{account}"),
+)
+
+_AFTER_HOST = re.compile("[/:?;]")
+_LOCATOR, _WITH_REGION = 1, 2
+
+
+def _snowflake(rest: str, name: str) -> tuple[str, str]:
+    host = _AFTER_HOST.split(rest.lower().removeprefix("https://"), 1)[0]
+    account = host.partition(".snowflakecomputing")[0]
+    parts = account.split(".")
+    if len(parts) == _LOCATOR and account and "-" not in account:
+        account += ".us-west-1.aws"  # the listener's form of a locator alone
+    elif len(parts) == _WITH_REGION:
+        account += ".aws"
+    return account, table_folded(table_parts(name.strip("/")))
+
+
+# --- BigQuery. Canonical: `bigquery`, `project.dataset.table`, without a partition decorator (`$20240501`) and without
+# older clients' colon after the project.
+
+_BIGQUERY = rule(
+    "bigquery-table",
+    type="bigquery_table",
+    namespace="bigquery",
+    path=r"(?P<project>[^/]+)\.(?P<dataset>[^./]+)\.(?P<table>[^./]+)",
+    to="bigquery://{project}/{dataset}/{table}",
+    because="Purview's scan of BigQuery names tables so",
+    also=(AlternateName(type="bigquery_view"),),
+)
+
+_DECORATOR = re.compile(r"(?:\$\w+|[/`])+\Z")
+_BIGQUERY_API = "googleapis.com"
+"""The API's host in JDBC namespaces; it is the same for all projects."""
+_COLON = re.compile(r"([^:]+):([^.:]+\.[^.:]+)")
+
+
+def _bigquery(rest: str, name: str) -> tuple[str, str]:
+    table = _DECORATOR.sub("", name.lstrip("/`"))
+    legacy = _COLON.fullmatch(table)
+    return "" if _BIGQUERY_API in rest else rest, f"{legacy[1]}.{legacy[2]}" if legacy else table
+
+
+# --- Azure Cosmos DB's API for NoSQL, in all clouds.
+
+_COSMOS = rule(
+    "cosmos-collection",
+    type="azure_cosmosdb_sqlapi_collection",
+    namespace=r"azurecosmos://(?P<host>[^./:]+\.documents\.azure\.(?:com|cn|us))/dbs/(?P<database>[^/]+)",
+    path=r"colls/(?P<collection>[^/]+)",
+    to="https://{host}/dbs/{database}/colls/{collection}",
+    because="Purview's scan of Cosmos DB names collections so",
+)
+
+
+def _cosmos(rest: str, name: str) -> tuple[str, str]:
+    return authority_folded(rest).replace(":443/", "/", 1), name.strip("/")
+
+
+# --- Azure Data Explorer (Kusto) in all clouds. Canonical: `azurekusto://cluster/database` and the table; OpenLineage's
+# newer form has the database in the name. Listeners append `.kusto.windows.net` to the user's cluster, even to a whole
+# address. A query is named `COMPLEX`: one generic data set for each database.
+
+_KUSTO_PLACE = r"azurekusto://(?P<host>[^/:]+)/(?P<database>[^/]+)"
+
+_KUSTO: tuple[NamingRule, ...] = (
+    rule(
+        "kusto-query",
+        type=GENERIC,
+        namespace=_KUSTO_PLACE,
+        path=QUERY,
+        to=f"https://{{host}}/{{database}}/{QUERY}",
+        because="a query whose tables the listener does not report",
+    ),
+    rule(
+        "kusto-table",
+        type="azure_data_explorer_table",
+        namespace=_KUSTO_PLACE,
+        path="(?P<table>[^/]+)",
+        to="https://{host}/{database}/{table}",
+        because="Purview's scan of Azure Data Explorer names tables so",
+    ),
+)
+
+_KUSTO_ADDRESS = re.compile(r"(?:https?:/*)?(?P<host>[^/:]*)(?::\d+)?(?:/+(?P<database>[^?;]*))?(?:[?;].*)?", re.DOTALL)
+_TWICE = re.compile(r"(\.kusto\.[a-z.]+?)\.kusto\.windows\.net")
+
+
+def _kusto(rest: str, name: str) -> tuple[str, str]:
+    address = _KUSTO_ADDRESS.fullmatch(rest.rstrip("/"))
+    if address is None:
+        return rest, name.strip("/")
+    host = _TWICE.sub(r"\1", address["host"].lower())
+    database, table = (address["database"] or "").strip("/"), name.strip("/")
+    if not database:
+        database, _, table = table.rpartition("/")
+    database = database.strip("/")
+    return f"{host}/{database}" if database else host, table
+
+
+# --- Kafka, and Event Hubs by its Kafka endpoint. The name is ours, the type Atlas'.
+
+_KAFKA = rule(
+    "kafka-topic",
+    type="kafka_topic",
+    namespace="kafka://(?P<brokers>.+)",
+    path="(?P<topic>.+)",
+    to="kafka://{brokers}/{topic}",
+    because="Atlas' type for topics; no scan of Purview names them",
+)
+
+
+def split_names(namespace: str, name: str) -> tuple[tuple[str, str], ...]:
+    """The data sets of a namespace and name: in Kafka each topic of a list (a `subscribe` of several topics arrives as
+    `orders,routed`), else just that one.
+    """
+    if "," not in name or not namespace.lower().startswith("kafka:"):
+        return ((namespace, name),)
+    topics = dict.fromkeys(topic.strip() for topic in name.split(","))
+    return tuple((namespace, topic) for topic in topics if topic) or ((namespace, name),)
+
+
+STORES: tuple[StoreFamily, ...] = (
+    StoreFamily(schemes=("snowflake",), fold=_snowflake, rules=_SNOWFLAKE),
+    StoreFamily(schemes=("bigquery",), fold=_bigquery, rules=(_BIGQUERY,)),
+    StoreFamily(schemes=("azurecosmos",), fold=_cosmos, rules=(_COSMOS,)),
+    StoreFamily(schemes=("azurekusto",), fold=_kusto, rules=_KUSTO),
+    StoreFamily(schemes=("kafka",), rules=(_KAFKA,)),
+)
