@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cli.checks.findings import CheckResult, bad, good
-from shared.atlas.types import TypeAction, TypeChange, type_changes
+from shared.atlas.types import UNCONFIRMED, TypeAction, TypeChange, type_changes
 from shared.bootstrap import Worker
 from shared.naming.names import Names
 
@@ -22,7 +22,8 @@ def check_types(parts: Worker) -> Iterator[CheckResult]:
     """
     if parts.types is None:
         return
-    found = type_changes(parts.types.held(), parts.names.rules_by_type)
+    changes = type_changes(parts.types.held(), parts.names.rules_by_type)
+    found = [each for each in changes if each.action is not TypeAction.CREATE or not each.name.startswith(UNCONFIRMED)]
     shown = "; ".join(in_words(each) for each in found[:_SHOWN]) + ("; …" if len(found) > _SHOWN else "")
     if not found:
         yield good(_SUBJECT, "the catalog has all types that lineage needs")

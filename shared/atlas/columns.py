@@ -46,6 +46,7 @@ _TYPED = {
     "azure_synapse_serverless_sql_table": "azure_synapse_serverless_sql_column",
     "databricks_table": "databricks_table_column",
     "fabric_lakehouse_table": "fabric_lakehouse_table_column",
+    "fabric_warehouse_table": "fabric_warehouse_table_column",
     "azure_data_explorer_table": "azure_data_explorer_table_column",
     "azure_postgresql_table": "azure_postgresql_table_column",
     "postgresql_table": "postgresql_table_column",

@@ -1,9 +1,10 @@
 """The types of the entities that Throughline writes, as definitions in Atlas' form, and the changes that a catalog
 needs to hold them. Pure.
 
-Purview has all of them built in; a plain Apache Atlas has few. The definitions have only the super types, attributes
-and relationships that are written, by Microsoft's documentation of the built-in types and public dumps of them. Servers
-of Atlas 2.1 and 2.5 allow optional attributes to be added to a type, and nothing to be removed.
+Purview has them built in (of `UNCONFIRMED` that is not known); a plain Apache Atlas has few. The definitions have only
+the super types, attributes and relationships that are written, by Microsoft's documentation of the built-in types and
+public dumps of them. Servers of Atlas 2.1 and 2.5 allow optional attributes to be added to a type, and nothing to be
+removed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,9 @@ Json = dict[str, Any]
 
 SERVICE = "throughline"
 """The service type of Throughline's own definitions: only those are ever changed."""
+
+UNCONFIRMED = "fabric_warehouse_table"
+"""The beginning of the names of types that not every Purview may have. Few need them: `doctor` does not miss them."""
 
 _DATA_SET = "DataSet"
 """Every Atlas has it: the type of data sets that no rule names."""

@@ -19,7 +19,8 @@ _SHORT = 2_000
 
 _BY_SCHEME = families_by_scheme(STORES)
 
-_DRIVER = re.compile(r"(oracle:\w+):@(.*)", re.DOTALL | re.IGNORECASE)
+_OPAQUE = re.compile(r"(oracle:\w+):@(.*)|(arn|duckdb):(?!//)(.+)", re.DOTALL | re.IGNORECASE)
+"""Namespaces without slashes after their scheme: a driver's address, an Amazon resource name, a file."""
 
 
 def canonical(namespace: str, name: str, environment: RunEnvironment = NO_ENVIRONMENT) -> Identity:
@@ -62,7 +63,7 @@ def _folded(namespace: str, name: str) -> Identity:
         folded = f"{scheme.lower()}://{authority_folded(authority)}" if separator else namespace
         return Identity(namespace=folded, name=name.strip("/"))
     rest, name = store.fold(rest, name)
-    return Identity(namespace=f"{store.schemes[0]}://{rest}" if rest else store.schemes[0], name=name)
+    return Identity(namespace=f"{store.schemes[0]}{store.separator}{rest}" if rest else store.schemes[0], name=name)
 
 
 _remembered = lru_cache(maxsize=_REMEMBERED)(_folded)
@@ -73,8 +74,8 @@ def _split(namespace: str) -> tuple[str, str]:
     scheme, separator, rest = namespace.partition("://")
     if separator and rest.strip("/"):
         return scheme.lower(), rest
-    if driver := _DRIVER.fullmatch(namespace):
-        return driver[1].lower(), driver[2]
+    if opaque := _OPAQUE.fullmatch(namespace):
+        return (opaque[1] or opaque[3]).lower(), opaque[2] or opaque[4] or ""
     return namespace.rstrip("/").removesuffix(":").lower(), ""
 
 

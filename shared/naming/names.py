@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import msgspec
 
-from shared.naming.canonical import canonical, store_of
+from shared.naming.canonical import canonical, has_paths, store_of
 from shared.naming.rules.identity import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.naming.rules.rule import CatalogName, NamingRule, unknown_store
 from shared.naming.stores import STORES
@@ -48,8 +48,9 @@ class Match:
 class Names:
     """The user's rules, which come before ours, and catalog ids by names.
 
-    Keys of `ids` are a kind and names in lower case: `("workspace", NAME)` (a Fabric workspace, or a Databricks
-    workspace's host for its metastore) and `("lakehouse", WORKSPACE, NAME)`. `version` is that of process names.
+    Keys of `ids` are a kind and names in lower case: `("workspace", NAME)` (a Fabric workspace or its SQL endpoint, or
+    a Databricks workspace's host for its metastore), `("lakehouse", WORKSPACE, NAME)` and `("warehouse", WORKSPACE,
+    NAME)`. `version` is that of process names.
     """
 
     rules: tuple[NamingRule, ...] = ()
@@ -72,7 +73,9 @@ class Names:
         Precedence: the user's rules, then names that a scan is known to find (`NamingRule.decides`), then the rest.
         Among equals the location comes before a table's name: the same data read by path and by table must be one
         asset. So ADLS, Blob, OneLake and local files are named by location, with the table's name as an alternative;
-        HDFS, S3, Google Cloud Storage and DBFS, whose paths no scan is known to name, by their table if one is known.
+        HDFS, S3, Google Cloud Storage and DBFS, whose paths no scan is known to name, and managed tables of Unity
+        Catalog by their table if one is known. It makes no difference which of the two an event calls the symlink:
+        Spark's listener names the location first, Hive's the table.
         A data set that no rule matches is a generic `DataSet`, so no process is lost.
         """
         matches = self.matches(identity, tuple(symlinks), environment.host)
@@ -84,23 +87,34 @@ class Names:
 
     def matches(self, identity: Identity, symlinks: tuple[tuple[str, str], ...], workspace: str) -> list[Match]:
         """The matches of the data set and of each symlink, by precedence."""
-        found = [self._match(identity, workspace, tables_only=False)]
-        found += [self._match(canonical(*link), workspace, tables_only=True) for link in symlinks]
-        return sorted((match for match in found if match), key=lambda match: match.rank)
+        is_table = _has_tables(identity)
+        own = self._match(identity, workspace)
+        places: list[Match | None] = []
+        tables: list[Match | None] = []
+        for link in symlinks:
+            other = canonical(*link)
+            is_place = is_table and has_paths(other.namespace)
+            match = self._match(other, workspace, users_only=not (is_place or _has_tables(other)))
+            (places if is_place else tables).append(match)
+        return sorted((match for match in (*places, own, *tables) if match), key=lambda match: match.rank)
 
-    def _match(self, identity: Identity, workspace: str, *, tables_only: bool) -> Match | None:
+    def _match(self, identity: Identity, workspace: str, *, users_only: bool = False) -> Match | None:
         if self.rules and max(len(identity.namespace), len(identity.name)) <= MAX_LENGTH_FOR_USER_RULES:
             for rule in self.rules:
                 if names := rule.apply(identity, workspace, self.ids):
                     return Match(rank=Rank.USERS, rule=rule, identity=identity, names=names)
         store, _ = store_of(identity.namespace)
-        if store is None or (tables_only and not store.has_tables):
-            return None
-        for rule in store.rules:
+        for rule in store.rules if store and not users_only else ():
             if names := rule.apply(identity, workspace, self.ids):
                 rank = Rank.DECIDES if rule.decides else Rank.HELPS
                 return Match(rank=rank, rule=rule, identity=identity, names=names)
         return None
+
+
+def _has_tables(identity: Identity) -> bool:
+    """Whether it is named by a catalog of tables."""
+    store, _ = store_of(identity.namespace)
+    return store is not None and store.has_tables
 
 
 BUILT_IN = Names()

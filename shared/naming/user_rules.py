@@ -10,9 +10,11 @@ TOML or JSON, validated at start; one error lists all its mistakes:
     qualified_name = "s3://minio.example/{zone}/{path}"
     example = { namespace = "s3a://lake", name = "raw/t", qualified_name = "s3://minio.example/raw/t" }
 
-    [fabric.workspaces.sales]                        # a workspace's name, its id, and the ids of its lakehouses
+    [fabric.workspaces.sales]                        # a workspace's name, its id, and the ids of its items
     id = "0f3b8a52-64c1-4a0b-9d8e-2f6f2a0c7b11"
     lakehouses = { shop = "9d2c4e10-1111-4222-8333-444455556666" }
+    warehouses = { dw = "7b1e0c2d-1111-4222-8333-444455556666" }
+    endpoint = "k3xyz.datawarehouse.fabric.microsoft.com"    # of SQL: dbt and JDBC name tables by it
 
     [databricks.metastores]                          # a workspace's host, and the id of its Unity Catalog metastore
     "adb-1.2.azuredatabricks.net" = "5c5d…"
@@ -27,7 +29,7 @@ from shared.naming.canonical import canonical
 from shared.naming.names import RULES, Names
 from shared.naming.rules.regex_safety import why_unsafe
 from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.stores.files import workspace_folded
+from shared.naming.stores.fabric import workspace_folded
 from shared.rules_file.keys import SUBTABLE, Key, ValueKind
 from shared.rules_file.reading import RulesEntry, RulesReader
 
@@ -53,6 +55,8 @@ _FABRIC_KEYS = {"workspaces": Key(kind=SUBTABLE, meaning="the ids of workspaces 
 _WORKSPACE_KEYS = {
     "id": Key(kind=_TEXT, meaning="the workspace's id", needed=True),
     "lakehouses": Key(kind=SUBTABLE, meaning="the ids of its lakehouses by their names"),
+    "warehouses": Key(kind=SUBTABLE, meaning="the ids of its warehouses by their names"),
+    "endpoint": Key(kind=_TEXT, meaning="the host of its SQL endpoint"),
 }
 
 
@@ -87,17 +91,26 @@ def _rule(values: Mapping[str, Any]) -> NamingRule:
 def _metastores(reader: RulesReader) -> Iterator[tuple[tuple[str, ...], str]]:
     reader.table(_DATABRICKS_KEYS, "databricks")
     for host, metastore in reader.all_of(_TEXT, "databricks", "metastores").items():
-        yield ("workspace", host.lower().removeprefix("https://").strip("/")), metastore
+        yield ("workspace", _host(host)), metastore
 
 
 def _workspaces(reader: RulesReader) -> Iterator[tuple[tuple[str, ...], str]]:
     reader.table(_FABRIC_KEYS, "fabric")
     for name, entry in reader.named(_WORKSPACE_KEYS, "fabric", "workspaces", most=_MAX_TABLES).items():
-        workspace = entry.values.get("id") or ""
-        yield ("workspace", workspace_folded(name)), workspace
-        for lakehouse, identifier in reader.all_of(_TEXT, "fabric", "workspaces", name, "lakehouses").items():
-            for spelling in (name, workspace):
-                yield ("lakehouse", workspace_folded(spelling), lakehouse.casefold()), identifier
+        workspace, endpoint = entry.values.get("id") or "", _host(entry.values.get("endpoint") or "")
+        spellings = [workspace_folded(spelling) for spelling in (name, workspace, endpoint) if spelling]
+        for spelling in spellings:
+            yield ("workspace", spelling), workspace
+        for kind in ("lakehouse", "warehouse"):
+            for item, identifier in reader.all_of(_TEXT, "fabric", "workspaces", name, f"{kind}s").items():
+                for spelling in spellings if identifier else ():
+                    yield (kind, spelling, item.casefold()), identifier
+                    yield (kind, spelling, identifier.casefold()), identifier
+
+
+def _host(address: str) -> str:
+    """The host of an address with or without a scheme and a port."""
+    return address.lower().rpartition("://")[2].partition("/")[0].partition(":")[0].partition(",")[0]
 
 
 def _check_rule(entry: RulesEntry, reader: RulesReader) -> None:

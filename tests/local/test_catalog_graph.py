@@ -294,6 +294,7 @@ BUILT_IN: dict[str, Json] = {
     "databricks_table": {},
     "fabric_lakehouse": {},
     "fabric_lakehouse_table": {},
+    "fabric_warehouse_table": {},
     "azure_cosmosdb_sqlapi_collection": {"resourceLink": "link"},
     "azure_data_explorer_table": {},
     "azure_postgresql_table": {},

@@ -119,6 +119,10 @@ CASES: tuple[tuple[tuple[str, str], tuple[tuple[str, str], ...]], ...] = (
     (("redis://h:6379", "k"), ((f"redis://:{SECRET}@h:6379", "k"),)),
     (("redshift://h/db?ssl=true", "s.t"), ((f"jdbc:redshift://h/db?ssl=true&{LOGIN}", "s.t"),)),
     (("redshift://h/db", "s.t"), ((f"redshift://h/db;UID=ann;PWD={SECRET}", "s.t"),)),
+    (("duckdb:///data/db", "s.t"), ((f"duckdb:/data/db?password={SECRET}", "s.t"),)),
+    (("databricks://h", "c.s.t"), ((f"databricks://token:{SECRET}@h:443;UID=token;PWD={SECRET}", "c.s.t"),)),
+    (("spark://h:10000", "s.t"), ((f"spark://ann:{SECRET}@h:10000", "s.t"),)),
+    (("arn:aws:glue:eu-west-1:1", "table/s/t"), ((f"arn:aws:glue:eu-west-1:1?password={SECRET}", "table/s/t"),)),
     (("db2://h:50000/db", "s.t"), ((f"db2://h:50000/db:user=ann;password={SECRET};", "s.t"),)),
     (("db2://h:50000", "db.s.t"), (("db2://h:50000", f"db:user=ann;pass={SECRET};.s.t"),)),
     (("teradata://h/DATABASE=d", "t"), ((f"teradata://h/DATABASE=d,USER=ann,PASSWORD={SECRET}", "t"),)),
@@ -127,8 +131,8 @@ CASES: tuple[tuple[tuple[str, str], tuple[tuple[str, str], ...]], ...] = (
         ((f"Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKey={SECRET}=;EntityPath=hub", "t"),),
     ),
 )
-OTHER_FILES = {store.schemes[0] for store in STORES if store.fallback}
-"""One of them stands for all."""
+FALLBACKS = {store.schemes[0] for store in STORES if store.fallback}
+"""They normalise alike: one stands for all."""
 SPELLINGS = [(dataset, spelling) for dataset, spellings in CASES for spelling in spellings]
 
 
@@ -142,9 +146,9 @@ def test_a_secret_changes_no_identity_and_is_shown_nowhere(dataset: tuple[str, s
 
 def test_every_family_of_stores_has_a_case() -> None:
     """A new store needs a case here too: its own file decides how the remaining address is handled."""
-    schemes = {canonical(*dataset).namespace.partition("://")[0] for dataset, _ in CASES}
+    schemes = {canonical(*dataset).namespace.partition(":")[0] for dataset, _ in CASES}
     missing = {store.schemes[0] for store in STORES} - schemes
-    assert missing <= {"http", *OTHER_FILES}
+    assert missing <= {"http", *FALLBACKS}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ NAMES: Names = parse_names(
 [fabric.workspaces.sales]
 id = "0f3b8a52-64c1-4a0b-9d8e-2f6f2a0c7b11"
 lakehouses = { shop = "9d2c4e10-1111-4222-8333-444455556666" }
+warehouses = { dw = "7b1e0c2d-1111-4222-8333-444455556666" }
+endpoint = "k3xyz.datawarehouse.fabric.microsoft.com"
 [databricks.metastores]
 "adb-1.2.azuredatabricks.net" = "5c5d0000-0000-4000-8000-000000000000"
 """,
@@ -164,6 +166,12 @@ FORMS: dict[str, tuple[str, str, str, str]] = {
         "shop.Lakehouse/Tables/dbo/{t}{n}",
         "fabric_lakehouse_table",
         _SHOP + "/dbo%252F{t}{n}",
+    ),
+    "Fabric warehouse": (
+        "fabric-warehouse://k3xyz.datawarehouse.fabric.microsoft.com",
+        "dw.dbo.{t}{n}",
+        "fabric_warehouse_table",
+        _GROUP + "/warehouses/7b1e0c2d-1111-4222-8333-444455556666/schemas/dbo/tables/{t}{n}",
     ),
     "Cosmos DB": (
         "azurecosmos://c.documents.azure.com/dbs/db{n}",

@@ -98,6 +98,7 @@ TABLES = (
     TypeRule(name="databricks_table", columns="databricks_table_column", service="Azure Databricks"),
     TypeRule(name="fabric_lakehouse", service="Fabric"),
     TypeRule(name="fabric_lakehouse_table", columns="fabric_lakehouse_table_column", service="Fabric"),
+    TypeRule(name="fabric_warehouse_table", columns="fabric_warehouse_table_column", service="Fabric"),
     TypeRule(
         name="azure_cosmosdb_sqlapi_collection",
         attributes="resourceLink!",

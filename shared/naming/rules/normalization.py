@@ -136,5 +136,7 @@ def qualified(name: str, *, database: str, schema: str, schemas: frozenset[str])
     return table_folded([*([database] if database else []), named or schema, table])
 
 
+UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+
 QUERY = "COMPLEX"
 """Listeners' name for a subquery whose tables they do not report (SQL DW and Kusto on Databricks)."""

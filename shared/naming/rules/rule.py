@@ -48,7 +48,8 @@ class NamingRule:
     - `decides`: a scan is known to use this name. If False, a table's name comes first.
     - `also`: alternative names of the same data set, best first.
     - `defaults`: values of empty groups.
-    - `ids`: groups to replace by catalog ids, in order; each with the groups by which its id is looked up.
+    - `ids`: groups to replace by catalog ids, in order; each with the groups by which its id is looked up. `by_id`: the
+      rule applies only if all of them have an id.
     - `needs_workspace`: the name contains the run's Databricks workspace, which must be known.
     - `clean`: applied to each group of `path`.
     """
@@ -63,6 +64,7 @@ class NamingRule:
     also: tuple[AlternateName, ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()
     ids: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    by_id: bool = False
     needs_workspace: bool = False
     clean: Callable[[str], str] | None = field(default=None, repr=False)
 
@@ -78,9 +80,11 @@ class NamingRule:
         found = {"workspace": workspace, **place.groupdict(""), **parts}
         for group, default in self.defaults:
             found[group] = found[group] or default
-        if ids:
-            for group, by in self.ids:
-                found[group] = ids.get((group, *(found[each].casefold() for each in by)), found[group])
+        for group, by in self.ids if ids or self.by_id else ():
+            identifier = ids.get((group, *(found[name].casefold() for name in by)))
+            if identifier is None and self.by_id:
+                return None
+            found[group] = identifier or found[group]
         return found
 
     def apply(self, identity: Identity, workspace: str, ids: Mapping[tuple[str, ...], str]) -> tuple[CatalogName, ...]:
@@ -107,6 +111,7 @@ def rule(
     also: tuple[AlternateName, ...] = (),
     defaults: tuple[tuple[str, str], ...] = (),
     ids: tuple[tuple[str, tuple[str, ...]], ...] = (),
+    by_id: bool = False,
     clean: Callable[[str], str] | None = None,
 ) -> NamingRule:
     """Make a rule of two patterns with named groups and a template that uses them."""
@@ -123,6 +128,7 @@ def rule(
         also=also,
         defaults=defaults,
         ids=ids,
+        by_id=by_id,
         clean=clean,
     )
 
@@ -137,11 +143,34 @@ def table_rule(
     because: str,
     also: tuple[AlternateName, ...] = (),
     ids: tuple[tuple[str, tuple[str, ...]], ...] = (),
+    by_id: bool = False,
+    clean: Callable[[str], str] = unquoted,
 ) -> NamingRule:
     """Make a rule for tables, whose names consist of `parts`: `database.schema.table`."""
-    path = r"\.".join(f"(?P<{part}>{PART})" for part in parts.split("."))
     return rule(
-        name, type=type, namespace=namespace, path=path, to=to, because=because, also=also, ids=ids, clean=unquoted
+        name,
+        type=type,
+        namespace=namespace,
+        path=r"\.".join(f"(?P<{part}>{PART})" for part in parts.split(".")),
+        to=to,
+        because=because,
+        also=also,
+        ids=ids,
+        by_id=by_id,
+        clean=clean,
+    )
+
+
+def generic_rule(name: str, because: str) -> NamingRule:
+    """Make the rule of a store whose data sets are generic: it matches all. A table's name comes before it."""
+    return rule(
+        name,
+        type=GENERIC,
+        namespace="(?P<place>.*)",
+        path="(?P<name>.*)",
+        to="{place}/{name}",
+        because=because,
+        decides=False,
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from shared.naming.rules.normalization import authority_folded, path_folded
+from shared.naming.rules.normalization import authority_folded, path_folded, table_folded, table_parts
 from shared.naming.rules.rule import NamingRule
 
 Fold = Callable[[str, str], tuple[str, str]]
@@ -22,12 +22,22 @@ def as_name(rest: str, name: str) -> tuple[str, str]:
     return authority_folded(rest), name.strip("/")
 
 
+def as_table(rest: str, name: str) -> tuple[str, str]:
+    """Normalise a server's address and a table's name: without properties of a connection, without quotes."""
+    return authority_folded(PROPERTIES.split(rest, 1)[0]), table_folded(table_parts(name.strip("/")))
+
+
+PROPERTIES = re.compile("[?;]")
+"""Before the properties of a connection, at the end of an address."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreFamily:
     """A family of stores.
 
     - `schemes` of its namespaces; all are normalised to the first.
     - `authority`: matches the part after the scheme in lower case, where families share a scheme; None takes all.
+    - `separator`: between scheme and the rest.
     - `has_paths`: names are file paths. `has_tables`: names are tables of a metastore, which arrive as symlinks.
     - `fallback`: asked only if no other family takes the namespace.
     """
@@ -36,6 +46,7 @@ class StoreFamily:
     rules: tuple[NamingRule, ...] = ()
     fold: Fold = as_name
     authority: re.Pattern[str] | None = None
+    separator: str = "://"
     has_paths: bool = False
     has_tables: bool = False
     fallback: bool = False

@@ -1,8 +1,18 @@
-"""Catalogs of tables: Hive metastores, Unity Catalog, Iceberg. Their tables arrive as symlinks of a location."""
+"""Catalogs of tables: Hive metastores, Unity Catalog, Glue, Iceberg. Tables often arrive as symlinks of a location.
 
-from shared.naming.rules.normalization import authority_folded, table_folded, table_parts
-from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule, table_rule
-from shared.naming.rules.store import StoreFamily
+Names of Hive and Unity Catalog are in lower case, as both store them: producers send them as their users typed them.
+"""
+
+import re
+
+from shared.naming.rules.normalization import authority_folded, table_folded, table_parts, unquoted
+from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, generic_rule, rule, table_rule
+from shared.naming.rules.store import StoreFamily, as_table
+
+
+def _lower(part: str) -> str:
+    return unquoted(part).lower()
+
 
 # --- A Hive metastore: `hive://host:port`, `database.table`. It is named by its Databricks workspace if the run has
 # one, as a scan of that metastore names its tables; else by its host.
@@ -10,6 +20,8 @@ from shared.naming.rules.store import StoreFamily
 _METASTORE = r"hive://(?P<host>[^:/]+)(?::\d+)?(?:/.*)?"
 _TABLE = r"(?:(?P<catalog>[^./`]+)\.)?(?P<database>[^./`]+)\.(?P<table>[^./`]+)"
 _SCAN = "Purview's scan of a Hive metastore names tables so"
+_OF_WORKSPACE = "{database}.{table}@{workspace}"
+_VIEW = AlternateName(type="hive_view")
 
 _HIVE: tuple[NamingRule, ...] = (
     rule(
@@ -17,9 +29,10 @@ _HIVE: tuple[NamingRule, ...] = (
         type="hive_table",
         namespace=_METASTORE,
         path=_TABLE,
-        to="{database}.{table}@{workspace}",
+        to=_OF_WORKSPACE,
         because=_SCAN + ", by the Databricks workspace it serves",
-        also=(AlternateName(type="hive_view"), AlternateName(type="hive_table", to="{database}.{table}@{host}")),
+        also=(_VIEW, AlternateName(type="hive_table", to="{database}.{table}@{host}")),
+        clean=_lower,
     ),
     rule(
         "hive-table",
@@ -28,26 +41,51 @@ _HIVE: tuple[NamingRule, ...] = (
         path=_TABLE,
         to="{database}.{table}@{host}",
         because=_SCAN + ", by the metastore's host",
-        also=(AlternateName(type="hive_view"),),
+        also=(_VIEW,),
+        clean=_lower,
     ),
 )
 
-# --- Unity Catalog: `unity-catalog` on Databricks, `unitycatalog://host` from the open-source server, and
-# `catalog.schema.table` both. A scan names tables by the metastore's id. The names file maps a workspace's host to it;
-# without it the host stays, as in one vendor's scanner.
+# --- Unity Catalog: `unity-catalog` from Databricks' listener, `unitycatalog://host` from the open-source server,
+# `databricks://host` from dbt and Airflow, `spark://host:443` from dbt's adapter for Spark, and `catalog.schema.table`
+# all. A scan names tables by the metastore's id. The names file maps a workspace's host to it; without it the host
+# stays, as in one vendor's scanner. Two parts are a table of the workspace's Hive metastore, which Unity Catalog also
+# calls `hive_metastore`.
 
 _NAME = "databricks://{workspace}/catalogs/{catalog}/schemas/{schema}/tables/{table}"
 _IDS = (("workspace", ("workspace",)),)
+_BY_METASTORE = "Purview's scan of Unity Catalog names tables so, by the metastore's id"
+_BY_WORKSPACE = "Purview's scan of a Databricks workspace's Hive metastore names its tables so"
 
-_UNITY = table_rule(
-    "unity-catalog-table",
-    type="databricks_table",
-    namespace="unity-catalog",
-    parts="catalog.schema.table",
-    to=_NAME,
-    because="Purview's scan of Unity Catalog names tables so, by the metastore's id",
-    ids=_IDS,
-)
+
+def _databricks(name: str, namespace: str) -> tuple[NamingRule, ...]:
+    """The rules for tables of a workspace; `namespace`: a pattern that names it, or else the run's environment does."""
+    return (
+        table_rule(
+            f"{name}-table",
+            type="databricks_table",
+            namespace=namespace,
+            parts="catalog.schema.table",
+            to=_NAME,
+            because=_BY_METASTORE,
+            ids=_IDS,
+            clean=_lower,
+        ),
+        table_rule(
+            f"{name}-hive-table",
+            type="hive_table",
+            namespace=namespace,
+            parts="database.table",
+            to=_OF_WORKSPACE,
+            because=_BY_WORKSPACE,
+            also=(_VIEW,),
+            clean=_lower,
+        ),
+    )
+
+
+_UNITY = _databricks("unity-catalog", "unity-catalog")
+_WORKSPACE = _databricks("databricks", r"databricks://(?P<workspace>[^:/]+)")
 _UNITY_SERVER = table_rule(
     "unity-catalog-server-table",
     type="databricks_table",
@@ -56,11 +94,54 @@ _UNITY_SERVER = table_rule(
     to=_NAME,
     because="as a scan of Unity Catalog names tables; not verified for own servers",
     ids=_IDS,
+    clean=_lower,
 )
+_WORKSPACE_HOST = re.compile(r"[^/:]+\.(?:azuredatabricks\.net|databricks\.(?:com|azure\.(?:us|cn)))(?::\d+)?/?")
+_HIVE_METASTORE = frozenset({"hive_metastore", "spark_catalog"})
 
 
-def _fold(rest: str, name: str) -> tuple[str, str]:
-    return authority_folded(rest), table_folded(table_parts(name.strip("/")))
+def _unity(rest: str, name: str) -> tuple[str, str]:
+    parts = table_parts(name.strip("/"))
+    return authority_folded(rest), table_folded(parts[1:] if parts[0].lower() in _HIVE_METASTORE else parts)
+
+
+def _workspace(rest: str, name: str) -> tuple[str, str]:
+    address, table = _unity(rest.removeprefix("https://"), name)
+    return re.split("[:/?;]", address, maxsplit=1)[0], table
+
+
+# --- Other servers of Spark: `spark://host:port` from dbt's adapter, `database.table`.
+
+_SPARK = generic_rule("spark-name", "a Spark server: which metastore it uses the file of names can tell")
+
+# --- Glue: `arn:aws:glue:region:account`, `table/database/table`. Athena's, Spark's and dbt's tables have it as a
+# symlink, and no scan is known to name a location in S3, so it comes first.
+
+_GLUE = rule(
+    "glue-table",
+    type=GENERIC,
+    namespace="(?P<catalog>arn:.+)",
+    path="table/(?P<database>[^/]+)/(?P<table>[^/]+)",
+    to="{catalog}/table/{database}/{table}",
+    because="no scan of Glue is known; all producers that know the table give this name",
+)
+_GLUE_ARN = re.compile(r"aws[a-z-]*:glue:[^:]*:\d*")
+
+
+def _glue(rest: str, name: str) -> tuple[str, str]:
+    parts = name.strip("/").removeprefix("table/").replace("/", ".").split(".")
+    return rest.lower(), "/".join(["table", *parts[-2:]]).lower()
+
+
+# --- Tables in S3 buckets for tables: `arn:aws:s3tables:…`, `catalog.namespace.table`, with Spark's name of the
+# catalog.
+
+_S3_TABLE = generic_rule("s3-tables-name", "no scan of Amazon's S3 Tables is known")
+_S3_TABLES_ARN = re.compile(r"aws[a-z-]*:s3tables:.+", re.DOTALL)
+
+
+def _s3_tables(rest: str, name: str) -> tuple[str, str]:
+    return rest, ".".join(name.strip("/").split(".")[-2:])
 
 
 # --- Iceberg's REST catalog: its address, `database.table`. Iceberg tables are named by their location, or by the Hive
@@ -78,7 +159,14 @@ _ICEBERG = rule(
 
 STORES: tuple[StoreFamily, ...] = (
     StoreFamily(schemes=("hive",), rules=_HIVE, has_tables=True),
-    StoreFamily(schemes=("unity-catalog",), fold=_fold, rules=(_UNITY,), has_tables=True),
-    StoreFamily(schemes=("unitycatalog",), fold=_fold, rules=(_UNITY_SERVER,), has_tables=True),
+    StoreFamily(schemes=("unity-catalog",), fold=_unity, rules=_UNITY, has_tables=True),
+    StoreFamily(schemes=("unitycatalog",), fold=as_table, rules=(_UNITY_SERVER,), has_tables=True),
+    StoreFamily(
+        schemes=("databricks", "spark"), authority=_WORKSPACE_HOST, fold=_workspace, rules=_WORKSPACE, has_tables=True
+    ),
+    StoreFamily(schemes=("databricks",), fold=_workspace, rules=_WORKSPACE, has_tables=True),
+    StoreFamily(schemes=("spark",), fold=as_table, rules=(_SPARK,), has_tables=True),
+    StoreFamily(schemes=("arn",), separator=":", authority=_GLUE_ARN, fold=_glue, rules=(_GLUE,), has_tables=True),
+    StoreFamily(schemes=("arn",), separator=":", authority=_S3_TABLES_ARN, fold=_s3_tables, rules=(_S3_TABLE,)),
     *(StoreFamily(schemes=(scheme,), rules=(_ICEBERG,), has_tables=True) for scheme in ("http", "https")),
 )

@@ -15,22 +15,35 @@ from shared.naming.rules.normalization import (
     table_parts,
     unquoted,
 )
-from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule, table_rule
-from shared.naming.rules.store import StoreFamily
+from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, generic_rule, rule, table_rule
+from shared.naming.rules.store import PROPERTIES, StoreFamily, as_table
+from shared.naming.stores.fabric import (
+    LAKEHOUSE_IDS,
+    LAKEHOUSE_NAME,
+    LAKEHOUSE_SCAN,
+    LAKEHOUSE_TABLE,
+    NO_WAREHOUSE_SCAN,
+    WAREHOUSE_IDS,
+    WAREHOUSE_NAME,
+    WAREHOUSE_TABLE,
+)
 
 _TABLE = "database.schema.table"
 _AZURE = r"database\.(?:azure\.com|chinacloudapi\.cn|usgovcloudapi\.net)"
 
-# --- SQL Server in all clouds: Azure SQL Database, Managed Instance, Synapse's dedicated and serverless pools, others.
-# Canonical: `sqlserver://host:port` or `sqlserver://host/instance`, and `database.schema.table`. Listeners before 1.13
-# put JDBC properties into the namespace (`sqlserver://host:1433;database=db`) and no database into the name; newer ones
-# do the opposite. On Databricks a subquery is named `COMPLEX`: a generic data set for each database, which the tables
-# in the SQL replace.
+# --- SQL Server in all clouds: Azure SQL Database, Managed Instance, Synapse's dedicated and serverless pools, Fabric's
+# SQL endpoints, others. Spark calls them all `sqlserver`, OpenLineage's naming page, dbt and Airflow `mssql`, and dbt
+# Fabric's `fabric-warehouse`. Canonical: `sqlserver://host:port` or `sqlserver://host/instance`, and
+# `database.schema.table`. Listeners before 1.13 put JDBC properties into the namespace
+# (`sqlserver://host:1433;database=db`) and no database into the name; newer ones do the opposite. On Databricks a
+# subquery is named `COMPLEX`: a generic data set for each database, which the tables in the SQL replace.
 
 _PORT = r"(?::\d+)?"
 _CLOUD = r"(?:database\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|cloudapi\.de))"
 _SYNAPSE = r"sql\.azuresynapse\.(?:net|azure\.cn|usgovcloudapi\.net)"
-_OWN = r"[^/:]+(?<!\.fabric\.microsoft\.com)"
+_FABRIC = r"[^./:]+(?:\.[^./:]+)?\.datawarehouse\.(?:fabric\.microsoft\.com|pbidedicated\.windows\.net)"
+_FABRIC_DATABASE = r"[^/:]+\.database\.fabric\.microsoft\.com"
+_OWN = rf"(?!(?:{_FABRIC}|{_FABRIC_DATABASE})\b)[^/:]+"
 _MSSQL = "mssql://{server}/{database}/{schema}/{table}"
 
 
@@ -66,6 +79,34 @@ _SQL_SERVER: tuple[NamingRule, ...] = (
     ),
     _hosted("synapse-dedicated-table", "azure_synapse_dedicated_sql", rf"[^./:]+\.{_SYNAPSE}", "Synapse"),
     table_rule(
+        "fabric-endpoint-lakehouse-table",
+        type=LAKEHOUSE_TABLE,
+        namespace=rf"sqlserver://(?P<workspace>{_FABRIC}){_PORT}",
+        parts="lakehouse.schema.table",
+        to=LAKEHOUSE_NAME + "{schema}%252F{table}",
+        because=LAKEHOUSE_SCAN + "; its SQL endpoint has schemas",
+        also=(AlternateName(type=LAKEHOUSE_TABLE, to=LAKEHOUSE_NAME + "{table}"),),
+        ids=LAKEHOUSE_IDS,
+        by_id=True,
+    ),
+    table_rule(
+        "fabric-warehouse-table",
+        type=WAREHOUSE_TABLE,
+        namespace=rf"sqlserver://(?P<workspace>{_FABRIC}){_PORT}",
+        parts="warehouse.schema.table",
+        to=WAREHOUSE_NAME,
+        because=NO_WAREHOUSE_SCAN,
+        ids=WAREHOUSE_IDS,
+    ),
+    table_rule(
+        "fabric-database-table",
+        type=GENERIC,
+        namespace=rf"sqlserver://(?P<server>{_FABRIC_DATABASE}){_PORT}",
+        parts=_TABLE,
+        to=_MSSQL,
+        because="no scan is known to name tables of Fabric's SQL databases",
+    ),
+    table_rule(
         "sql-server-table",
         type="mssql_table",
         namespace=rf"sqlserver://(?P<server>{_OWN}){_PORT}",
@@ -83,6 +124,7 @@ _SQL_SERVER: tuple[NamingRule, ...] = (
         because="Purview's scan of SQL Server names tables by server and instance",
         also=(AlternateName(type="mssql_view"),),
     ),
+    generic_rule("sql-server-name", "the database of the table is not in the event"),
 )
 
 _SQL_SERVER_SCHEMAS = frozenset({"dbo", "sys", "information_schema", "guest"})
@@ -146,13 +188,12 @@ _POSTGRES: tuple[NamingRule, ...] = (
     ),
 )
 
-_PROPERTIES = re.compile("[?;]")
 _POSTGRES_SCHEMAS = frozenset({"public", "pg_catalog", "information_schema"})
 
 
 def _host_and_database(rest: str, port: str) -> tuple[str, str]:
     """`host:port` (for each host, with the default port if it has none) and the database of `host[:port][/db]`."""
-    authority, _, database = _PROPERTIES.split(rest, 1)[0].rstrip("/").partition("/")
+    authority, _, database = PROPERTIES.split(rest, 1)[0].rstrip("/").partition("/")
     hosts = [host if ":" in host else f"{host}:{port}" for host in authority.lower().split(",") if host]
     return ",".join(hosts), database
 
@@ -166,14 +207,17 @@ def _postgres(rest: str, name: str) -> tuple[str, str]:
 # Canonical: `mysql://host:port`, `database.table`. Older listeners put the database into the namespace; 1.25 repeats it
 # before a qualified table.
 
-_MYSQL = table_rule(
-    "azure-mysql-table",
-    type="azure_mysql_table",
-    namespace=rf"mysql://(?P<host>[^./:]+\.mysql\.{_AZURE}):\d+",
-    parts="database.table",
-    to="mysql://{host}/{database}/{table}",
-    because="Purview's scan of Azure Database for MySQL names tables so",
-    also=(AlternateName(type="azure_mysql_view"),),
+_MYSQL: tuple[NamingRule, ...] = (
+    table_rule(
+        "azure-mysql-table",
+        type="azure_mysql_table",
+        namespace=rf"mysql://(?P<host>[^./:]+\.mysql\.{_AZURE}):\d+",
+        parts="database.table",
+        to="mysql://{host}/{database}/{table}",
+        because="Purview's scan of Azure Database for MySQL names tables so",
+        also=(AlternateName(type="azure_mysql_view"),),
+    ),
+    generic_rule("mysql-name", "Purview scans MySQL servers, but the form of its names is not public"),
 )
 
 
@@ -225,9 +269,44 @@ def _oracle_address(rest: str) -> tuple[str, str]:
     return (f"{host.lower()}:{port or '1521'}", service) if host else (rest, "")
 
 
+# --- DuckDB: a file. dbt writes `duckdb://path`, Spark's JDBC `duckdb:path`, and a table's name without the database,
+# which is the file's name without its ending.
+
+_DUCKDB = generic_rule("duckdb-name", "a file's database, which no scan finds")
+
+
+def _duckdb(rest: str, name: str) -> tuple[str, str]:
+    path = rest.partition("?")[0]
+    database = path.rpartition("/")[2].partition(".")[0]
+    return path, qualified(name, database=database, schema="main", schemas=frozenset({"main", "information_schema"}))
+
+
+# --- Databases whose tables are generic data sets, with the reason.
+
+_NOT_SCANNED = "no scan of it is known"
+_UNKNOWN_NAMES = "Purview scans it, but the form of its names is not public"
+
+_GENERIC = {
+    "cassandra": _UNKNOWN_NAMES,
+    "clickhouse": _NOT_SCANNED,
+    "crate": _NOT_SCANNED,
+    "db2": _UNKNOWN_NAMES,
+    "dremio": _NOT_SCANNED,
+    "milvus": _NOT_SCANNED,
+    "oceanbase": _NOT_SCANNED,
+    "spanner": _NOT_SCANNED,
+    "teradata": _UNKNOWN_NAMES,
+    "trino": "a query engine: which store holds the table the file of names can tell",
+}
+
 STORES: tuple[StoreFamily, ...] = (
-    StoreFamily(schemes=("sqlserver",), fold=_sql_server, rules=_SQL_SERVER),
+    StoreFamily(schemes=("sqlserver", "mssql", "fabric-warehouse"), fold=_sql_server, rules=_SQL_SERVER),
     StoreFamily(schemes=("postgres", "postgresql"), fold=_postgres, rules=_POSTGRES),
-    StoreFamily(schemes=("mysql",), fold=_mysql, rules=(_MYSQL,)),
+    StoreFamily(schemes=("mysql",), fold=_mysql, rules=_MYSQL),
     StoreFamily(schemes=("oracle", "oracle:thin", "oracle:oci"), fold=_oracle, rules=(_ORACLE,)),
+    StoreFamily(schemes=("duckdb",), fold=_duckdb, rules=(_DUCKDB,)),
+    *(
+        StoreFamily(schemes=(scheme,), fold=as_table, rules=(generic_rule(f"{scheme}-name", reason),), fallback=True)
+        for scheme, reason in _GENERIC.items()
+    ),
 )

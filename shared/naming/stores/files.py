@@ -5,15 +5,27 @@ a table's name comes first.
 """
 
 import re
-from urllib.parse import quote, unquote
+from dataclasses import replace
 
-from shared.naming.rules.normalization import path_folded
+from shared.naming.rules.normalization import UUID, path_folded
 from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule
 from shared.naming.rules.store import Fold, StoreFamily, as_path
+from shared.naming.stores.fabric import (
+    LAKEHOUSE_IDS,
+    LAKEHOUSE_NAME,
+    LAKEHOUSE_SCAN,
+    LAKEHOUSE_TABLE,
+    NO_WAREHOUSE_SCAN,
+    WAREHOUSE_IDS,
+    WAREHOUSE_NAME,
+    WAREHOUSE_TABLE,
+    workspace_folded,
+)
 
 # --- Azure Data Lake Storage Gen2 and Blob Storage, in all clouds. `abfss` and `wasbs` paths of one account stay two
 # data sets, each with the other's name as alternative: which of them a scan finds depends on how the account is
-# registered.
+# registered. The host decides: under `abfss` the blob host is the same lake, and under `wasbs` the dfs host, as
+# OpenLineage's naming page writes it. Airflow leaves the host out.
 
 _CLOUDS = r"(?:core\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|cloudapi\.de)|storage\.azure\.net)"
 _ACCOUNT = r"[^./]+(?:\.z\d+)?"
@@ -68,43 +80,73 @@ _AZURE: tuple[NamingRule, ...] = (
     ),
 )
 
+_MANAGED = replace(
+    _AZURE[1],
+    name="adls-managed-table",
+    path=re.compile(rf"(?P<path>(?:.+/)?tables/{UUID})", re.DOTALL),
+    because="the folder of a managed table of Unity Catalog, which nobody reads by its path",
+    decides=False,
+)
+
 _IN_AZURE = re.compile(rf"[^@/]+@{_ACCOUNT}\.(?:dfs|blob)\.{_CLOUDS}/?")
+_IN_LAKE = re.compile(rf"[^@/]+@{_ACCOUNT}\.dfs\.{_CLOUDS}/?")
 _AS_BLOB = re.compile(rf"([^@/]+@{_ACCOUNT})\.blob\.({_CLOUDS})")
+_WITHOUT_HOST = re.compile(r"[^@/]+@[^@./]+")
 
 
 def _lake(rest: str, name: str) -> tuple[str, str]:
-    """Normalise a lake path; under `abfss` the account's blob host is the same lake."""
     return _AS_BLOB.sub(r"\1.dfs.\2", rest.rstrip("/").lower()), path_folded(name)
 
 
-# --- Fabric's OneLake: tables of a lakehouse, and the files beside them. A scan names tables by the ids of workspace
-# and lakehouse. A path with ids gives the exact name; for a path with names the names file maps them to ids, and
-# without it they stay. Hosts of regions and of single workspaces are OneLake too.
+def _blob(rest: str, name: str) -> tuple[str, str]:
+    account, path = as_path(rest, name)
+    return f"{account}.blob.core.windows.net" if _WITHOUT_HOST.fullmatch(account) else account, path
+
+
+# --- Fabric's OneLake: tables of lakehouses and warehouses, and the files beside them. They are named by ids, see
+# `fabric`. Hosts of regions and of single workspaces are OneLake too.
 
 _WORKSPACE = r"abfss://(?P<workspace>[^@/]+)@onelake\.dfs\.fabric\.microsoft\.com"
-_LAKEHOUSE = r"(?P<lakehouse>[^/.]+)(?:\.Lakehouse)?"
-_GROUP = "https://app.fabric.microsoft.com/groups/{workspace}/lakehouses/{lakehouse}"
-_IDS = (("lakehouse", ("workspace", "lakehouse")), ("workspace", ("workspace",)))
-_SCAN = "Purview's scan of Fabric names lakehouse tables so, by the ids of workspace and lakehouse"
+_LAKEHOUSE = r"(?P<lakehouse>[^/.]+)(?:\.Lakehouse)?/Tables/"
+_SCHEMA_TABLE = "(?P<schema>[^/]+)/(?P<table>[^/]+)"
 
 _ONELAKE: tuple[NamingRule, ...] = (
     rule(
-        "onelake-table",
-        type="fabric_lakehouse_table",
+        "onelake-warehouse-table",
+        type=WAREHOUSE_TABLE,
         namespace=_WORKSPACE,
-        path=_LAKEHOUSE + r"/Tables/(?P<table>[^/]+)",
-        to=_GROUP + "/tables/{table}",
-        because=_SCAN,
-        ids=_IDS,
+        path=r"(?P<warehouse>[^/.]+)\.Warehouse/Tables/" + _SCHEMA_TABLE,
+        to=WAREHOUSE_NAME,
+        because=NO_WAREHOUSE_SCAN,
+        ids=WAREHOUSE_IDS,
+    ),
+    rule(
+        "onelake-warehouse-table-by-id",
+        type=WAREHOUSE_TABLE,
+        namespace=_WORKSPACE,
+        path="(?P<warehouse>[^/.]+)/Tables/" + _SCHEMA_TABLE,
+        to=WAREHOUSE_NAME,
+        because=NO_WAREHOUSE_SCAN,
+        ids=WAREHOUSE_IDS,
+        by_id=True,
+    ),
+    rule(
+        "onelake-table",
+        type=LAKEHOUSE_TABLE,
+        namespace=_WORKSPACE,
+        path=_LAKEHOUSE + "(?P<table>[^/]+)",
+        to=LAKEHOUSE_NAME + "{table}",
+        because=LAKEHOUSE_SCAN,
+        ids=LAKEHOUSE_IDS,
     ),
     rule(
         "onelake-schema-table",
-        type="fabric_lakehouse_table",
+        type=LAKEHOUSE_TABLE,
         namespace=_WORKSPACE,
-        path=_LAKEHOUSE + r"/Tables/(?P<schema>[^/]+)/(?P<table>[^/]+)",
-        to=_GROUP + "/tables/{schema}%252F{table}",
-        because=_SCAN + "; this one has schemas",
-        ids=_IDS,
+        path=_LAKEHOUSE + _SCHEMA_TABLE,
+        to=LAKEHOUSE_NAME + "{schema}%252F{table}",
+        because=LAKEHOUSE_SCAN + "; this one has schemas",
+        ids=LAKEHOUSE_IDS,
     ),
     rule(
         "onelake-path",
@@ -119,16 +161,11 @@ _ONELAKE: tuple[NamingRule, ...] = (
 _HOST = r"(?:[a-z0-9-]+-)?onelake\.(?:dfs|blob)\.fabric\.microsoft\.com"
 _OWN_HOST = r"[0-9a-f-]+\.z[0-9a-f]{2}\.(?:onelake|dfs|blob)\.fabric\.microsoft\.com"
 _IN_ONELAKE = re.compile(rf"[^@/]+@(?:{_HOST}|{_OWN_HOST})/?")
-_ITEM = re.compile(r"\A([^/.]+)\.lakehouse(?=/|\Z)", re.IGNORECASE)
-
-
-def workspace_folded(name: str) -> str:
-    """A workspace's name in an authority: in lower case and percent-encoded."""
-    return quote(unquote(name).lower(), safe="").lower()
+_ITEM = re.compile(r"\A([^/.]+\.)(lakehouse|warehouse)(?=/|\Z)", re.IGNORECASE)
 
 
 def _one_lake(rest: str, name: str) -> tuple[str, str]:
-    path = _ITEM.sub(r"\1.Lakehouse", path_folded(name))
+    path = _ITEM.sub(lambda item: item[1] + item[2].capitalize(), path_folded(name))
     return f"{workspace_folded(rest.partition('@')[0])}@onelake.dfs.fabric.microsoft.com", path
 
 
@@ -137,6 +174,9 @@ def _one_lake(rest: str, name: str) -> tuple[str, str]:
 _GEN1_NAME = "adl://{account}/{path}"
 _LOCAL = "local files, which no scan finds: Atlas' file system path"
 _HDFS = "Atlas' type for HDFS; not verified that a scan names it so"
+_DATABRICKS_TABLE = r"user/hive/warehouse/(?:(?P<database>[^/]+)\.db/)?(?P<table>[^/]+)"
+_DATABRICKS_SCAN = "Purview's scan of a Databricks workspace's Hive metastore names its tables so"
+_DATABRICKS_FILES = "each workspace has its own file system, which no scan finds"
 _ANY_PATH = "(?P<path>.*)"
 
 _GEN1 = rule(
@@ -159,16 +199,35 @@ _LOCAL_FILES: tuple[NamingRule, ...] = (
         because=_LOCAL,
     ),
 )
-# Mounted paths are named by their source before any rule applies.
+# Mounted paths are named by their source before any rule applies. OpenLineage's naming page puts the workspace into the
+# namespace, its listener does not.
 _DATABRICKS: tuple[NamingRule, ...] = (
     rule(
         "dbfs-hive-table",
         type="hive_table",
         namespace="dbfs",
-        path=r"/user/hive/warehouse/(?:(?P<database>[^/]+)\.db/)?(?P<table>[^/]+)",
+        path="/" + _DATABRICKS_TABLE,
         to="{database}.{table}@{workspace}",
-        because="Purview's scan of a Databricks workspace's Hive metastore names its tables so",
+        because=_DATABRICKS_SCAN,
         defaults=(("database", "default"),),
+    ),
+    rule(
+        "dbfs-hive-table-of-namespace",
+        type="hive_table",
+        namespace="dbfs://(?P<workspace>[^/]+)",
+        path=_DATABRICKS_TABLE,
+        to="{database}.{table}@{workspace}",
+        because=_DATABRICKS_SCAN,
+        defaults=(("database", "default"),),
+    ),
+    rule(
+        "dbfs-path-of-namespace",
+        type=GENERIC,
+        namespace="dbfs://(?P<workspace>[^/]+)",
+        path=_ANY_PATH,
+        to="dbfs://{workspace}/{path}",
+        because=_DATABRICKS_FILES,
+        decides=False,
     ),
     rule(
         "dbfs-path-of-workspace",
@@ -176,7 +235,7 @@ _DATABRICKS: tuple[NamingRule, ...] = (
         namespace="dbfs",
         path=_ANY_PATH,
         to="dbfs://{workspace}{path}",
-        because="each workspace has its own file system, which no scan finds",
+        because=_DATABRICKS_FILES,
         decides=False,
     ),
     rule(
@@ -262,9 +321,10 @@ def _family(
 
 STORES: tuple[StoreFamily, ...] = (
     _family("abfss", "abfs", authority=_IN_ONELAKE, fold=_one_lake, rules=_ONELAKE),
-    _family("abfss", "abfs", authority=_IN_AZURE, fold=_lake, rules=_AZURE[:2]),
+    _family("abfss", "abfs", authority=_IN_AZURE, fold=_lake, rules=(_MANAGED, *_AZURE[:2])),
+    _family("abfss", "wasbs", "wasb", authority=_IN_LAKE, fold=_lake, rules=_AZURE[:2]),
     _family("abfss", "abfs"),  # hosts outside Azure
-    _family("wasbs", "wasb", rules=_AZURE[2:]),
+    _family("wasbs", "wasb", fold=_blob, rules=_AZURE[2:]),
     _family("adl", rules=(_GEN1,)),
     _family("file", rules=_LOCAL_FILES),
     _family("dbfs", rules=_DATABRICKS),

@@ -2,13 +2,14 @@
 
 import re
 
-from shared.naming.rules.normalization import QUERY, authority_folded, table_folded, table_parts
-from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule, table_rule
-from shared.naming.rules.store import StoreFamily
+from shared.naming.rules.normalization import QUERY, authority_folded, table_folded, table_parts, unquoted
+from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, generic_rule, rule, table_rule
+from shared.naming.rules.store import StoreFamily, as_table
 
 # --- Snowflake. Canonical: `snowflake://account` as listeners since 1.30 send it: an organisation's account unchanged,
 # a locator with region and cloud (OpenLineage's Java client, `SnowflakeUtils`). Older ones send the whole host. A
-# locator without a region is in AWS us-west-2; the listener names it us-west-1, which Snowflake does not have.
+# locator without a region is in AWS us-west-2; the listener names it us-west-1, which Snowflake does not have. Names
+# are in upper case, as Snowflake stores them: dbt and Spark's connector send them as their users typed them.
 
 _SNOWFLAKE_SCHEMA = "/databases/{database}/schemas/{schema}"
 _SNOWFLAKE_HOST = "{account}.snowflakecomputing.com"
@@ -28,7 +29,12 @@ def _account(name: str, account: str, *hosts: str) -> NamingRule:
             AlternateName(type="snowflake_view", to=best + "/views/{table}"),
             *(AlternateName(type="snowflake_table", to=schema + "/tables/{table}") for schema in further),
         ),
+        clean=_upper,
     )
+
+
+def _upper(part: str) -> str:
+    return unquoted(part).upper()
 
 
 _SNOWFLAKE: tuple[NamingRule, ...] = (
@@ -167,10 +173,41 @@ def split_names(namespace: str, name: str) -> tuple[tuple[str, str], ...]:
     return tuple((namespace, topic) for topic in topics if topic) or ((namespace, name),)
 
 
+# --- Amazon Redshift. Canonical: `redshift://cluster.region:port`, OpenLineage's and Airflow's form; Spark's JDBC and
+# dbt have the whole host.
+
+_REDSHIFT = generic_rule("redshift-name", "Purview scans Redshift, but the form of its names is not public")
+_REDSHIFT_HOST = re.compile(r"([^.:]+)\.[^.:]+\.([^.:]+)\.redshift(?:-serverless)?\.amazonaws\.com(?:\.cn)?(:\d+)?")
+
+
+def _redshift(rest: str, name: str) -> tuple[str, str]:
+    address, table = as_table(rest, name)
+    host = _REDSHIFT_HOST.fullmatch(address)
+    return f"{host[1]}.{host[2]}{host[3] or ':5439'}" if host else address, table
+
+
+# --- Services whose data sets are generic, with the reason.
+
+_DOCUMENTS = "a document in a store that no scan is known to find"
+
+_GENERIC = {
+    "awsathena": "Purview has no scan of Athena; a table's name in Glue comes first",
+    "box": _DOCUMENTS,
+    "filenet": _DOCUMENTS,
+    "inmemory": "data in the memory of a job, which no catalog holds",
+    "mssharepoint": _DOCUMENTS,
+    "pubsub": "no scan of Pub/Sub is known",
+}
+
 STORES: tuple[StoreFamily, ...] = (
     StoreFamily(schemes=("snowflake",), fold=_snowflake, rules=_SNOWFLAKE),
     StoreFamily(schemes=("bigquery",), fold=_bigquery, rules=(_BIGQUERY,)),
     StoreFamily(schemes=("azurecosmos",), fold=_cosmos, rules=(_COSMOS,)),
     StoreFamily(schemes=("azurekusto",), fold=_kusto, rules=_KUSTO),
     StoreFamily(schemes=("kafka",), rules=(_KAFKA,)),
+    StoreFamily(schemes=("redshift",), fold=_redshift, rules=(_REDSHIFT,)),
+    *(
+        StoreFamily(schemes=(scheme,), rules=(generic_rule(f"{scheme}-name", reason),), fallback=True)
+        for scheme, reason in _GENERIC.items()
+    ),
 )

@@ -92,6 +92,17 @@ def types_of(change: dict[str, Any] | None) -> list[CheckResult]:
     return list(check_types(replace(parts(), types=held)))
 
 
+def test_types_that_few_need_and_not_every_purview_has_are_not_missed() -> None:
+    held: Any = HeldTypes(
+        definitions=(
+            *({"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")),
+            *(each for each in wanted_types() if not str(each["name"]).startswith("fabric_warehouse_table")),
+        )
+    )
+    (finding,) = check_types(replace(parts(), types=held))
+    assert finding.code == ""
+
+
 def refused_process() -> list[CheckResult]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):

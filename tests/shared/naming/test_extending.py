@@ -46,7 +46,7 @@ def extended(tmp_path: Path) -> Path:
     databases = tmp_path / DATABASES
     _insert(databases, "STORES: tuple[StoreFamily, ...] = (\n", store)
     _insert(databases, '    StoreFamily(schemes=("mysql",)', row)
-    for module in (NAMING, SECRETS, "tests/support/naming_cases.py"):
+    for module in (NAMING, SECRETS, "tests/support/naming_cases.py", "tests/support/naming_specification.py"):
         (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / module, tmp_path / module)
     _insert(tmp_path / NAMING, "    # --- stores without a rule\n", case)
@@ -67,7 +67,7 @@ for line in sys.stdin:
 
 def test_after_the_steps_of_the_page_the_tests_pass(extended: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
-    more = ["-o", "pythonpath=.", "-k", "cassandra or case"]
+    more = ["-o", "pythonpath=.", "-k", "vertica or case"]
     done = subprocess.run([*command, *more, NAMING, SECRETS], capture_output=True, check=False, cwd=extended, text=True)
     assert done.returncode == 0, done.stdout
 
@@ -79,32 +79,32 @@ def test_the_pages_store_gives_its_golden_pair(extended: Path) -> None:
         [sys.executable, "-c", PROGRAM], input=lines, capture_output=True, check=True, cwd=extended, text=True
     )
     named = [json.loads(line) for line in answer.stdout.splitlines()]
-    assert named == [["cassandra://h:9042", "shop.orders", case.rule, case.type, case.to]] * len(case.spellings)
+    assert named == [["vertica://h:5433", "shop.public.orders", case.rule, case.type, case.to]] * len(case.spellings)
     assert len(case.spellings) > 1
 
 
 def test_a_store_for_a_scheme_of_other_file_systems_comes_before_them(extended: Path) -> None:
     """The page's store, for a scheme that `files` has already."""
     module = extended / DATABASES
-    module.write_text(module.read_text().replace("cassandra", "alluxio"))
+    module.write_text(module.read_text().replace("vertica", "alluxio"))
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        input=json.dumps(["alluxio://H", "shop.orders"]),
+        input=json.dumps(["alluxio://H", "shop.public.orders"]),
         capture_output=True,
         check=True,
         cwd=extended,
         text=True,
     )
-    assert json.loads(answer.stdout)[2:] == ["alluxio-table", "alluxio_table", "alluxio://h/shop/orders"]
+    assert json.loads(answer.stdout)[2:] == ["alluxio-table", "alluxio_table", "alluxio://h/shop/public/orders"]
 
 
 def test_a_store_family_hidden_by_an_earlier_one_is_refused_at_import(extended: Path) -> None:
     module = extended / DATABASES
-    module.write_text(module.read_text().replace('"cassandra"', '"gs"'))
+    module.write_text(module.read_text().replace('"vertica"', '"gs"'))
     command = [sys.executable, "-c", "import shared.naming.names"]
     refused = subprocess.run(command, capture_output=True, check=False, cwd=extended, text=True)
     assert refused.returncode != 0
-    assert "The store family of cassandra-table is never asked for gs: the family of gcs-path" in refused.stderr
+    assert "The store family of vertica-table is never asked for gs: the family of gcs-path" in refused.stderr
 
 
 def _case(entry: str) -> Case:
@@ -115,7 +115,9 @@ def _case(entry: str) -> Case:
 
 def test_the_pages_file_of_names_is_right() -> None:
     """Its own example is checked while it is read."""
-    (text,) = _blocks("concepts/naming.md", "toml")
+    thrift, text = _blocks("concepts/naming.md", "toml")
+    named = parse_names(thrift, "concepts/naming.md").name(canonical("spark://thrift:10000", "shop.orders"))
+    assert named.best.key == ("hive_table", "shop.orders@metastore")
     names = parse_names(text, "concepts/naming.md")
     assert [rule.name for rule in names.rules] == ["minio"]
     named = names.name(canonical("abfss://sales@onelake.dfs.fabric.microsoft.com", "shop.Lakehouse/Tables/t"))

@@ -15,6 +15,7 @@ from shared.naming.names import BUILT_IN, RULES
 from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.stores.services import split_names
 from tests.support.naming_cases import Case
+from tests.support.naming_specification import SPECIFICATION
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"
 BLOB = "wasbs://landing@contoso.blob.core.windows.net"
@@ -22,6 +23,7 @@ ONELAKE = "abfss://sales@onelake.dfs.fabric.microsoft.com"
 FABRIC = "https://app.fabric.microsoft.com/groups"
 WORKSPACE, LAKEHOUSE = "0f3b8a52-64c1-4a0b-9d8e-2f6f2a0c7b11", "9d2c4e10-1111-4222-8333-444455556666"
 BY_ID = f"abfss://{WORKSPACE}@onelake.dfs.fabric.microsoft.com"
+MANAGED = "74/__unitystorage/catalogs/3d92ab1b-0000-4000-8000-77c689e76698/tables/5cd1b0de-0000-4000-8000-7cba2aaa49fd"
 DATABRICKS = RunEnvironment(
     workspace="adb-1.2.azuredatabricks.net",
     mounts=(
@@ -97,6 +99,24 @@ CASES: dict[str, Case] = {
         to="https://contoso.blob.core.windows.net/landing/export/orders",
         spellings=((BLOB, "export/orders"), ("wasb://landing@contoso.blob.core.windows.net", "/export/orders")),
     ),
+    "blob, as Airflow writes it": Case(
+        rule="blob-path",
+        type="azure_blob_path",
+        to="https://contoso.blob.core.windows.net/landing/export/orders",
+        spellings=((BLOB, "export/orders"), ("wasbs://landing@contoso", "export/orders")),
+    ),
+    "lake, as the specification writes Blob Storage": Case(
+        rule="adls-filesystem",
+        type="azure_datalake_gen2_filesystem",
+        to="https://contoso.dfs.core.windows.net/lake",
+        spellings=((LAKE, ""), ("wasb://lake@contoso.dfs.core.windows.net/", "/")),
+    ),
+    "lake, a managed table whose name is not known": Case(
+        rule="adls-managed-table",
+        type="azure_datalake_gen2_path",
+        to=f"https://contoso.dfs.core.windows.net/lake/{MANAGED}",
+        spellings=((LAKE, MANAGED), ("abfs://lake@contoso.dfs.core.windows.net", f"/{MANAGED}/day=1")),
+    ),
     "blob, its container": Case(
         rule="blob-container",
         type="azure_blob_container",
@@ -159,11 +179,11 @@ CASES: dict[str, Case] = {
         to="https://onelake.dfs.fabric.microsoft.com/sales/shop.Lakehouse/Files/in/a b.csv",
         spellings=((ONELAKE, "shop.Lakehouse/Files/in/a b.csv"),),
     ),
-    "warehouse's files": Case(
-        rule="onelake-path",
-        type="azure_datalake_gen2_path",
-        to="https://onelake.dfs.fabric.microsoft.com/sales/dw.Warehouse/Tables/dbo/t",
-        spellings=((ONELAKE, "dw.Warehouse/Tables/dbo/t"),),
+    "warehouse table by names": Case(
+        rule="onelake-warehouse-table",
+        type="fabric_warehouse_table",
+        to=f"{FABRIC}/sales/warehouses/dw/schemas/dbo/tables/t",
+        spellings=((ONELAKE, "dw.Warehouse/Tables/dbo/t"), (ONELAKE, "/dw.warehouse/Tables/dbo/t/part-00000")),
     ),
     # --- Databricks
     "mounted lake": Case(
@@ -267,6 +287,65 @@ CASES: dict[str, Case] = {
         to="databricks://adb-1.2.azuredatabricks.net/catalogs/main/schemas/sales/tables/a.b",
         environment=DATABRICKS,
         spellings=(("unity-catalog", "main.sales.`a.b`"), ("unity-catalog", "main.sales.[a.b]")),
+    ),
+    "Unity Catalog, as dbt and Airflow write it": Case(
+        rule="databricks-table",
+        type="databricks_table",
+        to="databricks://adb-1.2.azuredatabricks.net/catalogs/main/schemas/sales/tables/orders",
+        spellings=(
+            ("databricks://adb-1.2.azuredatabricks.net", "main.sales.orders"),
+            ("databricks://ADB-1.2.azuredatabricks.net:443", "main.sales.`orders`"),
+            ("databricks://https://adb-1.2.azuredatabricks.net/", "main.sales.orders"),
+            ("spark://adb-1.2.azuredatabricks.net:443", "main.sales.orders"),
+        ),
+    ),
+    "a workspace's Hive metastore, as dbt writes it": Case(
+        rule="databricks-hive-table",
+        type="hive_table",
+        to="sales.orders@dbc-1a2b.cloud.databricks.com",
+        spellings=(
+            ("databricks://dbc-1a2b.cloud.databricks.com", "sales.orders"),
+            ("databricks://dbc-1a2b.cloud.databricks.com", "hive_metastore.sales.orders"),
+            ("spark://dbc-1a2b.cloud.databricks.com:443", "sales.orders"),
+        ),
+    ),
+    "a workspace's Hive metastore, as Unity Catalog writes it": Case(
+        rule="unity-catalog-hive-table",
+        type="hive_table",
+        to="sales.orders@adb-1.2.azuredatabricks.net",
+        environment=DATABRICKS,
+        spellings=(("unity-catalog", "hive_metastore.sales.orders"), ("unity-catalog", "spark_catalog.sales.orders")),
+    ),
+    "a table of a server of Spark": Case(
+        rule="spark-name",
+        type="DataSet",
+        to="spark://thrift:10000/sales.orders",
+        spellings=(("spark://thrift:10000", "sales.orders"), ("spark://Thrift:10000/", "`sales`.`orders`")),
+    ),
+    "DBFS of a workspace in the namespace": Case(
+        rule="dbfs-hive-table-of-namespace",
+        type="hive_table",
+        to="sales.orders@adb-1.2.azuredatabricks.net",
+        spellings=(("dbfs://adb-1.2.azuredatabricks.net", "/user/hive/warehouse/sales.db/orders"),),
+    ),
+    "Glue": Case(
+        rule="glue-table",
+        type="DataSet",
+        to="arn:aws:glue:eu-west-1:1/table/shop/orders",
+        spellings=(
+            ("arn:aws:glue:eu-west-1:1", "table/shop/orders"),
+            ("arn:aws:glue:eu-west-1:1", "shop.orders"),
+            ("ARN:aws:glue:eu-west-1:1", "table/Shop/Orders"),
+        ),
+    ),
+    "Amazon's buckets of tables": Case(
+        rule="s3-tables-name",
+        type="DataSet",
+        to="arn:aws:s3tables:eu-west-1:1:bucket/b/shop.orders",
+        spellings=(
+            ("arn:aws:s3tables:eu-west-1:1:bucket/b", "one.shop.orders"),
+            ("arn:aws:s3tables:eu-west-1:1:bucket/b", "another.shop.orders"),
+        ),
     ),
     "Unity Catalog's own server": Case(
         rule="unity-catalog-server-table",
@@ -375,7 +454,7 @@ CASES: dict[str, Case] = {
         spellings=(("sqlserver://srv.database.usgovcloudapi.net;database=db", "t"),),
     ),
     "Azure SQL, its database not given": Case(
-        rule="unknown-store",
+        rule="sql-server-name",
         type="DataSet",
         to=f"{AZURE_SQL}/dbo.t",
         spellings=((AZURE_SQL, "dbo.t"), (AZURE_SQL, "t")),
@@ -437,11 +516,28 @@ CASES: dict[str, Case] = {
         to="mssql://srv.database.windows.net/db/COMPLEX",
         spellings=((f"{AZURE_SQL};database=db;", "COMPLEX"), (AZURE_SQL, "db.COMPLEX")),
     ),
-    "Fabric's SQL endpoint": Case(
-        rule="unknown-store",
+    "Fabric's warehouse": Case(
+        rule="fabric-warehouse-table",
+        type="fabric_warehouse_table",
+        to=f"{FABRIC}/x.datawarehouse.fabric.microsoft.com/warehouses/db/schemas/dbo/tables/t",
+        spellings=(
+            ("sqlserver://x.datawarehouse.fabric.microsoft.com", "db.dbo.t"),
+            ("sqlserver://x.datawarehouse.fabric.microsoft.com:1433;database=db", "t"),
+            ("mssql://X.datawarehouse.fabric.microsoft.com:1433", "db.dbo.t"),
+            ("fabric-warehouse://x.datawarehouse.fabric.microsoft.com", "db.dbo.t"),
+        ),
+    ),
+    "Fabric's warehouse, at its older host": Case(
+        rule="fabric-warehouse-table",
+        type="fabric_warehouse_table",
+        to=f"{FABRIC}/x.datawarehouse.pbidedicated.windows.net/warehouses/db/schemas/dbo/tables/t",
+        spellings=(("mssql://x.datawarehouse.pbidedicated.windows.net:1433", "db.dbo.t"),),
+    ),
+    "Fabric's SQL database": Case(
+        rule="fabric-database-table",
         type="DataSet",
-        to="sqlserver://x.datawarehouse.fabric.microsoft.com:1433/db.dbo.t",
-        spellings=(("sqlserver://x.datawarehouse.fabric.microsoft.com", "db.dbo.t"),),
+        to="mssql://x.database.fabric.microsoft.com/db-1/dbo/t",
+        spellings=(("sqlserver://x.database.fabric.microsoft.com:1433", "db-1.dbo.t"),),
     ),
     # --- other databases
     "Azure's PostgreSQL": Case(
@@ -491,7 +587,7 @@ CASES: dict[str, Case] = {
         ),
     ),
     "MySQL": Case(
-        rule="unknown-store",
+        rule="mysql-name",
         type="DataSet",
         to="mysql://h:3306/d.t",
         spellings=(("mysql://h:3306", "d.t"), ("mysql://h", "d.t"), ("mysql://h/d?useSSL=true", "t")),
@@ -549,6 +645,45 @@ CASES: dict[str, Case] = {
             ("snowflake://xy12345.east-us-2.azure", "D.S.T"),
             ("snowflake://xy12345.east-us-2.azure.snowflakecomputing.com", "D.S.T"),
         ),
+    ),
+    "Snowflake, as its users type it": Case(
+        rule="snowflake-table",
+        type="snowflake_table",
+        to="snowflake://org-acct.snowflakecomputing.com/databases/D/schemas/S/tables/T",
+        spellings=(("snowflake://org-acct", "d.s.t"),),
+    ),
+    "Redshift": Case(
+        rule="redshift-name",
+        type="DataSet",
+        to="redshift://cluster.eu-west-1:5439/d.s.t",
+        spellings=(
+            ("redshift://cluster.eu-west-1:5439", "d.s.t"),
+            ("redshift://Cluster.c1a2b3.eu-west-1.redshift.amazonaws.com:5439", "d.s.t"),
+            ("redshift://cluster.c1a2b3.eu-west-1.redshift.amazonaws.com", "d.s.t"),
+            ("redshift://cluster.123456.eu-west-1.redshift-serverless.amazonaws.com:5439", '"d"."s"."t"'),
+        ),
+    ),
+    "DuckDB": Case(
+        rule="duckdb-name",
+        type="DataSet",
+        to="duckdb:///data/Shop.duckdb/Shop.main.orders",
+        spellings=(
+            ("duckdb:///data/Shop.duckdb", "Shop.main.orders"),
+            ("duckdb:/data/Shop.duckdb", "main.orders"),
+            ("duckdb:/data/Shop.duckdb?access_mode=read_only", "orders"),
+        ),
+    ),
+    "ClickHouse": Case(
+        rule="clickhouse-name",
+        type="DataSet",
+        to="clickhouse://h:8123/shop.orders",
+        spellings=(("clickhouse://h:8123", "shop.orders"), ("clickhouse://H:8123/", "`shop`.`orders`")),
+    ),
+    "Dremio": Case(
+        rule="dremio-name",
+        type="DataSet",
+        to="dremio://h:9047/space.shop.orders",
+        spellings=(("dremio://h:9047", "space.shop.orders"),),
     ),
     "BigQuery": Case(
         rule="bigquery-table",
@@ -638,7 +773,8 @@ CASES: dict[str, Case] = {
     ),
     "nothing at all": Case(rule="unknown-store", type="DataSet", to="/", spellings=(("", ""),)),
 }
-SPELLINGS = [(case, spelling) for case in CASES.values() for spelling in case.spellings]
+ALL_CASES = (*CASES.values(), *SPECIFICATION.values())
+SPELLINGS = [(case, spelling) for case in ALL_CASES for spelling in case.spellings]
 
 
 @pytest.mark.parametrize(("case", "spelling"), SPELLINGS, ids=[" ".join(spelling) for _, spelling in SPELLINGS])
@@ -651,8 +787,8 @@ def test_every_spelling_has_the_expected_type_and_qualified_name(case: Case, spe
 
 
 def test_every_rule_has_a_case() -> None:
-    names = [rule.name for rule in RULES]
-    assert set(names) == {case.rule for case in CASES.values()} - {"unknown-store"}
+    names = [rule.name for rule in RULES if not rule.by_id]
+    assert set(names) == {case.rule for case in ALL_CASES} - {"unknown-store"}
     assert len(names) == len(set(names))
     assert all(rule.because for rule in RULES)
 
@@ -709,7 +845,7 @@ def test_a_name_that_no_scan_gives_does_not_come_before_a_location() -> None:
         ("file:/data/warehouse", "default.t"),
         (LAKE, "elsewhere"),
         ("hive://h", "delta.`/data/t`"),
-        ("arn:aws:glue:eu-west-1:1", "table/d/t"),
+        ("gcp_lakehouse", "lake.d.t"),
         UNITY,
     ],
 )
@@ -827,7 +963,7 @@ ANY_NAMESPACE = st.one_of(
     st.text(max_size=40),
     st.builds(
         str.__add__,
-        st.sampled_from([f"{namespace}" for case in CASES.values() for namespace, _ in case.spellings]),
+        st.sampled_from([namespace for case in ALL_CASES for namespace, _ in case.spellings]),
         st.text(alphabet="/:;=.@%[]\\ aA1", max_size=8),
     ),
 )
