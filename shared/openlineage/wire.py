@@ -15,7 +15,7 @@ from shared.openlineage.shapes.base import Wire
 from shared.openlineage.shapes.bounds import ColumnName, Columns, Name, OtherNames, Properties, Sources, Steps
 from shared.openlineage.shapes.declared import Documentation, Ownership, Tags
 from shared.openlineage.shapes.explicit import DatasetLineage, JobLineage, Transformation
-from shared.openlineage.shapes.quality import Assertions, Expectations, Metrics
+from shared.openlineage.shapes.quality import Assertions, Expectations, Metrics, RunTests, TestExecution
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 Quality = tuple[Assertions | None, Expectations | None, Metrics | None]
@@ -215,6 +215,12 @@ class PlanFacet(Wire, frozen=True):
     plan: str | None = None
 
 
+class HiveQuery(Wire, frozen=True):
+    """The facet `hive_query` of Hive's hook: what the query does, as Hive calls it (`CREATETABLE_AS_SELECT`)."""
+
+    operation_name: Name | None = None
+
+
 class RunFacets(Wire, frozen=True):
     """Facets of a run."""
 
@@ -223,6 +229,8 @@ class RunFacets(Wire, frozen=True):
     processing_engine: ProcessingEngine | None = field(name="processing_engine", default=None)
     spark_properties: SparkProperties | None = field(name="spark_properties", default=None)
     plan: PlanFacet | None = field(name="throughline_plan", default=None)
+    hive_query: HiveQuery | None = field(name="hive_query", default=None)
+    test: RunTests | None = None
     tags: Tags | None = None
 
 
@@ -283,6 +291,18 @@ class RunEvent(Wire, frozen=True):
     def datasets(self) -> tuple[Dataset, ...]:
         """Inputs and outputs."""
         return (*(self.inputs or ()), *(self.outputs or ()))
+
+    @property
+    def tests(self) -> tuple[TestExecution, ...]:
+        """The tests of the run itself, apart from those of its data sets."""
+        executed = self.run.facets.test if self.run.facets else None
+        return (executed.tests or ()) if executed else ()
+
+    @property
+    def has_quality(self) -> bool:
+        """Whether it tests or measures a data set."""
+        facets = (part for dataset in self.datasets for part in (dataset.input_facets, dataset.facets) if part)
+        return bool(self.tests) or any(any(part.quality) for part in facets)
 
     @property
     def parent(self) -> Parent | None:

@@ -79,10 +79,7 @@ class Read:
     @property
     def has_quality(self) -> bool:
         """Whether it tests or measures a data set."""
-        body = self.event.body
-        datasets = (*(body.inputs or ()), *(body.outputs or ())) if body else ()
-        facets = (each for dataset in datasets for each in (dataset.input_facets, dataset.facets) if each)
-        return any(any(each.quality) for each in facets)
+        return self.event.body is not None and self.event.body.has_quality
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 DataQualityAssertionsDatasetFacet 1-1-0, DataQualityMetricsDatasetFacet 1-0-0 and DataQualityMetricsInputDatasetFacet
 1-0-3. Producers send them among an input's facets, and among a data set's own. Great Expectations' action (openlineage-
-integration-common 1.54) has a facet of its own for tests. Lineage does not need them; the lake has them in
-`silver/quality`.
+integration-common 1.54) has a facet of its own for tests. A run has its tests in TestRunFacet 1-0-1: dbt's that are SQL
+files, checks of freshness. Lineage does not need them; the lake has them in `silver/quality`.
 """
 
 from typing import Annotated
@@ -46,6 +46,23 @@ class Expectations(Wire, frozen=True):
     """The tests of a data set by Great Expectations."""
 
     assertions: Annotated[tuple[Expectation, ...], AssertionsOf] | None = None
+
+
+class TestExecution(Wire, frozen=True):
+    """A test of a run. `status`: pass, fail or skip; `type`: `freshness`, `not_null` and others."""
+
+    name: Name
+    status: Name
+    type: Name | None = None
+    severity: Name | None = None
+    expected: Name | None = None
+    actual: Name | None = None
+
+
+class RunTests(Wire, frozen=True):
+    """The tests that a run executed."""
+
+    tests: Annotated[tuple[TestExecution, ...], AssertionsOf] | None = None
 
 
 class ColumnMetrics(Wire, frozen=True):

@@ -1,16 +1,19 @@
 """Data quality in one event: the tests of its data sets with their results, and what was measured of them.
 
 Producers send both among an input's own facets (dbt, Great Expectations) or among a data set's. The specification has
-them for inputs; those of outputs count alike. Tests of Great Expectations have a facet of its own.
+them for inputs; those of outputs count alike. Tests of Great Expectations have a facet of its own. A run's own tests
+(dbt's that are SQL files, checks of freshness) are tests of each of its inputs, unless those have tests themselves: dbt
+sends such a test in both places.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
 
 from shared.openlineage.run import MergedDataset
-from shared.openlineage.shapes.quality import Assertions, ColumnMetrics, Expectations, Metrics
+from shared.openlineage.shapes.quality import Assertions, ColumnMetrics, Expectations, Metrics, TestExecution
 from shared.openlineage.wire import Dataset, RunEvent
 from shared.secrets import short_text
 from shared.translation.run.datasets import Place
@@ -42,16 +45,36 @@ class QualityResult(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=Fa
 
 def quality_results(body: RunEvent, place: Place) -> tuple[QualityResult, ...]:
     """All results in an event, sorted, each once. `place` names its data sets."""
-    found: set[QualityResult] = set()
+    results: set[QualityResult] = set()
     for dataset in body.datasets:
         parts = [facets.quality for facets in (dataset.input_facets, dataset.facets) if facets and any(facets.quality)]
         if parts:
-            asset = place.asset(_named(dataset))
-            result = partial(
-                QualityResult, qualified_name=asset.qualified_name, namespace=asset.namespace, dataset=asset.name
-            )
-            found.update(each for part in parts for each in _results(result, *part))
-    return tuple(sorted(found, key=repr))
+            make = _of(dataset, place)
+            results.update(result for part in parts for result in _results(make, *part))
+    if body.tests and not any(result.kind == TEST for result in results):
+        makers = [_of(dataset, place) for dataset in body.inputs or ()] or [_OF_NO_DATA_SET]
+        results.update(_executed(make, test) for make in makers for test in body.tests if test.status != _NOT_EXECUTED)
+    return tuple(sorted(results, key=repr))
+
+
+_PASSED, _NOT_EXECUTED = "pass", "skip"
+
+
+def _executed(make: "_Result", test: TestExecution) -> QualityResult:
+    return make(
+        column="",
+        kind=TEST,
+        name=short_text(f"{test.type}/{test.name}" if test.type else test.name),
+        success=test.status == _PASSED,
+        severity=short_text(test.severity),
+        expected=short_text(test.expected),
+        actual=short_text(test.actual),
+    )
+
+
+def _of(dataset: Dataset, place: Place) -> "_Result":
+    asset = place.asset(_named(dataset))
+    return partial(QualityResult, qualified_name=asset.qualified_name, namespace=asset.namespace, dataset=asset.name)
 
 
 def _named(dataset: Dataset) -> MergedDataset:
@@ -62,6 +85,8 @@ def _named(dataset: Dataset) -> MergedDataset:
 
 _Result = Callable[..., QualityResult]
 """Makes a result of one data set."""
+
+_OF_NO_DATA_SET: _Result = partial(QualityResult, qualified_name="", namespace="", dataset="")
 
 
 def _results(
@@ -86,10 +111,24 @@ def _results(
                 success=expectation.success,
             )
     if measured:
-        whole = {"rowCount": measured.row_count, "bytes": measured.bytes, "fileCount": measured.file_count}
+        whole = {
+            "rowCount": measured.row_count,
+            "bytes": measured.bytes,
+            "fileCount": measured.file_count,
+            "lastUpdated": _seconds(measured.last_updated),
+        }
         yield from _measures(result, "", whole)
         for column, metrics in (measured.column_metrics or {}).items():
             yield from _measures(result, column, _of_column(metrics))
+
+
+def _seconds(time: str | None) -> float | None:
+    """A time as seconds since 1970; None where it is none."""
+    try:
+        moment = datetime.fromisoformat(time or "")
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
 
 
 def _of_column(metrics: ColumnMetrics) -> dict[str, float | None]:

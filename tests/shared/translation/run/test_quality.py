@@ -46,6 +46,14 @@ CASES: dict[str, tuple[Json, set[tuple[Any, ...]]]] = {
             ("", "measure", "fileCount", None, "", 0.0),
         },
     ),
+    "when it last changed": (
+        {"dataQualityMetrics": {"lastUpdated": "1970-01-01T01:00:00+00:00", "columnMetrics": {}}},
+        {("", "measure", "lastUpdated", None, "", 3600.0)},
+    ),
+    "when it last changed, which is no time": (
+        {"dataQualityMetrics": {"lastUpdated": "yesterday", "columnMetrics": {}}},
+        set(),
+    ),
     "values of a column": (
         {"dataQualityMetrics": {"columnMetrics": {"id": {"nullCount": 1, "max": 2.5, "quantiles": {"0.5": 2}}}}},
         {
@@ -114,3 +122,39 @@ def test_a_naming_rule_gives_a_table_the_database_that_great_expectations_leaves
     assert event.body
     (found,) = quality_results(event.body, place)
     assert found.qualified_name == "postgresql://servers/db.example:5432/dbs/shop/schemas/public/tables/customers"
+
+
+def _executed(*tests: Json) -> Json:
+    return {"test": {"tests": list(tests)}}
+
+
+FRESHNESS: Json = {
+    "name": "orders_are_fresh",
+    "status": "fail",
+    "type": "freshness",
+    "severity": "error",
+    "actual": "9 h",
+}
+
+
+def test_a_test_of_a_run_is_one_of_each_data_set_that_it_reads() -> None:
+    """As dbt sends a test that is a SQL file, and as checks of freshness are sent."""
+    results = _results(inputs=["/a", "/b"], run_facets=_executed(FRESHNESS))
+    assert {(r.qualified_name, r.name, r.success, r.severity, r.actual) for r in results} == {
+        ("file:///a", "freshness/orders_are_fresh", False, "error", "9 h"),
+        ("file:///b", "freshness/orders_are_fresh", False, "error", "9 h"),
+    }
+
+
+def test_a_test_of_a_run_without_data_sets_is_kept() -> None:
+    (result,) = _results(run_facets=_executed({"name": "smoke", "status": "pass"}))
+    assert (result.qualified_name, result.name, result.success) == ("", "smoke", True)
+
+
+def test_a_test_that_was_not_executed_has_no_result() -> None:
+    assert _results(inputs=["/a"], run_facets=_executed({**FRESHNESS, "status": "skip"})) == ()
+
+
+def test_a_test_that_a_run_and_its_data_sets_have_counts_once() -> None:
+    (result,) = _results(inputs=[dataset("/a", **_tested(NOT_NULL))], run_facets=_executed(FRESHNESS))
+    assert result.name == "not_null"
