@@ -21,6 +21,7 @@ from shared.atlas.limits import (
     text_within,
 )
 from shared.model import DIRECT, NOTHING_DECLARED, Asset, ColumnEdge, Declared, Process
+from shared.naming.rules.normalization import table_shown
 from shared.translation.process.union import ALL_ROWS
 
 PROCESS_TYPE = "azure_synapse_operation"
@@ -159,7 +160,9 @@ def asset_entity(
 
 
 def _shown(asset: Asset) -> str:
-    """The last part of the qualified name; of `database.table@host` the table."""
+    """The last part of the qualified name; of `database.table@host`, and of a folder called by an id, the table."""
+    if table := table_shown(asset.qualified_name, asset.tables):
+        return table.rpartition(".")[2]
     name = asset.qualified_name.rstrip("/").rsplit("/", 1)[-1]
     if asset.type in _AT_A_HOST:
         name = name.rpartition("@")[0].rpartition(".")[2]

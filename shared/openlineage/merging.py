@@ -76,6 +76,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         integration=_first([kind.integration for kind in kinds]),
         job_type=_first([kind.job_type for kind in kinds]),
         processing_type=_first([kind.processing_type for kind in kinds]),
+        hive_operation=_first([facets.hive_query.operation_name for facets in of_run if facets.hive_query]),
         statement=min([facets.sql.query or "" for facets in of_job if facets.sql], key=_longest_first, default=""),
         properties=_properties(of_run),
         inputs=read,

@@ -85,6 +85,17 @@ OPERATIONS: tuple[Operation, ...] = (
 UNKNOWN = Operation(pattern="", name="write", reason="is a write if it has outputs")
 """Any node that no row matches."""
 
+_BY_NAME = {row.name: row for row in OPERATIONS}
+
+HIVE_OPERATIONS: dict[str, Operation] = {
+    "CREATETABLE_AS_SELECT": _BY_NAME["ctas"],
+    "EXPORT": _BY_NAME["copy"],
+    "IMPORT": _BY_NAME["copy"],
+    "LOAD": _BY_NAME["load"],
+    "QUERY": Operation(pattern="", name="insert", reason="writes a query's rows, or changes some", by_verb=True),
+}
+"""Operations by Hive's names of them, which its hook sends for those that it reports."""
+
 _ROWS = {f"row{number}": row for number, row in enumerate(OPERATIONS)}
 
 

@@ -58,10 +58,10 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
 
     `integration`, `job_type` and `processing_type` are those of the jobType facet (SPARK, SQL_JOB, STREAMING), empty if
-    it is missing; `statement` is the job's SQL text as the user wrote it; `captured` are the Spark properties that
-    identify workspace and job. `plan` is Spark's own plan, if throughline-plan.jar sent it: `shared.plans` reads it,
-    and notes whether the run's lineage is `exact_by_plan`, whether that differs from the listener's (`plan_differs`),
-    and which parts of the plan no rule knows (`plan_gaps`).
+    it is missing; `hive_operation` is Hive's name of the operation; `statement` is the job's SQL text as the user wrote
+    it; `captured` are the Spark properties that identify workspace and job. `plan` is Spark's own plan, if
+    throughline-plan.jar sent it: `shared.plans` reads it, and notes whether the run's lineage is `exact_by_plan`,
+    whether that differs from the listener's (`plan_differs`), and which parts of the plan no rule knows (`plan_gaps`).
     `tags` are what events declare of the run; `job_tags`, `owners` and `description`, of its job.
     """
 
@@ -75,6 +75,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     integration: str = ""
     job_type: str = ""
     processing_type: str = ""
+    hive_operation: str = ""
     statement: str = ""
     properties: Mapping[str, Any] = msgspec.field(default_factory=dict)
     inputs: tuple[MergedDataset, ...] = ()

@@ -1,6 +1,7 @@
 """Normalise spellings: authorities, paths, and parts of table names."""
 
 import re
+from collections.abc import Sequence
 
 _PART_FILE = re.compile(r"part-(?:[rm]-)?\d{4,}(?:[-.].*)?", re.DOTALL)
 _TIME = re.compile(r"[0-9\s:.TZ-]+", re.ASCII)
@@ -137,6 +138,15 @@ def qualified(name: str, *, database: str, schema: str, schemas: frozenset[str])
 
 
 UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_CALLED_BY_ID = re.compile(rf"(?:.*/)?{UUID}/?", re.DOTALL)
+
+
+def table_shown(path: str, tables: Sequence[str]) -> str:
+    """The table to show in place of a path whose last part is an id, as of a managed table; empty for other paths, and
+    if no table is known.
+    """
+    return max(tables, key=len) if tables and _CALLED_BY_ID.fullmatch(path) else ""
+
 
 QUERY = "COMPLEX"
 """Listeners' name for a subquery whose tables they do not report (SQL DW and Kusto on Databricks)."""

@@ -86,7 +86,7 @@ NO_CONTEXT = RunContext()
 
 def application_facts_of(run: MergedRun) -> ApplicationFacts:
     """The facts that a run adds to its application; NO_APPLICATION_FACTS for most."""
-    host = workspace(run.job.name)
+    host = workspace(run)
     if not run.properties and not host:
         return NO_APPLICATION_FACTS
     return ApplicationFacts(

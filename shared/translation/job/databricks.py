@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from shared.openlineage.run import MergedRun
 from shared.translation.job.volatile_names import is_generic, stable_name
 
 SHELL = "databricks_shell"
@@ -74,15 +75,19 @@ def without_host(name: str) -> str:
     return (name[found.end() :] or SHELL) if found else name
 
 
-def workspace(job_name: str) -> str:
-    """The workspace's host at the start of a job's name, else empty."""
-    found = _DOTTED_HOST.match(job_name)
-    return found[0].lower() if found else ""
+def workspace(run: MergedRun) -> str:
+    """The host of the workspace in which a run ran: its property, else the start of its job's name, else empty."""
+    return _host(run.captured.databricks_host or "") or _host(run.job.name)
+
+
+def _host(text: str) -> str:
+    host = _DOTTED_HOST.match(text.removeprefix("https://"))
+    return host[0].lower() if host else ""
 
 
 _DOTTED_HOST = re.compile(
     r"(?:adb-\d+\.\d+\.(?:azuredatabricks\.net|databricks\.azure\.(?:us|cn))"
-    r"|dbc-[0-9a-f-]+\.cloud\.databricks\.com|\d+\.\d+\.gcp\.databricks\.com)(?=\.|$)",
+    r"|dbc-[0-9a-f-]+\.cloud\.databricks\.com|\d+\.\d+\.gcp\.databricks\.com)(?=[./]|$)",
     re.IGNORECASE,
 )
 

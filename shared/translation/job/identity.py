@@ -15,6 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from shared.naming.rules.identity import Identity
+from shared.naming.rules.normalization import table_shown
 from shared.naming.rules.rule import bounded
 from shared.openlineage.operations import UNKNOWN, split_job_name
 from shared.openlineage.run import MergedRun
@@ -161,16 +162,22 @@ def generic_identity(run: MergedRun) -> JobIdentity | None:
     return bare if bare.is_generic else None
 
 
-def name_process(namespace: str, identity: JobIdentity, sink: Identity, *, version: str = NAMING) -> tuple[str, str]:
-    """Qualified name and display name of the process by which a job writes `sink`, in a version of the naming."""
-    short = len(namespace) + len(identity.name) + len(sink.namespace) + len(sink.name) <= _SHORT
-    return (_remembered_process if short else _named)(namespace, identity, sink, version)
+def name_process(
+    namespace: str, identity: JobIdentity, sink: Identity, *, tables: tuple[str, ...] = (), version: str = NAMING
+) -> tuple[str, str]:
+    """Qualified name and display name of the process by which a job writes `sink`, in a version of the naming.
+
+    `tables`: the sink's names in catalogs of tables, one of which is shown if the sink's folder is called by an id.
+    """
+    table = table_shown(sink.name, tables)
+    short = len(namespace) + len(identity.name) + len(sink.namespace) + len(sink.name) + len(table) <= _SHORT
+    return (_remembered_process if short else _named)(namespace, identity, sink, table, version)
 
 
-def _named(namespace: str, identity: JobIdentity, sink: Identity, version: str) -> tuple[str, str]:
+def _named(namespace: str, identity: JobIdentity, sink: Identity, table: str, version: str) -> tuple[str, str]:
     namespace, job_name = text_without_secrets(namespace), text_without_secrets(identity.name)
     qualified = f"{OURS}{version}://{quote(namespace, safe='')}/{quote(job_name, safe=' ')}/{place_of(sink)}"
-    name = f"{job_name}{ARROW}{sink.name.rsplit('/', 1)[-1] or sink.namespace}"
+    name = f"{job_name}{ARROW}{table or sink.name.rsplit('/', 1)[-1] or sink.namespace}"
     return bounded(qualified, MAX_NAME_LENGTH), bounded(name, MAX_NAME_LENGTH)
 
 

@@ -32,7 +32,7 @@ _FABRIC_PAGES = {"synapsenotebook": "synapsenotebooks", "sparkjobdefinition": "s
 
 def origin_of(run: MergedRun, identity: JobIdentity, application_workspace: str = "") -> Origin:
     """The origin of a run's job. `application_workspace`: the Databricks workspace that other runs of it name."""
-    host = workspace(run.captured.databricks_host or "") or workspace(run.job.name) or application_workspace
+    host = workspace(run) or application_workspace
     named = "" if identity.is_generic else identity.name
     found = _databricks(run, host, named) or _fabric(run.captured) or _synapse(run.captured)
     found = found or Origin(platform=engine_of(run))

@@ -83,7 +83,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
                 written[namespace, name] = Written(
                     namespace=namespace, name=name, rows=amount.row_count, size=amount.size
                 )
-    host = workspace(run.job.name)
+    host = workspace(run)
     application = run.application or run.job
     return RunFacts(
         first=run.first,

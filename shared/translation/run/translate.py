@@ -7,7 +7,7 @@ import msgspec
 
 from shared.model import Asset, Origin, Process, RunLineage
 from shared.naming.rules.identity import Identity
-from shared.openlineage.operations import UNKNOWN, Operation, split_job_name
+from shared.openlineage.operations import HIVE_OPERATIONS, UNKNOWN, Operation, split_job_name
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.application.context import NO_CONTEXT, RunContext, StreamBatch
 from shared.translation.job.identity import JobIdentity, generic_identity, identity_of, inherit, name_process
@@ -34,6 +34,10 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 RUN_FAILED = "the run failed"
 """Why a run that ended with FAIL or ABORT is skipped."""
 
+_TESTS_DATA = "tests data: its results are quality, not lineage"
+_TEST = "TEST"
+"""The job type of dbt's tests. They write the rows that failed into a table of their own."""
+
 
 def translate(
     run: MergedRun, context: RunContext = NO_CONTEXT, *, timed_out: bool = False, datasets: Datasets | None = None
@@ -43,11 +47,13 @@ def translate(
 
     A run counts if it ended with COMPLETE; without an end it counts after the timeout if it read and wrote.
     """
+    if run.job_type.upper() == _TEST:
+        return Skip(reason=_TESTS_DATA)
     if run.ended in {"FAIL", "ABORT"}:
         return Skip(reason=RUN_FAILED)
     if not run.ended and not timed_out:
         return Wait(reason="no end event yet")
-    operation = split_job_name(run.job.name, run.application.name if run.application else "")[1]
+    operation = _operation_in(run)
     if not run.outputs and not (run.statement and operation.moves_data):
         return Skip(reason=_why_nothing(run, written=False))
     identity = inherit(identity_of(run), context.facts.identities)
@@ -69,6 +75,12 @@ def translate(
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
         return Skip(reason="changes a definition, moves no data")
     return RunLineage(application_run=run.application_run, processes=_one_each(processes))
+
+
+def _operation_in(run: MergedRun) -> Operation:
+    """The operation that Hive names, or the node in the job's name."""
+    in_name = split_job_name(run.job.name, run.application.name if run.application else "")[1]
+    return HIVE_OPERATIONS.get(run.hive_operation, in_name)
 
 
 _VERB = re.compile(rf"{BEFORE_VERB}(merge|update|delete)\b", re.IGNORECASE)
@@ -144,7 +156,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """An empty contribution to the process under the job's generic name: it supersedes older application runs, from
         before the job's better identity was known.
         """
-        qualified_name, name = self._name(self.generic_name or self.identity, sink)
+        qualified_name, name = self._name(self.generic_name or self.identity, sink, written.outputs[0])
         return Process(
             qualified_name=qualified_name,
             name=name,
@@ -155,9 +167,9 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             generic_identity=True,
         )
 
-    def _name(self, identity: JobIdentity, sink: Identity) -> tuple[str, str]:
+    def _name(self, identity: JobIdentity, sink: Identity, target: Asset) -> tuple[str, str]:
         namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
-        return name_process(namespace, identity, sink, version=self.context.names.version)
+        return name_process(namespace, identity, sink, tables=target.tables, version=self.context.names.version)
 
     def _process(self, output: MergedDataset, sink: Identity, recovered: Recovered) -> Process:
         """The process that writes `output`. Its inputs are those of the run, of its column lineage, and of its SQL; or
@@ -183,7 +195,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         parsed = {each.qualified_name: each for each in recovered.inputs if each.qualified_name not in named}
         named |= parsed
         self_only = not named or named.keys() == {target.qualified_name}
-        qualified_name, name = self._name(self.identity, sink)
+        qualified_name, name = self._name(self.identity, sink, target)
         return Process(
             qualified_name=qualified_name,
             name=name,
