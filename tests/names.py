@@ -68,7 +68,7 @@ OLD_ROOMS: dict[str, int] = {
     "shared/ingest": 10,
     "shared/lineage": 14,
     "shared/maintenance": 19,
-    "shared/naming": 14,
+    "shared/naming": 12,
     "shared/openlineage": 7,
     "shared/plans": 26,
     "shared/processing": 14,
