@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
+from cli.records.file_kinds import HEAD, sentence_of
+
 _as_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _as_one = msgspec.json.Decoder(msgspec.Raw).decode
 _GZIP = b"\x1f\x8b"
@@ -31,13 +33,30 @@ class EventFound:
 
 
 def events_in(path: Path) -> Iterator[EventFound]:
-    """All events of a file (`-`: standard input), undecoded and in order. Raises UnreadableFileError."""
+    """All events of a file (`-`: standard input), undecoded and in order. Raises UnreadableFileError, also for a file
+    that is known to be something else.
+    """
     name = "<stdin>" if str(path) == "-" else str(path)
     try:
         with contextlib.ExitStack() as open_files:
-            yield from _split(_open(path, open_files), name)
+            opened: Any = _open(path, open_files)
+            stream = io.BufferedReader(opened, HEAD)
+            if sentence := sentence_of(name, stream.peek(HEAD)[:HEAD]):
+                raise UnreadableFileError(sentence)
+            yield from _split(stream, name)
     except (OSError, EOFError, zlib.error) as error:
         raise UnreadableFileError(f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def kind_of(path: Path) -> str:
+    """A sentence that says what kind of file this is, if it is known to hold no events; else empty. Raises
+    UnreadableFileError as `events_in` does.
+    """
+    try:
+        next(events_in(path), None)
+    except UnreadableFileError as error:
+        return str(error)
+    return ""
 
 
 def _open(path: Path, open_files: contextlib.ExitStack) -> BinaryIO:

@@ -1,5 +1,7 @@
 """`throughline explain`: the type and qualified name of a data set in the catalog, and the rules that give them."""
 
+import shlex
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -7,6 +9,7 @@ import typer
 from cli.commands.lineage.catalog_matches import looked, looked_document, show_candidates
 from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home, parts_of
+from cli.records.event_files import kind_of
 from cli.ui.console import fail, note, print_json
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson
@@ -19,7 +22,7 @@ from shared.naming.stores.services import split_names
 def explain_command(
     context: typer.Context,
     namespace: Annotated[str, typer.Argument(help="In the event, such as abfss://raw@acct.dfs.core.windows.net")],
-    name: Annotated[str, typer.Argument(help="In the event, such as orders/day=1")],
+    name: Annotated[str | None, typer.Argument(help="In the event, such as orders/day=1", show_default=False)] = None,
     *,
     workspace: Annotated[str, typer.Option(help="The Databricks workspace's host", metavar="HOST")] = "",
     mount: Annotated[
@@ -47,6 +50,8 @@ def explain_command(
         throughline explain abfss://raw@acct.dfs.core.windows.net orders --look
         throughline explain abfss://sales@onelake.dfs.fabric.microsoft.com shop.Lakehouse/Tables/t --names names.toml
     """
+    if name is None:
+        fail(_without_name(namespace), code=2)
     environment = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
     parts = parts_of(context, home) if look else None
@@ -65,6 +70,14 @@ def explain_command(
         note("several", "this name lists topics: in an event each of them is a data set")
     if found.noise:
         raise typer.Exit(1)
+
+
+def _without_name(argument: str) -> str:
+    """What to do instead of explaining one argument, which may be a file."""
+    path = Path(argument)
+    if not path.is_file():
+        return "write namespace and name of a data set, such as `throughline explain file /data/orders`"
+    return kind_of(path) or f"{argument} is a file: `throughline translate {shlex.quote(argument)}` names its data sets"
 
 
 def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, str], ...]:
