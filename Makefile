@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py tests/e2e/test_demo.py \
-  tests/e2e/test_platforms.py tests/e2e/test_slow_receiver.py \
+  tests/e2e/test_platforms.py tests/e2e/test_slow_receiver.py tests/e2e/test_dbt_beside_a_notebook.py \
   tests/shared/publishing/test_unchanged_jobs.py tests/shared/governance
 # Two more than cores: many tests wait for worlds and timers.
 WORKERS ?= 4
@@ -121,7 +121,7 @@ lock: $(READY) ## Resolve requirements/*.in into the pinned, hashed files again
 	  java17:requirements/java17.txt java21:requirements/java21.txt \
 	  spark3:requirements/spark3.txt spark4:requirements/spark4.txt atlas:requirements/atlas.txt \
 	  spark33:requirements/spark33.txt spark34:requirements/spark34.txt \
-	  great_expectations:requirements/great_expectations.txt; do \
+	  great_expectations:requirements/great_expectations.txt dbt:requirements/dbt.txt; do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	    requirements/$${pair%%:*}.in --output-file $${pair##*:} || exit 1; done
 

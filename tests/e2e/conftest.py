@@ -1,10 +1,13 @@
-"""A whole world for the tests of this folder: real functions, real Azurite, the local catalog."""
+"""For the tests of this folder: a whole world (real functions, real Azurite, the local catalog), the listener's jar."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from local.spark.job import QUICK_SESSION, SparkJob
+from local.toolchain.versions import LISTENER_VERSION, SPARK_3
 from local.world import World
 
 
@@ -14,3 +17,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     home: Path = tmp_path_factory.mktemp("world")
     with World(home=home, usual_ports=False) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The listener's jar from Maven Central, downloaded by Spark's own mechanism."""
+    folder = tmp_path_factory.mktemp("jar")
+    kept = Path.home() / ".ivy2" / "jars" / f"io.openlineage_openlineage-spark_{SPARK_3.scala}-{LISTENER_VERSION}.jar"
+    if not kept.exists():
+        (folder / "nothing.py").touch()
+        configuration = {**QUICK_SESSION, "spark.jars.packages": SPARK_3.listener_package()}
+        with SparkJob(folder / "nothing.py", configuration=configuration, directory=folder) as job:
+            assert job.wait().problem is None
+    return Path(shutil.copyfile(kept, folder / kept.name.removeprefix("io.openlineage_")))

@@ -25,7 +25,6 @@ from cli.platforms.table import DATABRICKS_LISTENER
 from local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob
 from local.spark.plan_jar import JAR as PLAN_JAR
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from local.toolchain.versions import SPARK_3
 from local.world import World
 from shared.publishing.planning.planner import recorded
 from tests.support.local_world import parts_of, throughline, wait_until_idle
@@ -155,19 +154,6 @@ def add_the_key(step: str, folder: Path) -> None:
     az.chmod(0o755)
     path = f"{az.parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(["bash", "-c", step], cwd=folder, env={"PATH": path}, check=True)
-
-
-@pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The listener's jar from Maven Central, downloaded by Spark's own mechanism."""
-    folder = tmp_path_factory.mktemp("jar")
-    kept = Path.home() / ".ivy2" / "jars" / f"io.openlineage_openlineage-spark_{SPARK_3.scala}-1.53.0.jar"
-    if not kept.exists():
-        (folder / "nothing.py").touch()
-        configuration = {**QUICK_SESSION, "spark.jars.packages": SPARK_3.listener_package()}
-        with SparkJob(folder / "nothing.py", configuration=configuration, directory=folder) as job:
-            assert job.wait().problem is None
-    return Path(shutil.copyfile(kept, folder / kept.name.removeprefix("io.openlineage_")))
 
 
 def processes_of(world: World, platform: Platform) -> list[str]:

@@ -3,12 +3,12 @@ dbt.truth.json.
 """
 
 import argparse
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+
+from _dbt import dbt, write_project  # type: ignore[import-not-found]  # beside this script
 
 PROJECT: Mapping[str, str] = MappingProxyType(
     {
@@ -76,24 +76,9 @@ def main() -> None:
     parser.add_argument("--events", type=Path, required=True)
     options = parser.parse_args()
     folder = options.data / "project"
-    for name, text in PROJECT.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.lstrip())
-    wrapper = str(Path(sys.executable).parent / "dbt-ol")
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "OPENLINEAGE__TRANSPORT__TYPE": "file",
-        "OPENLINEAGE__TRANSPORT__LOG_FILE_PATH": str(options.events),
-        "OPENLINEAGE__TRANSPORT__APPEND": "true",
-        "OPENLINEAGE_NAMESPACE": "default",
-    }
+    write_project(folder, PROJECT)
     for code, command in COMMANDS:
-        whole = [wrapper, *command, "--project-dir", ".", "--profiles-dir", "."]
-        done = subprocess.run(whole, cwd=folder, env=environment, check=False)
-        if done.returncode != code:
-            raise RuntimeError(f"`{' '.join(whole)}` ended with {done.returncode}, not {code}")
+        dbt(command, folder, programs=Path(sys.executable).parent, events=options.events, code=code)
 
 
 if __name__ == "__main__":

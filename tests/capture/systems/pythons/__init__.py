@@ -26,7 +26,7 @@ _LIST_VERSIONS = (
 
 @contextmanager
 def dbt() -> Iterator[System]:
-    """Provide dbt with DuckDB, and OpenLineage's wrapper `dbt-ol`. Raises SystemsError."""
+    """Provide dbt with DuckDB and Spark, and OpenLineage's wrapper `dbt-ol`. Raises SystemsError."""
     yield _system("dbt", "openlineage-dbt", ("dbt-core", "dbt-duckdb"))
 
 
