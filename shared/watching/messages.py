@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from shared.watching.comparing.changes import Change, Severity, Topic
+from shared.watching.comparing.changes import Change, ChangeKind, Severity, Topic
 from shared.watching.comparing.comparison import changes, views
 from shared.watching.comparing.snapshot import Snapshot
 from shared.watching.comparing.view import ColumnKey, DatasetKey, View
@@ -167,20 +167,24 @@ def _subject(was: View, now: View, change: Change) -> Subject:
 
 
 def _hit(was: View, now: View, found: Iterable[Change]) -> Hit:
-    """What is downstream of these changes: by columns, and by tables if a whole data set or job changed."""
+    """What is downstream of these changes: by columns, and by tables if a whole data set or job changed. A column that
+    a lost mask exposes, a data set that a job writes, and one that a policy names are downstream of their subject.
+    """
     columns: dict[ColumnKey, None] = {}
     datasets: dict[DatasetKey, None] = {}
     processes: dict[str, None] = {}
     for change in found:
         view = was if change.was else now
+        exposed = change.others if change.kind is ChangeKind.MASK_LOST else ()
         reached = view.downstream(change.starts)
-        columns |= dict.fromkeys(reached.columns)
-        datasets |= dict.fromkeys(each[:2] for each in reached.columns)
-        processes |= dict.fromkeys(reached.processes)
+        columns |= dict.fromkeys((*exposed, *reached.columns))
+        datasets |= dict.fromkeys(each[:2] for each in (*exposed, *reached.columns))
+        processes |= dict.fromkeys((*(change.processes if exposed else ()), *reached.processes))
         if not change.column:
             for dataset in _whole(now, change):
                 fed = view.fed(dataset)
-                datasets |= dict.fromkeys(fed.datasets)
+                itself = () if dataset == change.subject else (dataset,)
+                datasets |= dict.fromkeys((*itself, *fed.datasets))
                 processes |= dict.fromkeys(fed.processes)
     return Hit(
         columns=tuple(ColumnHit(type=each[0], qualified_name=each[1], column=each[2]) for each in _most(columns)),

@@ -1,5 +1,6 @@
 """States of lineage for tests of the watch, written in a few lines of text."""
 
+import random
 from collections.abc import Mapping, Sequence
 
 from shared.lineage.building import KnownProcess, document_of
@@ -74,3 +75,20 @@ def _process(name: str, lines: Sequence[str], schemas: Mapping[str, str]) -> Pro
             if table in schemas
         ),
     )
+
+
+def random_state(chance: random.Random, schema: str = "a:int b:int") -> Snapshot:
+    """Return a state of at most five tables with this schema."""
+    tables = [f"t{number}" for number in range(5)]
+    schemas = dict.fromkeys(tables, schema)
+    jobs = {}
+    for number in range(chance.randrange(1, 5)):
+        target = chance.randrange(1, 5)
+        jobs[f"j{number}"] = [_random_edge(chance, target) for _ in range(chance.randrange(1, 4))]
+    return state(jobs, schemas)
+
+
+def _random_edge(chance: random.Random, target: int) -> str:
+    columns = [chance.choice("ab") for _ in range(2)]
+    how = chance.choice(("", " mask", " filter"))
+    return f"t{chance.randrange(target)}.{columns[0]} > t{target}.{columns[1]}{how}"

@@ -23,7 +23,7 @@ from shared.watching.comparing.snapshot import (
 )
 from shared.watching.comparing.view import View
 from shared.watching.messages import messages
-from tests.support.states import name_of, state
+from tests.support.states import name_of, random_state, state
 
 JOBS = {
     "load": ["raw.id > orders.id", "raw.mail > orders.mail mask", "raw.sum > orders.sum", "raw.day > orders. filter"],
@@ -226,27 +226,11 @@ def _exposure(found: Snapshot) -> dict[tuple[object, object], set[bool]]:
     return exposed
 
 
-def _random_edge(chance: random.Random, target: int) -> str:
-    columns = [chance.choice("ab") for _ in range(2)]
-    how = chance.choice(("", " mask", " filter"))
-    return f"t{chance.randrange(target)}.{columns[0]} > t{target}.{columns[1]}{how}"
-
-
-def _random_state(chance: random.Random) -> Snapshot:
-    tables = [f"t{number}" for number in range(5)]
-    schemas = dict.fromkeys(tables, "a:int b:int")
-    jobs = {}
-    for number in range(chance.randrange(1, 5)):
-        target = chance.randrange(1, 5)
-        jobs[f"j{number}"] = [_random_edge(chance, target) for _ in range(chance.randrange(1, 4))]
-    return state(jobs, schemas)
-
-
 def test_lost_masks_are_those_of_a_naive_walk() -> None:
     lost = 0
     for seed in range(1000):
         chance = random.Random(seed)
-        before, after = _random_state(chance), _random_state(chance)
+        before, after = random_state(chance), random_state(chance)
         was, now = _exposure(before), _exposure(after)
         expected = {pair for pair, ways in was.items() if ways == {True} and False in now.get(pair, ())}
         found = {
