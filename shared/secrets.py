@@ -35,31 +35,51 @@ _OF_DB2 = re.compile(r":(?:[\w.\- ]{1,40}=[^;]{0,400};){1,40}\.?")
 HIDDEN = "***"
 MAX_SHORT_TEXT = 300
 
-_MAY_HOLD = re.compile(r"[=:@]|bearer", re.IGNORECASE)
+_MAY_HOLD = re.compile(r"[=:@]|bearer|basic|sharedkey|(?<!\S)--?\w", re.IGNORECASE)
 _WORD = (
-    r"(?:password|passwd|passphrase|pwd|secret|token|credential|sig|signature|authorization"
-    r"|(?:account\.key|client\.secret|fixed\.token)[\w.\-]{0,100}"
-    r"|(?:account|access|api|client|functions|master|private|secret|storage)[_.\- ]?key)"
+    r"(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|sig|signature|authorization"
+    r"|(?:account|access|api|client|encryption|functions?|master|private|secret|shared|signing|storage)[_.\- ]?key)"
+    r"s?\d{0,4}(?:(?:[_.\-]|(?-i:[A-Z]))[\w.\-]{0,100})?"
 )
+"""A word that announces a secret, as names continue it: `passwords`, `token_2`, `secretText`, `account.key.lake`."""
 _TELLS = r"[\\\"']{0,4}\s{0,20}(?:=>|:=|==|[=:])\s{0,20}"
 """Between a word and its value; the quotes of JSON within JSON have backslashes."""
 _QUOTED = r"\\{1,3}\"[^\"]{0,400}\"|\"(?:[^\"\\]|\\.){0,400}\"|'[^']{0,400}'"
 _VALUE = rf"(?:(?:bearer|basic)\s{{1,3}})?(?:\{{[^}}]{{0,200}}\}}|{_QUOTED}|\\{{0,3}}[\"']?[^\s;&,)\]}}\"']{{1,2000}})"
-_TOLD = re.compile(rf"({_WORD}{_TELLS}|[?&]code=){_VALUE}", re.IGNORECASE)
-_BEARER = re.compile(r"\b(bearer)\s{1,3}[\w.~+/=\-]{16,8000}", re.IGNORECASE)
-_USER = re.compile(r"(://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
+_A_NUMBER_OF_THEM = r"tokens[=:]\s?\d{1,9}\b"
+_PROPERTY = r"[;?&,(][\w.\-]{0,40}(?:pass|key|user|uid|login|auth|jaas|sasl|cert)[\w.\-]{0,40}="
+"""Of an address. It ends at a blank, unlike other texts: `PRIMARY KEY: id, sort.key=a` is none."""
+_TOLD = re.compile(rf"((?!{_A_NUMBER_OF_THEM}){_WORD}{_TELLS}|{_PROPERTY}|[?&]code=){_VALUE}", re.IGNORECASE)
+_OPTION = re.compile(rf"(?<!\S)(--?[\w\-]{{0,40}}?{_WORD}\s{{1,20}})(?!-){_VALUE}", re.IGNORECASE)
+"""An option of a command, with its value as the next word."""
+_SCHEME = re.compile(
+    r"\b(bearer|basic|sharedkey\w{0,10})\s{1,3}"
+    r"(?:(?=[\w.~+/:=\-]{0,40}[\d=])[\w.~+/:=\-]{6,8000}|[\w.~+/:=\-]{16,8000})",
+    re.IGNORECASE,
+)
+"""Of an Authorization header. `basic report` and `bearer shares` are words."""
+_USER = re.compile(r"(://)[^\s/?;:\"']{0,200}:[^\s/?;\"']{1,400}@")
 _KEYS = re.compile(rf"\b((?:{'|'.join(sorted(_WITH_KEYS))})://)[^\s/@:\"']{{0,200}}:[^\s@\"']{{1,400}}@", re.IGNORECASE)
 """As in the addresses of `_WITH_KEYS`."""
+_ORACLE = re.compile(r"\b(oracle:\w{1,20}:)[^\s@\"']{1,400}@", re.IGNORECASE)
+_HIDDEN = (
+    (_KEYS, rf"\1{HIDDEN}@"),
+    (_USER, rf"\1{HIDDEN}@"),
+    (_ORACLE, rf"\1{HIDDEN}@"),
+    (_SCHEME, rf"\1 {HIDDEN}"),
+    (_OPTION, rf"\1{HIDDEN}"),
+    (_TOLD, rf"\1{HIDDEN}"),
+)
 
 
 def text_without_secrets(text: str) -> str:
     """A text that people wrote, or an error's, with `***` for what stands behind a word such as password, token or key,
-    for tokens of an Authorization header, and for users and passwords in addresses. All else stays as it was.
+    for tokens of an Authorization header, and for users, passwords and keys in addresses. All else stays as it was.
     """
-    if not _MAY_HOLD.search(text):
-        return text
-    text = _USER.sub(rf"\1{HIDDEN}@", _KEYS.sub(rf"\1{HIDDEN}@", text))
-    return _TOLD.sub(rf"\1{HIDDEN}", _BEARER.sub(rf"\1 {HIDDEN}", text))
+    if _MAY_HOLD.search(text):
+        for pattern, instead in _HIDDEN:
+            text = pattern.sub(instead, text)
+    return text
 
 
 def short_text(text: str | None) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from shared.telemetry.cleaning import cleaned
+from shared.secrets import text_without_secrets
 from shared.telemetry.kinds import ActKind
 from shared.telemetry.port import Act, Fact
 
+_LONGEST = 1000
+"""Characters of a fact."""
 Sink = Callable[[Act], None]
 """Gets acts that have ended; an act comes before the one that it is within, which concerns the same runs."""
 
@@ -48,6 +50,10 @@ class Acts:
                 act.within.facts[counted] = int(act.within.facts.get(counted, 0)) + 1
             act.within.concern(*act.runs[:1])
             act.facts |= {name: act.within.facts[name] for name in act.kind.shares if name in act.within.facts}
-        act.facts = {name: cleaned(fact) if isinstance(fact, str) else fact for name, fact in act.facts.items()}
+        act.facts = {name: _cleaned(fact) for name, fact in act.facts.items()}
         for sink in self._sinks:
             sink(act)
+
+
+def _cleaned(fact: Fact) -> Fact:
+    return text_without_secrets(fact)[:_LONGEST] if isinstance(fact, str) else fact

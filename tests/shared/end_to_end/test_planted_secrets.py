@@ -149,6 +149,22 @@ TEXTS: dict[str, tuple[str, str]] = {
     "blanks": (f"password    =    {SECRET}", "password    =    ***"),
     "an arrow": (f"password => '{SECRET}', a", "password => ***, a"),
     "an assignment": (f"password := {SECRET}", "password := ***"),
+    "a plural": (f"passwords={SECRET} x", "passwords=*** x"),
+    "tokens that are no number of them": (f"tokens={SECRET}", "tokens=***"),
+    "a key of encryption": (f"encryption_key={SECRET} x", "encryption_key=*** x"),
+    "a word that goes on": (f"token_2: {SECRET}, secretText={SECRET}", "token_2: ***, secretText=***"),
+    "an option": (f"psql --password {SECRET} --db x", "psql --password *** --db x"),
+    "an option of Java": (f"java -storepass-secret {SECRET}", "java -storepass-secret ***"),
+    "a short bearer": ("Bearer abc123 of x", "Bearer *** of x"),
+    "basic alone": ("with Basic YW5uOmh1bnRlcjI= sent", "with Basic *** sent"),
+    "storage's own scheme": (f"SharedKey acct:{SECRET}= x", "SharedKey *** x"),
+    "a password with an at": (f"postgres://ann:a@{SECRET}@h/x", "postgres://***@h/x"),
+    "properties of an address": (
+        f"jdbc:redshift://h/db;UID=ann;PWD={SECRET}?user=ann&pass={SECRET}",
+        "jdbc:redshift://h/db;UID=***;PWD=***&pass=***",
+    ),
+    "oracle": (f"jdbc:oracle:thin:ann/{SECRET}@//h:1521/svc", "jdbc:oracle:thin:***@//h:1521/svc"),
+    "a camel": (f'{{"clientSecret": "{SECRET}", "a": 1}}', '{"clientSecret": ***, "a": 1}'),
     "aws": (f"AWS_SECRET_ACCESS_KEY={SECRET} aws", "AWS_SECRET_ACCESS_KEY=*** aws"),
 }
 
@@ -170,6 +186,9 @@ def test_secrets_are_removed_from_texts(text: str, expected: str) -> None:
         "s3a://bucket/a@b c:d@e",
         "PRIMARY KEY: id, sort.key=a",
         "secret santa, password reset",
+        "sub-token x, load --secret --password",
+        "Secretary: Ann, tokenizer=bert, max_tokens: 4096",
+        "bearer shares, basic reports",
         "Expected `str`, got `int` - at `$.eventType`",
     ],
 )
@@ -188,6 +207,10 @@ HOSTILE = (
     "pwd ",
     "fixed.token",
     "client.secret.",
+    ";pass",
+    "--password ",
+    "oracle:thin:",
+    "Basic a",
 )
 
 
