@@ -17,6 +17,7 @@ from cli.commands.local import demo, send, synth, translate, up
 from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify, watch
 from cli.ui.console import quiet
 from cli.ui.teaching import TeachingApp
+from shared.settings.reading import reach_loopback_directly
 
 GROUPS: dict[str, dict[str, TeachingApp | Callable[..., None]]] = {
     "Try it on this machine": {
@@ -89,6 +90,7 @@ for _panel, _commands in GROUPS.items():
 def main() -> None:
     """Run the command line. Characters that the terminal's encoding lacks are shown as question marks."""
     quiet()
+    reach_loopback_directly()
     logging.getLogger("azure.identity").setLevel(logging.ERROR)  # it logs ten attempts; our error says what to do
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -12,7 +12,7 @@ import requests
 from cli.checks.findings import CheckResult, Places, bad, good
 from shared.atlas.entities import process_entity
 from shared.bootstrap import Worker
-from shared.http_errors import NO_ANSWER
+from shared.http_errors import NO_ANSWER, name_of
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 
@@ -103,7 +103,7 @@ def _post(raw: bytes, subject: str, *, url: str, key: str, slow: float, places: 
     try:
         answer = requests.post(place, data=raw, headers=headers, timeout=_TIMEOUT, allow_redirects=False)
     except NO_ANSWER as error:
-        return bad("receiver-unreachable", subject, f"no answer ({type(error).__name__}) at {url}", **places)
+        return bad("receiver-unreachable", subject, f"no answer ({name_of(error)}) at {url}", **places)
     took = time.monotonic() - begun
     if answer.status_code != 201:  # noqa: PLR2004 - HTTP's own number
         code = _CODES.get(answer.status_code, "receiver-error")

@@ -13,7 +13,7 @@ import requests
 
 from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.errors import retry_after
-from shared.http_errors import NO_ANSWER
+from shared.http_errors import NO_ANSWER, name_of
 from shared.watching.messages import Message
 from shared.watching.rendering import body
 from shared.watching.rules import ChannelKind
@@ -61,7 +61,7 @@ class Webhook:
             ) as response:
                 return _answer(response)
         except NO_ANSWER as error:
-            return NotNow(why=type(error).__name__)  # its text holds the address
+            return NotNow(why=name_of(error))  # its text holds the address
 
 
 def _answer(response: requests.Response) -> Answer:

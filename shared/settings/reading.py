@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from shared.errors import Misconfigured
+from shared.settings.loopback import without_proxy
 from shared.settings.recording import (
     RECORDED,
     Difference,
@@ -44,6 +45,11 @@ def differing(record: Mapping[str, str], environment: Mapping[str, str] | None =
     return differences(record, os.environ if environment is None else environment)
 
 
+def reach_loopback_directly() -> None:
+    """Change the environment of this process and its children so that loopback needs no proxy."""
+    os.environ.update(without_proxy(os.environ))
+
+
 def load(
     *,
     catalog: bool,
@@ -62,6 +68,8 @@ def load(
     Raises Misconfigured with all problems.
     """
     theirs = record or {}
+    if environment is None:
+        reach_loopback_directly()
     given = os.environ if environment is None else environment
     found = {**given, **{name: text for name, text in (over or {}).items() if name == ENDPOINT or name not in theirs}}
     check_record(theirs)
@@ -144,9 +152,10 @@ def _storage(values: Mapping[str, Any], network: Network, problems: list[str]) -
 
 def _network(environment: Mapping[str, str]) -> Network:
     """The network by the usual variables, which are no settings of ours: `HTTPS_PROXY`, `NO_PROXY`,
-    `REQUESTS_CA_BUNDLE`.
+    `REQUESTS_CA_BUNDLE`. Loopback needs no proxy.
     """
-    folded = {name.lower(): value for name, value in sorted(environment.items()) if value}
+    whole = {**environment, **without_proxy(environment)}
+    folded = {name.lower(): value for name, value in sorted(whole.items()) if value}
     return Network(
         proxies={kind: folded[f"{kind}_proxy"] for kind in ("http", "https", "all", "no") if f"{kind}_proxy" in folded},
         authorities=folded.get("requests_ca_bundle", folded.get("curl_ca_bundle", "")),

@@ -13,6 +13,7 @@ from azure.core.exceptions import (
 from urllib3.exceptions import LocationParseError
 
 from shared.errors import StorageBusy, StorageForbidden, StorageUnavailable, retry_after
+from shared.http_errors import name_of
 
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 _NO_ACCESS = frozenset({401, 403})
@@ -38,7 +39,7 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except (ServiceRequestError, ServiceResponseError, LocationParseError) as error:  # the last: of no host name
-        raise StorageUnavailable(f"Storage did not answer: {type(error).__name__}") from None
+        raise StorageUnavailable(f"Storage did not answer: {name_of(error)}") from None
     except HttpResponseError as error:
         if isinstance(error, ClientAuthenticationError) and error.response is None:  # of azure-identity
             raise StorageForbidden("No token for storage: sign in (`az login`), or give an identity") from None

@@ -18,7 +18,7 @@ from cli.context.target import HOME, Home, local_receiver
 from cli.records.event_files import EventFound, UnreadableFileError, events_in
 from cli.ui.console import bar, fail, note, out
 from cli.ui.options import Key
-from shared.http_errors import NO_ANSWER
+from shared.http_errors import NO_ANSWER, name_of
 
 _MAX_ATTEMPTS = 6
 _TIMEOUT = 30
@@ -143,7 +143,7 @@ class _Sender:
         except (requests.JSONDecodeError, RecursionError):
             body = None
         except NO_ANSWER as error:
-            return _Answer(kind="refused", status=0, reason=f"no answer ({type(error).__name__})")
+            return _Answer(kind="refused", status=0, reason=f"no answer ({name_of(error)})")
         if not isinstance(body, dict):
             return _Answer(kind="refused", status=404, reason="the answer is no JSON object")
         if response.status_code in {200, 201}:

@@ -22,7 +22,7 @@ from urllib3.exceptions import LocationParseError, NewConnectionError
 
 from shared.catalog.connection.rate_limiter import RateLimiter
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
-from shared.http_errors import NO_ANSWER
+from shared.http_errors import NO_ANSWER, name_of
 from shared.telemetry.kinds import CALL
 from shared.telemetry.port import SILENT, Telemetry
 
@@ -243,7 +243,7 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             )
         except NO_ANSWER as error:
             unsent = _was_never_sent(error)
-            reason = f"The catalog did not answer: {type(error).__name__}"
+            reason = f"The catalog did not answer: {name_of(error)}"
             raise CatalogUnavailable(reason, after=0, over=unsent, blames=not unsent) from None
         if answer.status_code in _COME_BACK_LATER:
             after = retry_after(answer.headers.get("Retry-After", ""))
