@@ -13,7 +13,7 @@ from shared.settings.table import STORAGE
 from shared.settings.values import Patterns, StorageSettings, TelemetrySettings
 from shared.storage.port import Storage
 from shared.telemetry.acts import Acts, Sink
-from shared.telemetry.lines import write_line
+from shared.telemetry.lines import show_marks_as_escapes, write_line
 from shared.telemetry.port import Telemetry
 
 
@@ -79,6 +79,7 @@ def credential_of(client_id: str) -> Any:
 
 def telemetry_to(settings: TelemetrySettings) -> Telemetry:
     """Lines always; spans and metrics where they are asked for. Raises Misconfigured."""
+    show_marks_as_escapes()
     return Acts(write_line) if settings.destination == "off" else Acts(write_line, _listener(settings))
 
 

@@ -51,7 +51,7 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance "
-    "query suggestion settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
+    "query texts settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
     "classifying http_errors"
 )
 ROOMS: dict[str, Room] = {
@@ -61,8 +61,8 @@ ROOMS: dict[str, Room] = {
     "shared.errors": _room(),
     "shared.versions": _room(),
     "shared.gc_tuning": _room(),
-    "shared.suggestion": _room(),
-    "shared.rules_file": _room("errors suggestion"),
+    "shared.texts": _room(),
+    "shared.rules_file": _room("errors texts"),
     "shared.concurrency": _room(),
     "shared.http_errors": _room("", "requests urllib3"),
     "shared.secrets": _room(),
@@ -72,16 +72,16 @@ ROOMS: dict[str, Room] = {
     "shared.translation": _room("model naming openlineage plans secrets versions", "msgspec sqlglot"),
     "shared.redaction": _room("naming openlineage secrets translation", "msgspec"),
     "shared.atlas": _room("model naming translation", "msgspec"),
-    "shared.lineage": _room("model", "msgspec"),
+    "shared.lineage": _room("model texts", "msgspec"),
     "shared.completeness": _room("rules_file"),
-    "shared.governance": _room("errors lineage rules_file"),
+    "shared.governance": _room("errors lineage rules_file texts"),
     # the ports, and their adapters
     "shared.catalog": _room(
         "errors atlas completeness http_errors telemetry translation",
         "azure requests urllib3 pyapacheatlas tenacity",
     ),
     "shared.storage": _room("errors http_errors", "azure requests urllib3 tenacity"),
-    "shared.telemetry": _room("errors secrets", "opentelemetry azure.monitor.opentelemetry.exporter"),
+    "shared.telemetry": _room("errors secrets texts", "opentelemetry azure.monitor.opentelemetry.exporter"),
     # the composition
     "shared.storage_layout": _room("errors openlineage storage"),
     # the way of an event: a room imports those above it, never those below
@@ -111,11 +111,11 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.query": _room(
-        "errors lineage model atlas catalog storage storage_layout suggestion translation records events publishing "
+        "errors lineage model atlas catalog storage storage_layout texts translation records events publishing "
         "watching",
         "msgspec",
     ),
-    "shared.watching": _room("lineage rules_file", "msgspec"),
+    "shared.watching": _room("lineage rules_file texts", "msgspec"),
     "shared.announcing": _room(
         "concurrency errors governance http_errors lineage model publishing query records storage storage_layout "
         "telemetry watching",

@@ -4,6 +4,7 @@ import { pathOf, pointOn } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT } from "./layout.js";
 import { MAX_LABELS } from "./scene.js";
 import { HEALTH_WORDS, KIND_WORDS, TEXTS } from "./texts.js";
+import { attribute, lines, shown, visible } from "./visible.js";
 
 /**
  * @typedef {import("./model.js").Model} Model
@@ -20,15 +21,15 @@ const WIDE = 27;
  * @returns {SVGElement} */
 export function svg(name, attributes, ...children) {
   const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, String(value));
-  made.append(...children);
+  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, attribute(key, value));
+  made.append(...shown(children));
   return made;
 }
 
 /** @param {string} text @param {number} most */
 export function shortened(text, most) {
-  const signs = [...text];
-  return signs.length <= most ? text : `${signs.slice(0, most - 1).join("")}…`;
+  const signs = [...visible(text)];
+  return signs.length <= most ? signs.join("") : `${signs.slice(0, most - 1).join("")}…`;
 }
 
 /** Return the readable name of an end of a curve. @param {Model} model @param {string} end */
@@ -55,7 +56,7 @@ function curveElement(model, curve, labels) {
   const group = svg("g", {
     class: `curve kind-${curve.kind} ${curve.change}`.trim(), "data-edge": curve.id, "data-from": endName(model, curve.from),
     "data-to": endName(model, curve.to), "data-kind": curve.kind, "data-masked": String(curve.masked),
-  }, svg("path", { class: "line", d: pathOf(curve) }), svg("title", {}, title.join("\n")));
+  }, svg("path", { class: "line", d: pathOf(curve) }), svg("title", {}, lines(title)));
   if (!labels) return group;
   const [x, y] = pointOn(curve, curve.at);
   const first = processes[0];
@@ -101,17 +102,17 @@ function cardElement(model, card) {
   });
   group.append(
     svg("rect", { class: "box", width: CARD_WIDTH, height: card.height, rx: 8 }),
-    svg("g", { class: "head", tabindex: 0, role: "button", "data-head": dataset.qualified_name, "aria-label": named(title, subtitle, title === dataset.name ? "" : dataset.name, ...words) },
+    svg("g", { class: "head", tabindex: 0, role: "button", "data-head": dataset.qualified_name, "aria-label": named(title, subtitle, title === visible(dataset.name) ? "" : dataset.name, ...words) },
       svg("rect", { class: "hit", width: CARD_WIDTH, height: HEAD_HEIGHT, rx: 8 }),
       svg("text", { class: "title", x: 12, y: 20 }, title), " ",
       svg("text", { class: "subtitle", x: 12, y: 36 }, subtitle),
-      svg("title", {}, [dataset.qualified_name, ...words].join("\n"))),
+      svg("title", {}, lines([dataset.qualified_name, ...words]))),
   );
   if (card.conditions.length) {
     const names = card.conditions.map((each) => `${model.datasets[model.columns[each].dataset].name}.${model.columns[each].name}`);
     group.append(svg("g", { class: "conditions", transform: `translate(${CARD_WIDTH - 40} 8)` },
       svg("rect", { width: 32, height: 16, rx: 8 }), svg("text", { x: 16, y: 12, "text-anchor": "middle" }, `if ${card.conditions.length}`),
-      svg("title", {}, `${TEXTS.rowsDependOn}\n${names.join("\n")}`)));
+      svg("title", {}, lines([TEXTS.rowsDependOn, ...names]))));
   }
   if (card.failedTests) {
     group.append(svg("g", { class: "failed-tests", transform: `translate(${CARD_WIDTH - 46} 28)` },
@@ -135,8 +136,8 @@ function cardElement(model, card) {
 function subtitleOf(card) {
   const words = [HEALTH_WORDS[card.health] ?? "", card.failedTests ? TEXTS.failedTests.toLowerCase() : "", card.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ");
   const room = WIDE + (card.failedTests ? 1 : 8) - words.length - (words ? 3 : 0);
-  const signs = [...card.subtitle];
-  const path = signs.length <= room ? card.subtitle : `…${signs.slice(signs.length - room + 1).join("")}`;
+  const signs = [...visible(card.subtitle)];
+  const path = signs.length <= room ? signs.join("") : `…${signs.slice(signs.length - room + 1).join("")}`;
   return words && room > 5 ? `${words} · ${path}` : words || path;
 }
 
@@ -149,9 +150,9 @@ function rowElement(model, row, y) {
   const group = svg("g", {
     class: ["row", row.subject ? "subject" : "", row.unknown ? "unknown" : ""].join(" "), transform: `translate(0 ${y})`,
     tabindex: 0, role: "button", "data-column": model.columns[row.column].name, "data-number": row.column,
-    "aria-label": named(text, mark, tag, TEXTS.column, text === row.name ? "" : row.name, note, ...row.tags.slice(1)),
+    "aria-label": named(text, mark, tag, TEXTS.column, text === visible(row.name) ? "" : row.name, note, ...row.tags.slice(1)),
   }, svg("rect", { class: "hit", width: CARD_WIDTH, height: ROW_HEIGHT }),
-  svg("text", { x: 12, y: 15 }, text), svg("title", {}, [row.name, note, ...row.tags].filter(Boolean).join("\n")));
+  svg("text", { x: 12, y: 15 }, text), svg("title", {}, lines([row.name, note, ...row.tags].filter(Boolean))));
   if (mark) group.append(svg("text", { class: "mark", x: CARD_WIDTH - 16, y: 15 }, mark));
   if (tag) group.append(svg("text", { class: "tag", x: CARD_WIDTH - 22, y: 15, "text-anchor": "end" }, tag));
   return group;

@@ -1,5 +1,7 @@
 // Make elements of HTML. Names and texts from events are always text, never markup.
 
+import { attribute, shown } from "./visible.js";
+
 /**
  * @param {string} name an element's name, with classes after dots: `p.note`
  * @param {Record<string, string | number | boolean | undefined>} attributes
@@ -12,9 +14,9 @@ export function element(name, attributes = {}, ...children) {
   if (classes.length) made.className = classes.join(" ");
   for (const [key, value] of Object.entries(attributes)) {
     if (value === true) made.setAttribute(key, "");
-    else if (value !== undefined && value !== false) made.setAttribute(key, String(value));
+    else if (value !== undefined && value !== false) made.setAttribute(key, attribute(key, value));
   }
-  made.append(...children);
+  made.append(...shown(children));
   return made;
 }
 

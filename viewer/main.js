@@ -10,6 +10,7 @@ import { selected } from "./select.js";
 import { chosen, formattedState, parsedState, toggled } from "./state.js";
 import { TEXTS } from "./texts.js";
 import { pathTree } from "./tree.js";
+import { visible } from "./visible.js";
 
 /**
  * @typedef {import("./state.js").State} State
@@ -90,7 +91,7 @@ class Page {
     const dataset = model.byName.get(state.asset);
     const column = dataset === undefined || !state.column ? undefined : model.column(dataset, state.column);
     const view = { model, state, at: this.at, actions: this.actions };
-    document.title = state.asset ? `${state.column ? `${state.column} · ` : ""}${model.datasets[dataset ?? -1]?.name ?? state.asset}` : "Lineage";
+    document.title = visible(state.asset ? `${state.column ? `${state.column} · ` : ""}${model.datasets[dataset ?? -1]?.name ?? state.asset}` : "Lineage");
     this.showControls();
     const changes = state.compare ? changesBetween(model, Date.parse(state.compare), this.at) : new Map();
     const isKnown = dataset !== undefined && (!state.column || column !== undefined);

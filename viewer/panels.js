@@ -3,6 +3,7 @@
 import { button, copied, csvRow, element, facts, saved } from "./elements.js";
 import { datasetsFrom, dependents } from "./select.js";
 import { HEALTH_WORDS, KEYS, KIND_WORDS, TEXTS } from "./texts.js";
+import { lines } from "./visible.js";
 
 /**
  * @typedef {import("./model.js").Model} Model
@@ -57,7 +58,7 @@ export function datasetPanel(view, number) {
       ...(state.column ? [" ", button(TEXTS.dataset, () => actions.choose(dataset.qualified_name, ""))] : [])),
     facts([
       [TEXTS.type, dataset.type], [TEXTS.store, dataset.store ?? ""], [TEXTS.zone, dataset.zone ?? ""],
-      [TEXTS.owner, dataset.owner ?? ""], [TEXTS.description, dataset.description ?? ""],
+      [TEXTS.owner, dataset.owner ?? ""], [TEXTS.description, dataset.description ? lines(dataset.description.split("\n")) : ""],
       [TEXTS.tag, (dataset.tags ?? []).join(", ")],
       [TEXTS.health, dataset.placeholder ? TEXTS.placeholder : ""], [TEXTS.unresolved, unresolved.join(", ")],
     ]),
@@ -104,7 +105,7 @@ export function processPanel(view, number) {
     ...section(TEXTS.parsedInputs, (process.parsed_inputs ?? []).map((each) => model.datasets[each].name)),
     ...section(TEXTS.conditionsOf, conditions), ...section(TEXTS.masks, masks), ...section(TEXTS.constants, constants),
     ...section(TEXTS.parsed, parsed), ...section(TEXTS.description, described),
-    ...(process.statement ? [element("h3", {}, TEXTS.statement), element("pre", {}, process.statement)] : []),
+    ...(process.statement ? [element("h3", {}, TEXTS.statement), element("pre", {}, lines(process.statement.split("\n")))] : []),
   ];
 }
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from shared.events.dead_letters import DeadLetter
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter
 from shared.storage_layout import EVENTS
+from shared.texts.visible import visible, visible_lines
 
 ID_LENGTH = 12
 """Digits of an id that are shown: enough to be unique."""
@@ -39,21 +40,11 @@ def letter_document(letter: DeadLetter) -> dict[str, Any]:
     }
 
 
-def visible(value: object) -> str:
-    """A value from outside on one line: control characters and marks of the reading direction become escapes."""
-    text = str(value)
-    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
-
-
 def pretty(data: bytes) -> str:
     """An event's text, indented where it is JSON, and safe for a terminal."""
     with suppress(msgspec.DecodeError, RecursionError):  # broken JSON may be the reason why it is a dead letter
         data = msgspec.json.format(data, indent=2)
-    return "\n".join(visible(line) for line in data.decode("utf-8", "backslashreplace").split("\n"))
+    return visible_lines(data.decode("utf-8", "backslashreplace"))
 
 
 def unpacked(packed: bytes) -> tuple[bytes, str]:

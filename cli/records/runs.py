@@ -12,7 +12,8 @@ from shared.events.stored_runs import RunFilter, stored_runs
 from shared.openlineage.decoding import run_id_of
 from shared.reporting.status import By, status
 from shared.storage.port import Storage
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
+from shared.texts.visible import visible
 
 Since = Annotated[str, typer.Option("--from", metavar="TIME", help="Events from this time on, such as 2026-11-21")]
 Before = Annotated[str, typer.Option("--to", metavar="TIME", help="Events before this time, such as 2026-11-21T13:00Z")]
@@ -46,7 +47,8 @@ def known_run(storage: Storage, text: str) -> None:
     if next(stored_runs(storage, RunFilter(run_id=run_id)), None) is None:
         alike = {each.run_id for each in stored_runs(storage, RunFilter()) if each.run_id[:_ALIKE] == run_id[:_ALIKE]}
         ignored = (
-            f"`throughline events --ignored --run {shlex.quote(text)}` shows whether the receiver ignored its events"
+            f"`throughline events --ignored --run {visible(shlex.quote(text))}` shows whether the receiver ignored its"
+            " events"
         )
         fail(f"no event of a run {text} is stored.{suggestion(run_id, alike)} {ignored}")
 
@@ -54,5 +56,6 @@ def known_run(storage: Storage, text: str) -> None:
 def refuse_unknown_job(storage: Storage, glob: str) -> NoReturn:
     """End the command: no job is called so."""
     names = {group.job for group in status(storage, by=(By.JOB,)).groups if group.job}
-    ignored = f"`throughline events --ignored --job {shlex.quote(glob)}` shows whether the receiver ignored its events"
+    pattern = visible(shlex.quote(glob))
+    ignored = f"`throughline events --ignored --job {pattern}` shows whether the receiver ignored its events"
     fail(f"no stored event has a job called {glob!r}.{suggestion(glob.strip('*'), names)} {ignored}")

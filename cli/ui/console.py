@@ -12,34 +12,59 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 import typer
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+from rich.text import Text
 from rich.tree import Tree
+
+from shared.texts.visible import visible, visible_lines
 
 T = TypeVar("T")
 
-out = Console(highlight=False, soft_wrap=True)
+
+class SafeConsole(Console):
+    """A console that shows marks that act as escapes, whatever text reaches it, and obeys only rich's own."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A text as rich renders it, and measures it for tables."""
+        return super().render_str(visible_lines(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of a renderable, their texts made visible."""
+        for segment in super().render(renderable, options):
+            text = segment.text
+            shown = text if segment.control or text == "\n" else visible_lines(text)
+            yield segment if shown == text else segment._replace(text=shown)
+
+
+out = SafeConsole(highlight=False, soft_wrap=True)
 """Results: may be piped."""
 
-err = Console(stderr=True, highlight=False)
+err = SafeConsole(stderr=True, highlight=False)
 """Progress and problems."""
 
 
 def fail(sentence: str, *, code: int = 1) -> NoReturn:
     """End the command with one clear sentence."""
-    err.print(f"[bold red]error:[/] {plain(sentence)}", soft_wrap=True)
+    err.print(f"[bold red]error:[/] {plain_lines(sentence)}", soft_wrap=True)
     raise typer.Exit(code)
 
 
 def plain(value: object) -> str:
-    """A value from outside, escaped: names like `[dbo].[orders]` look like rich's markup."""
-    return escape(str(value))
+    """A value from outside on one line, escaped: names like `[dbo].[orders]` look like rich's markup."""
+    return escape(visible(value))
+
+
+def plain_lines(text: str) -> str:
+    """The same for a text whose line ends are ours."""
+    return escape(visible_lines(text))
 
 
 def note(subject: str, sentence: str) -> None:
     """Print one line about the result to standard error."""
-    err.print(f"[yellow]{subject}:[/] {plain(sentence)}", soft_wrap=True)
+    err.print(f"[yellow]{subject}:[/] {plain_lines(sentence)}", soft_wrap=True)
 
 
 def counted(number: int, noun: str) -> str:

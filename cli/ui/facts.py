@@ -4,6 +4,7 @@ from rich.text import Text
 
 from cli.ui.console import out
 from cli.ui.tables import fold
+from shared.texts.visible import visible
 
 _TITLE_WIDTH = 14
 _NARROWEST = 20
@@ -13,6 +14,6 @@ def print_fact(title: str, *values: str, style: str = "") -> None:
     """Print values below one another beside their title: folded at a terminal's width, elsewhere on one line each."""
     for value in values:
         room = max(out.width - _TITLE_WIDTH - 1, _NARROWEST)
-        for line in fold(value, room) if out.is_terminal else [value]:
+        for line in fold(visible(value), room) if out.is_terminal else [visible(value)]:
             out.print(Text.assemble((f"{title:{_TITLE_WIDTH}} ", "bold"), (line, style)))
             title = ""

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from rich.text import Text
 
 from cli.ui.console import out
+from shared.texts.visible import visible
 
 _GAP = 2
 INDENT = 4
@@ -31,7 +32,7 @@ def print_table(
     left. `notes` are lines to print below each row; the last `only_wide` columns are left out unless `wide`.
     """
     shown = len(titles) if wide else len(titles) - only_wide
-    cells = [row[:shown] for row in (titles, *rows)]
+    cells = [tuple(map(visible, row[:shown])) for row in (titles, *rows)]
     at_right = [title in numbers for title in cells[0]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if not wide:
@@ -45,7 +46,7 @@ def print_table(
             ]
             out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if row is cells[0] else ""))
         for sentence in below:
-            for piece in fold(sentence, out.width - INDENT):
+            for piece in fold(visible(sentence), out.width - INDENT):
                 out.print(Text(" " * INDENT + piece, style="dim"))
 
 

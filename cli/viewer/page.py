@@ -16,6 +16,7 @@ from pathlib import Path
 
 from local.toolchain.stamp import ROOT
 from shared.lineage.document import LineageDocument, encoded
+from shared.texts.visible import visible
 
 FOLDER = ROOT / "viewer"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
@@ -31,7 +32,7 @@ def page(document: LineageDocument, start: str = "", *, title: str = "Lineage") 
     script = joined(FOLDER)
     styles = (FOLDER / "page.css").read_text(encoding="utf-8")
     values = {
-        "title": escape(title),
+        "title": escape(visible(title)),
         "policy": escape(_policy(script, styles)),
         "styles": styles,
         "script": script,

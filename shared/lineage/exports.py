@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 
 from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
 from shared.lineage.selection import Selection
+from shared.texts.visible import visible
 
 CSV_COLUMNS = (
     "from_dataset",
@@ -99,7 +100,7 @@ def as_mermaid(selection: Selection) -> str:
 
 def _quoted(text: str) -> str:
     """As Mermaid's quoted text: its own signs and those of markup as entities."""
-    shown = "".join(f"#{ord(sign)};" if sign in '"#&<>`;\\|[]{}()' or ord(sign) < ord(" ") else sign for sign in text)
+    shown = "".join(f"#{ord(sign)};" if sign in '"#&<>`;\\|[]{}()' else sign for sign in visible(text))
     return f'"{shown or "#32;"}"'
 
 
@@ -126,6 +127,5 @@ def as_dot(selection: Selection) -> str:
 
 
 def _markup(text: str) -> str:
-    """As text of an HTML label: entities for markup, a space for signs that XML does not allow."""
-    allowed = "".join(sign if sign.isprintable() else " " for sign in text)
-    return escape(allowed, {'"': "&quot;"}) or " "
+    """As text of an HTML label: entities for markup."""
+    return escape(visible(text), {'"': "&quot;"}) or " "

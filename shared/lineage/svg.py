@@ -7,6 +7,7 @@ from shared.lineage.document import Kind
 from shared.lineage.exports import ALL_ROWS
 from shared.lineage.layout import CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT, Box, layout
 from shared.lineage.selection import Selection
+from shared.texts.visible import visible
 
 _MARGIN = 24
 _FOOT = 6
@@ -117,13 +118,15 @@ def _parent(qualified_name: str) -> str:
 
 
 def _end_of(text: str, most: int) -> str:
-    return _text(text if len(text) <= most else f"…{text[1 - most :]}")
+    shown = visible(text)
+    return _text(shown if len(shown) <= most else f"…{shown[1 - most :]}")
 
 
 def _short(text: str, most: int) -> str:
-    return _text(text if len(text) <= most else f"{text[: most - 1]}…")
+    shown = visible(text)
+    return _text(shown if len(shown) <= most else f"{shown[: most - 1]}…")
 
 
 def _text(text: str) -> str:
-    """As XML text: signs that XML 1.0 does not allow become spaces."""
-    return escape("".join(sign if sign.isprintable() else " " for sign in text))
+    """As XML text, in which XML 1.0 allows no control characters."""
+    return escape(visible(text))

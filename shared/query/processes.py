@@ -14,7 +14,7 @@ from shared.model import Asset, EdgeKind, Process
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import on_found_assets, recorded
 from shared.storage.port import Storage
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 
 _SEARCHED = 50
 

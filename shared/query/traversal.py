@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from shared.query.processes import Dataset, Link, Source, UnknownError
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 from shared.translation.process.union import ALL_ROWS
 
 Direction = Literal["upstream", "downstream", "both"]

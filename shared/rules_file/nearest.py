@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from shared import suggestion
+from shared.texts import suggestion
 
 
 def nearest(words: Iterable[str], known: Iterable[str]) -> str:

@@ -8,9 +8,26 @@ import logging
 import re
 
 from shared.telemetry.port import Act, Fact
+from shared.texts.visible import visible_lines
 
-_LOG = logging.getLogger("throughline")
+_NAME = "throughline"
+_LOG = logging.getLogger(_NAME)
 _PLAIN = re.compile(r"[^\s\"'=\\]+")
+
+
+class _SafeRecord(logging.LogRecord):
+    """A record of ours shows marks that a terminal obeys as escapes, and its further lines are set in: a name with a
+    line end makes no line that looks like another record.
+    """
+
+    def getMessage(self) -> str:  # noqa: N802 - the name of logging
+        text = super().getMessage()
+        return visible_lines(text).replace("\n", "\n  ") if self.name.partition(".")[0] == _NAME else text
+
+
+def show_marks_as_escapes() -> None:
+    """Make all later records of this process such ones; those of other libraries stay as they are."""
+    logging.setLogRecordFactory(_SafeRecord)
 
 
 def write_line(act: Act) -> None:

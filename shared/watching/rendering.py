@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from shared.texts.visible import visible
 from shared.watching.comparing.changes import Severity
 from shared.watching.messages import Message, encoded
 from shared.watching.rules import ChannelKind
@@ -61,7 +62,8 @@ def _bounded(found: Sequence[str], count: int, most: int) -> list[str]:
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    shown = visible(text)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
 def _slack(message: Message) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from cli.records.dead_letters import pretty, unpacked, visible
+from cli.records.dead_letters import pretty, unpacked
 from shared.bootstrap import Worker, assemble
 from shared.bootstrap_receiver import receiver_storage
 from shared.catalog.memory import MemoryCatalog
@@ -29,6 +29,7 @@ from shared.publishing.planning.options import PublishOptions
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
+from shared.texts.visible import visible
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import run_id, write
 from tests.support.processing import post, settle

@@ -15,7 +15,7 @@ from cli.ui import tables
 from cli.ui.console import out
 from cli.ui.tables import fold, print_table
 from cli.ui.teaching import WIDTH, folded, shaped
-from shared.suggestion import nearest
+from shared.texts.suggestion import nearest
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import publish

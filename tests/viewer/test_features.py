@@ -18,6 +18,7 @@ from shared.lineage.document import FailedTest
 from shared.lineage.exports import as_dot, as_mermaid
 from shared.lineage.selection import Question, select
 from shared.model import EdgeKind
+from shared.texts.visible import visible
 from tests.support.lineage import document, edge, process, random_document
 from tests.viewer.browser.driver import Browser, installed
 from tests.viewer.estate import STORE, estate
@@ -290,7 +291,7 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path, name: str) -> 
     browser.go(at(asset="file:///lake/clean", column="c"))
     assert name.replace(".", "") in rows(browser)
     browser.go(at(asset="file:///lake/clean", process=nasty.processes[0].qualified_name))
-    assert name in browser.texts("#panel h2")[0]
+    assert visible(name) in browser.texts("#panel h2")[0]
     assert browser.run("() => window.hurt ?? null") is None
     assert browser.problems == []
     assert len(browser.requests) == 1, "no request leaves the page"

@@ -19,7 +19,7 @@ from local.spark.plan_jar import JAR, PlanJarError, plan_jar
 from local.toolchain.interpreter import InterpreterError
 from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 
 _DEFAULTS = Installation(url="")
 

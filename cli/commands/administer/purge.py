@@ -5,7 +5,6 @@ from dataclasses import astuple
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.records.dead_letters import visible
 from cli.records.processes import key_document
 from cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked
 from cli.ui.interrupt import end_stopped, stopping
@@ -14,6 +13,7 @@ from cli.ui.removal import NOTHING_HALF_DONE, confirm, refuse_json_without_plan
 from shared.bootstrap import Worker
 from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge
 from shared.maintenance.purge import purge as maintenance_purge
+from shared.texts.visible import visible
 
 
 def purge(

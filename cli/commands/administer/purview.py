@@ -17,7 +17,7 @@ from shared.catalog.connection.clouds import ACCOUNT_PATH, CLOUDS
 from shared.catalog.connection.policies import ROLES, has_role, with_role
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 
 _FORBIDDEN = 403
 

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.records.dead_letters import visible
 from cli.records.processes import key_document
 from cli.records.published import publish_and_report
 from cli.ui.console import bar, counted, listed, note, out, plain, print_json, tracked
@@ -20,6 +19,7 @@ from shared.catalog.port import AssetKey
 from shared.maintenance.retirement import UnseenProcess, unseen_processes, unused_placeholders
 from shared.maintenance.retirement import retire as maintenance_retire
 from shared.publishing.publisher_lease import remove_placeholders
+from shared.texts.visible import visible
 
 
 def retire(

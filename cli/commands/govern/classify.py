@@ -36,7 +36,7 @@ from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
 from shared.query.recorded_document import document_of_record
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 from spark_pipeline.engine_choice import EngineName
 
 PENDING = 3

@@ -21,7 +21,7 @@ from cli.ui.tables import print_table
 from cli.ui.teaching import TeachingApp
 from shared.maintenance.import_processes import import_processes
 from shared.publishing.writing.catalog_write import Published
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from cli.ui.options import AsJson, Wide
 from cli.ui.tables import print_table
 from shared.completeness.rules_file import parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, Part, ScoreRules
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from shared.model import Process
 from shared.publishing.planning.planner import recorded
 from shared.records.asset_lifecycle import states as lifecycle_states
 from shared.reporting.column_sources import edge_sources
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 
 
 def details(

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.records.dead_letters import visible
 from cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs
 from cli.ui.console import counted, left_out, note, out, print_json, tracked
 from cli.ui.options import AsJson, Most, Wide
@@ -17,6 +16,7 @@ from cli.ui.tables import print_table
 from cli.ui.writing import writing
 from shared.reporting.ignored_events import find_ignored
 from shared.reporting.stored_events import EventRecord, find_events
+from shared.texts.visible import visible
 
 
 def events(

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from cli.commands.lineage.events import event_document
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.records.dead_letters import ID_LENGTH, visible
+from cli.records.dead_letters import ID_LENGTH
 from cli.records.runs import known_run, wanted_run
 from cli.ui.console import counted, out, plain, print_json
 from cli.ui.facts import print_fact
@@ -19,6 +19,7 @@ from cli.ui.tables import print_table
 from shared.records.states import State
 from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
+from shared.texts.visible import visible
 from shared.translation.reference import NO_PROCESS
 from shared.translation.run.facts import BY_PLAN
 from shared.translation.run.translate import RUN_FAILED

@@ -16,7 +16,7 @@ from cli.ui.tables import print_table
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import unknown_columns
 from shared.lineage.search_index import Found, SearchIndex
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 
 _MOST = 40
 

@@ -16,7 +16,8 @@ from shared.publishing.planning.planner import recorded
 from shared.query.processes import AmbiguousError, Dataset, InCatalog, UnknownError
 from shared.query.traversal import Lineage, lineage
 from shared.query.tree import Branch, tree
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
+from shared.texts.visible import visible
 
 
 def show(
@@ -55,7 +56,7 @@ def _found(parts: Worker, asset: str, depth: int) -> Lineage:
         names = {each.qualified_name for process in processes for each in (*process.inputs, *process.outputs)}
         return fail(
             f"the catalog has no data set like {asset!r}.{suggestion(asset, names)} If a job writes it,"
-            f" `throughline details {shlex.quote(asset)}` shows what is on record of it"
+            f" `throughline details {visible(shlex.quote(asset))}` shows what is on record of it"
         )
 
 

@@ -30,7 +30,7 @@ from shared.lineage.graph import (
 )
 from shared.lineage.selection import Question, Selection, select
 from shared.lineage.svg import as_svg
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
 
 _File = Path | None
 _STANDARD_OUTPUT = "-"

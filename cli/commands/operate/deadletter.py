@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.records.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, replayed_line, unpacked, visible
+from cli.records.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, replayed_line, unpacked
 from cli.records.published import publish_and_report
 from cli.ui.console import fail, left_out, note, out, print_json, tracked
 from cli.ui.options import AsJson, Most
@@ -19,7 +19,8 @@ from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.events.dead_letters import discard as events_discard
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
 from shared.storage.port import Storage
-from shared.suggestion import suggestion
+from shared.texts.suggestion import suggestion
+from shared.texts.visible import visible
 
 app = TeachingApp(help="List events that can't be used, show why, replay or discard them.")
 

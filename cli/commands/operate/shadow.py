@@ -5,11 +5,11 @@ from collections import Counter
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
-from cli.records.dead_letters import visible
 from cli.records.processes import key_document
 from cli.ui.console import left_out, out, plain, print_json
 from cli.ui.options import AsJson, Most
 from shared.publishing.shadow import ShadowAction, held_back
+from shared.texts.visible import visible
 
 _COLOURS = {ShadowAction.WRITE: "green", ShadowAction.REMOVE: "red", ShadowAction.DESCRIBE: "cyan"}
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from shared.governance.checks.findings import Verdict
 from shared.governance.checks.reports import Report, headline
+from shared.texts.visible import visible
 
 MAX_ANNOTATIONS = 50
 """Lines of one check; GitHub shows ten of a kind for a step anyway."""
@@ -37,10 +38,10 @@ def _found(report: Report) -> Iterator[tuple[str, int, str, str]]:
         if each.verdict is not Verdict.HOLDS:
             level = "error" if each.fails else "warning"
             way = each.findings[0].way if each.findings else ()
-            text = "\n".join([headline(each), *map(str, way)])
-            yield level, each.line, f"{each.policy}: {each.demand}", text
+            text = "\n".join([headline(each), *map(visible, way)])
+            yield level, each.line, visible(f"{each.policy}: {each.demand}"), text
     for remark in report.remarks:
-        yield "warning", remark.line, "a rule without an effect", remark.text
+        yield "warning", remark.line, "a rule without an effect", visible(remark.text)
 
 
 def _github(place: str, level: str, line: int, title: str, text: str) -> str:

@@ -9,6 +9,7 @@ from shared.governance.checks.upstream import lineage_of, subject_of
 from shared.governance.propagation import NOT_READ, CatalogReading, propagate
 from shared.governance.rules import Demand, OnUnknown, Policy, Rules
 from shared.lineage.document import LineageDocument
+from shared.texts.visible import visible
 
 MAX_FINDINGS = 100
 """Findings of one demand that a result keeps; the rest is counted."""
@@ -43,14 +44,14 @@ class Result:
 
     @property
     def text(self) -> str:
-        """The result with its findings, as lines of text."""
+        """The result with its findings, as lines of text for people."""
         lines = [f"{self.verdict.upper()}  {self.policy}: {self.demand}"]
         for each in self.findings:
             lines.append(f"  {each.text}")
             lines += [f"    {step}" for step in each.way]
         if self.found > len(self.findings):
             lines.append(f"  and {self.found - len(self.findings):,} more")
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def check(

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from shared.governance.checks.checking import Result
 from shared.governance.checks.findings import Verdict
 from shared.rules_file.remark import Remark
+from shared.texts.visible import visible
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _NO_EFFECT = "no_effect"
@@ -29,8 +30,11 @@ def as_text(report: Report) -> str:
     """The results as text; the last line has the counts."""
     counts = [(verdict, sum(each.verdict is verdict for each in report.results)) for verdict in Verdict]
     total = ", ".join(f"{count} {_COUNTED[verdict]}" for verdict, count in counts if count)
-    remarks = [f"{report.place}:{each.line}: {each.text}" for each in report.remarks]
-    return "\n".join([*(each.text for each in report.results), *remarks, total]) + "\n"
+    return "\n".join([*(each.text for each in report.results), *_remarks(report), total]) + "\n"
+
+
+def _remarks(report: Report) -> list[str]:
+    return [visible(f"{report.place}:{each.line}: {each.text}") for each in report.remarks]
 
 
 _COUNTED: Mapping[Verdict, str] = {
@@ -49,17 +53,15 @@ def as_junit(report: Report) -> str:
     suite.set("failures", str(sum(each.fails for each in cases)))
     suite.set("skipped", str(sum(not each.fails and each.verdict is not Verdict.HOLDS for each in cases)))
     for each in cases:
-        case = SubElement(suite, "testcase", classname=_printable(each.policy), name=_printable(each.demand))
+        case = SubElement(suite, "testcase", classname=visible(each.policy), name=visible(each.demand))
         case.attrib.update(file=place, line=str(each.line), time="0")
         if each.fails:
             kind = str(each.verdict)
-            SubElement(case, "failure", message=headline(each), type=kind).text = _printable(each.text)
+            SubElement(case, "failure", message=headline(each), type=kind).text = each.text
         elif each.verdict is not Verdict.HOLDS:
             SubElement(case, "skipped", message=headline(each))
     if report.remarks:
-        SubElement(suite, "system-out").text = _printable(
-            "\n".join(f"{place}:{each.line}: {each.text}" for each in report.remarks)
-        )
+        SubElement(suite, "system-out").text = "\n".join(_remarks(report))
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suite, encoding="unicode") + "\n"
 
 
@@ -114,9 +116,4 @@ def headline(result: Result) -> str:
     """The first finding of a result, and how many there are, as one line."""
     first = result.findings[0].text if result.findings else str(result.verdict)
     more = f", and {result.found - 1:,} more" if result.found > 1 else ""
-    return _printable(f"{first}{more}")
-
-
-def _printable(text: str) -> str:
-    """The text without characters that XML does not allow."""
-    return "".join(each if each.isprintable() or each in "\n\t" else "?" for each in text)
+    return visible(f"{first}{more}")

@@ -31,7 +31,7 @@ from shared.storage.port import Row
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import EVENT, KINDS, PROCESS, SWEEP, ActKind
-from shared.telemetry.lines import line_of, write_line
+from shared.telemetry.lines import line_of, show_marks_as_escapes, write_line
 from shared.telemetry.otel import ActListener, Exports, trace_of
 from shared.telemetry.port import SILENT, Act, Telemetry
 from tests.support.events import event, run_id, write
@@ -365,6 +365,19 @@ LINES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("facts", "line"), LINES.values(), ids=LINES)
 def test_any_line_can_be_parsed(facts: dict[str, Any], line: str) -> None:
     assert line_of(Act(kind=EVENT, runs=("r",), facts=facts, seconds=0.5)) == line
+
+
+def test_logs_show_marks_as_escapes_and_set_further_lines_in(caplog: pytest.LogCaptureFixture) -> None:
+    before = logging.getLogRecordFactory()
+    show_marks_as_escapes()
+    try:
+        for name in ("throughline.settle", "azure.core"):
+            logging.getLogger(name).warning("run failed error=%s", "a\x1b[31m\u202eb\nfake error=none")
+    finally:
+        logging.setLogRecordFactory(before)
+    ours, theirs = caplog.messages
+    assert ours == "run failed error=a\\x1b[31m\\u202eb\n  fake error=none"
+    assert "\x1b" in theirs
 
 
 def test_log_levels_follow_the_outcome(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,7 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped] # ships no types
 import pytest
 
 from shared.lineage.failures import Failure, with_failures

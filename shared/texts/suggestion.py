@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+from shared.texts.visible import visible
+
 _MOST = 3
 _LIKENESS = 0.6
 """How alike two names must be, from 0 to 1, to be suggested."""
@@ -20,7 +22,13 @@ def nearest(text: str, known: Iterable[str]) -> tuple[str, ...]:
 def suggestion(text: str, known: Iterable[str]) -> str:
     """A sentence to end an error with, from its blank on; empty where nothing is like this."""
     found = nearest(text, known)
-    return f" Did you mean {' or '.join(found)}?" if found else ""
+    distinct = [name for place, name in enumerate(found) if not any(_same(name, other) for other in found[:place])]
+    return f" Did you mean {' or '.join(map(visible, distinct))}?" if found else ""
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether one is the end of the other: a path, and a qualified name that ends in it."""
+    return any(whole.endswith(f"/{end.lstrip('/')}") for whole, end in ((one, other), (other, one)))
 
 
 def _spellings(name: str) -> tuple[str, ...]:

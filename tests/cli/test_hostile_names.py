@@ -1,0 +1,244 @@
+"""Every command over names that a terminal would obey or show in another order: they are shown as escapes."""
+
+import json
+import re
+from pathlib import Path
+from unicodedata import category
+
+import pytest
+
+from shared.openlineage.selection import EventFilter
+from shared.texts.visible import visible, visible_lines
+from tests.cli.test_output import commands
+from tests.support.building import IDENTITY, Json, body, dataset, packed, source
+from tests.support.building import lineage as columns_of
+from tests.support.cli import Parts
+from tests.support.events import run_id
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+from tests.support.receiving import receive
+
+INJECTED = "INJECTED: all policies hold"
+MARKS = {
+    "a command of the terminal": "\x1b]0;owned\x07",
+    "a colour": "\x1b[31mred\x1b[0m",
+    "a command in C1": "\x9b2J",
+    "another direction": "\u202egnp.exe",
+    "an isolate": "\u2066left\u2069",
+    "a line end": f"\n{INJECTED}",
+    "a carriage return": f"\r{INJECTED}",
+    "a separator of lines": f"\u2028{INJECTED}",
+    "a zero": "\x00\x08",
+    "what is not seen": "\u200b\ufeff\U000e0041",
+}
+HOSTILE = "x" + "".join(MARKS.values())
+"""As the name of a column, a data set, an owner, as an expression …"""
+HOSTILE_JOB = "".join(sign for sign in HOSTILE if category(sign) != "Cc")
+"""The receiver refuses control characters in the names of jobs."""
+
+
+def event(kind: str, job: str, read: str, written: str, *, minute: float) -> Json:
+    edge = {**IDENTITY, "description": f"upper({HOSTILE})"}
+    fields = columns_of({HOSTILE: [source(read, HOSTILE, edge)], "plain": [source(read, "mail")]})
+    schema = {"fields": [{"name": name, "type": f"string{HOSTILE}"} for name in (HOSTILE, "plain", "lost")]}
+    facets: Json = {
+        "schema": schema,
+        "columnLineage": fields,
+        "ownership": {"owners": [{"name": f"team{HOSTILE}"}]},
+        "documentation": {"description": HOSTILE},
+        "tags": {"tags": [{"key": f"tag{HOSTILE}", "value": HOSTILE, "field": HOSTILE}]},
+        "symlinks": {"identifiers": [{"namespace": "hive://h", "name": f"db.t{HOSTILE}", "type": "TABLE"}]},
+    }
+    found = body(
+        kind,
+        run=f"{job}{minute}",
+        application=f"{job}{minute}",
+        app_name=f"{job}{HOSTILE_JOB}",
+        minute=minute,
+        inputs=[dataset(read, schema=schema)],
+        outputs=[dataset(written, **facets)],
+    )
+    statement = {"query": f"merge into `t{HOSTILE}` using r on x = 'a'"}
+    return {**found, "job": {**found["job"], "facets": {**found["job"]["facets"], "sql": statement}}}
+
+
+RAW, CLEAN, MART = (f"/{name}{HOSTILE}" for name in ("raw", "clean", "mart"))
+
+
+@pytest.fixture
+def parts() -> Parts:
+    """Lineage over two steps, an ignored event, a dead letter and foreign blobs, all with hostile names."""
+    found = Parts()
+    bodies: list[bytes] = []
+    for minute, (job, read, written) in enumerate((("load", RAW, CLEAN), ("mart", CLEAN, MART))):
+        bodies += [packed(event(kind, job, read, written, minute=minute)) for kind in ("START", "COMPLETE")]
+    for place in post(found.storage, *bodies):
+        settle(found.storage, place)
+    publish(found.storage, found.catalog, found.worker.publishing)
+    ignored = packed(event("START", "ignored", RAW, CLEAN, minute=9))
+    receive(found.storage, ignored, most_bytes=10**6, selection=EventFilter(ignore=("*",)))
+    found.storage.put_new("events", f"notes{HOSTILE}.txt", HOSTILE.encode("utf-8", "surrogatepass"))
+    return found
+
+
+RULES = f"""
+[[classification]]
+name = "PII"
+[[tag]]
+classification = "PII"
+datasets = "*raw*"
+[[term]]
+name = "Customer"
+datasets = "*clean*"
+[[policy]]
+name = {json.dumps(f"no one {HOSTILE}")}
+datasets = "*mart*"
+no_tag = "PII"
+sources_only = "*nothing*"
+masked_by = "*"
+traced = 100
+every_input = "certified"
+[[policy]]
+name = "nothing"
+datasets = {json.dumps(f"gone{HOSTILE}")}
+traced = 100
+"""
+WATCH = '[channels.log]\nkind = "file"\npath = "messages.jsonl"\n[[rules]]\nto = ["log"]\n'
+EACH = "{letter}"
+"""Stands for the id of a dead letter."""
+RUNS: dict[str, tuple[str, ...]] = {
+    "translate": ("events.jsonl",),
+    "translate as JSON": ("events.jsonl", "--json"),
+    "explain": (f"file{HOSTILE}", RAW),
+    "send": ("events.jsonl", "--url", "http://127.0.0.1:9"),
+    "status": (),
+    "status by job": ("--by", "day,job"),
+    "run": (run_id("load0"),),
+    "events": (),
+    "events at full width": ("--wide",),
+    "events that were ignored": ("--ignored",),
+    "view as Mermaid": (CLEAN, "--mermaid", "-"),
+    "view as dot": (CLEAN, "--dot", "-"),
+    "view as SVG": (CLEAN, "--svg", "-"),
+    "view of a column": (CLEAN, "--column", f"no{HOSTILE}", "--svg", "-"),
+    "view of nothing": (f"gone{HOSTILE}", "--svg", "-"),
+    "view of many": ("x", "--svg", "-"),
+    "search": ("x",),
+    "search at full width": ("x", "--wide"),
+    "search for nothing": (f"gone{HOSTILE}", "--tag", f"t{HOSTILE}"),
+    "show": ("mart", "--columns"),
+    "show many": ("x",),
+    "show nothing": (f"gone{HOSTILE}",),
+    "details": (),
+    "details of nothing": (f"gone{HOSTILE}",),
+    "shadow": (),
+    "doctor": (),
+    "watch": ("--once", "--rules", "watch.toml", "--policy", "rules.toml"),
+    "watch with a plan": ("--plan", "--rules", "watch.toml", "--policy", "rules.toml"),
+    "check": ("rules.toml",),
+    "check for GitHub": ("rules.toml", "--annotations", "github"),
+    "check for Azure": ("rules.toml", "--annotations", "azure"),
+    "check as JUnit": ("rules.toml", "--junit", "-"),
+    "check as SARIF": ("rules.toml", "--sarif", "-"),
+    "check as JSON": ("rules.toml", "--json", "-"),
+    "check one data set": ("rules.toml", "--dataset", f"gone{HOSTILE}"),
+    "replay": ("--all",),
+    "replay with a plan": ("--all", "--plan"),
+    "verify": (),
+    "verify and mend": ("--fix", "--yes"),
+    "backfill": (),
+    "rebuild": ("--yes",),
+    "reconcile": (),
+    "retire with a plan": ("--unseen-days", "1", "--plan"),
+    "retire": ("--unseen-days", "1", "--yes"),
+    "purge with a plan": ("--plan",),
+    "purge": ("--yes",),
+    "classify plan": ("--rules", "rules.toml", "--wide"),
+    "classify apply": ("--rules", "rules.toml"),
+    "classify explain": ("mart.plain", "--rules", "rules.toml"),
+    "classify explain nothing": (f"mart.gone{HOSTILE}", "--rules", "rules.toml"),
+    "deadletter list": (),
+    "deadletter show": (EACH,),
+    "deadletter replay": (EACH,),
+    "deadletter discard": (EACH, "--yes"),
+    "types plan": (),
+    "types apply": (),
+    "config": ("synapse",),
+}
+"""The command, and further words that tell it from others; with its arguments."""
+NO_NAMES = {
+    "demo": "its own jobs; prints what the commands print that are tried here",
+    "up": "prints its own addresses",
+    "synth": "makes its own names",
+    "purview grant": "names of a Purview account: its printing is the same function",
+    "purview attributes": "the same",
+    "lake run": "prints counts",
+    "lake compact": "prints counts",
+    "lake publish": "prints counts",
+    "lake impact": "tests/cli/test_hostile_lake.py",
+    "lake coverage": "tests/cli/test_hostile_lake.py",
+    "lake changes": "tests/cli/test_hostile_lake.py",
+}
+
+
+def acting_in(text: str) -> set[str]:
+    """The marks in a text that a terminal obeys, or that are not seen."""
+    return {sign for sign in text if category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} - {"\n"}
+
+
+def forged_in(text: str) -> list[str]:
+    """The lines that a name makes."""
+    return [line for line in text.splitlines() if line.lstrip(" │├└─").startswith(INJECTED)]
+
+
+def command_of(title: str) -> tuple[str, ...]:
+    words = title.split()
+    return tuple(words[:2]) if words[0] in {"classify", "deadletter", "types", "lake", "purview"} else tuple(words[:1])
+
+
+def test_every_command_is_tried() -> None:
+    tried = {command_of(title) for title in RUNS} | {tuple(each.split()) for each in NO_NAMES}
+    leaves = {each for each in commands() if not any(other[:1] == each != other for other in commands())}
+    assert leaves - tried == set()
+    assert tried - leaves == set()
+
+
+@pytest.mark.parametrize("title", RUNS)
+def test_no_command_prints_a_mark_that_acts(
+    parts: Parts, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.toml").write_text(RULES)
+    (tmp_path / "watch.toml").write_text(WATCH)
+    (tmp_path / "events.jsonl").write_bytes(
+        b"\n".join(packed(event(kind, "load", RAW, CLEAN, minute=0)) for kind in ("START", "COMPLETE"))
+    )
+    if title.startswith("deadletter") and title != "deadletter list":
+        parts.run("verify", "--fix", "--yes")
+    letters = [row.key for row in parts.storage.partition("deadletters", "event")]
+    arguments = [each.replace(EACH, letters[0] if letters else "none") for each in RUNS[title]]
+    result = parts.run(*command_of(title), *arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert acting_in(result.output) == set(), re.sub(r"[^\x20-\x7e\n]", lambda sign: repr(sign[0]), result.output)
+    assert forged_in(result.output) == []
+
+
+def test_the_commands_show_the_names(parts: Parts) -> None:
+    """As escapes, not only by leaving them out."""
+    shown = visible(HOSTILE)
+    assert shown in parts.run("show", "mart", "--columns").output
+    assert shown in parts.run("details").output
+
+
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+def test_marks_become_escapes_once(mark: str) -> None:
+    shown = visible(f"a{mark}")
+    assert shown.isprintable()
+    assert visible(shown) == shown
+    assert shown.encode().decode("unicode_escape") == f"a{mark}"
+
+
+def test_line_ends_of_a_text_stay_and_joiners_too() -> None:
+    assert visible_lines("a\n\x1bb\r\n") == "a\n\\x1bb\\r\n"
+    for text in ("\u0645\u06cc\u200c\u062e\u0648", "👩\u200d🔬", "größe 10\u00a0m", "日本\u3000語"):
+        assert visible(text) == text
