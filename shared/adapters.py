@@ -1,4 +1,4 @@
-"""Parts that the receiver and the workers are both made of: storage, telemetry, the credential, what paths are wanted.
+"""Parts that the receiver and the workers are both made of: storage, telemetry, the credential.
 
 Only what both need: whatever is imported here, the receiver's cold start pays for.
 """
@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.openlineage.glob_filter import GlobFilter
 from shared.settings.table import STORAGE
-from shared.settings.values import Patterns, StorageSettings, TelemetrySettings
+from shared.settings.values import StorageSettings, TelemetrySettings
 from shared.storage.port import Storage
 from shared.telemetry.acts import Acts, Sink
 from shared.telemetry.lines import show_marks_as_escapes, write_line
@@ -89,10 +88,3 @@ def _listener(settings: TelemetrySettings) -> Sink:
     from shared.telemetry import exporters  # noqa: PLC0415 - slow to import, and needed only for spans
 
     return exporters.listener(settings.destination, settings.connection_string)
-
-
-def paths_of(patterns: Patterns) -> GlobFilter:
-    """Which paths are wanted. One table is often written in several ways, so capitals do not count."""
-    return GlobFilter(
-        include=patterns.include, exclude=patterns.exclude, ignore_case=bool(patterns.include or patterns.exclude)
-    )

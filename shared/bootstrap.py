@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from shared.adapters import StorageRetryPolicy, credential_of, paths_of, storage_at, telemetry_to
+from shared.adapters import StorageRetryPolicy, credential_of, storage_at, telemetry_to
 from shared.announcing.gates import ReadCatalog, gates_of, not_read
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.port import Sender
@@ -29,6 +29,7 @@ from shared.gc_tuning import tune_gc
 from shared.governance.rules_file.decoding import parse_policies
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
+from shared.openlineage.glob_filter import GlobFilter
 from shared.processing.application_cache import ApplicationCache
 from shared.processing.processor import RunProcessor
 from shared.processing.sweeper import SweepOptions
@@ -37,7 +38,7 @@ from shared.publishing.planning.options import PublishOptions, ResolutionOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
-from shared.settings.values import CatalogSettings, Settings, StorageSettings, WatchSettings
+from shared.settings.values import CatalogSettings, Patterns, Settings, StorageSettings, WatchSettings
 from shared.storage.port import Storage
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
@@ -138,7 +139,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
             call_bound=call_bound,
             with_indirect=settings.indirect_columns,
             with_statement=settings.show_sql,
-            paths=paths_of(settings.paths),
+            paths=_paths(settings.paths),
             shadow=settings.shadow,
             debounce=_LINGER,
             parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
@@ -254,3 +255,10 @@ def _account(client: Any, settings: CatalogSettings) -> Account | None:
     from shared.catalog.connection.account import PurviewAccount  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
     return PurviewAccount(client) if dialect_of(settings.endpoint).is_purview else None
+
+
+def _paths(patterns: Patterns) -> GlobFilter:
+    """Which paths are wanted. One table is often written in several ways, so capitals do not count."""
+    return GlobFilter(
+        include=patterns.include, exclude=patterns.exclude, ignore_case=bool(patterns.include or patterns.exclude)
+    )

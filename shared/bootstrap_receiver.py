@@ -4,7 +4,7 @@ needs and nothing of catalog, translation or pipeline: `shared/bootstrap.py` has
 
 from functools import cache
 
-from shared.adapters import StorageRetryPolicy, import_storage, paths_of, storage_at, telemetry_to
+from shared.adapters import StorageRetryPolicy, import_storage, storage_at, telemetry_to
 from shared.errors import Misconfigured
 from shared.ingest.receiver import Receiver, Redact
 from shared.openlineage.glob_filter import GlobFilter
@@ -14,6 +14,7 @@ from shared.settings.values import Patterns, Settings
 from shared.storage.port import Storage
 from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line
+from shared.telemetry.port import SILENT, Telemetry
 
 import_storage()  # while the worker starts: the first event must not wait for it
 
@@ -29,15 +30,19 @@ def receiver() -> Receiver:
         telemetry = telemetry_to(settings.telemetry)
     except Misconfigured:  # the parser reports it; wrong telemetry settings must not stop the receiver
         telemetry = Acts(write_line)
+    return receiver_of(settings, receiver_storage(settings), telemetry)
+
+
+def receiver_of(settings: Settings, storage: Storage, telemetry: Telemetry = SILENT) -> Receiver:
+    """The receiver that these settings ask for, on this storage."""
     return Receiver(
-        storage=receiver_storage(settings),
+        storage=storage,
         max_body_bytes=settings.max_body_bytes,
         selection=EventFilter(
             ignore=settings.operations_ignored,
             keep=settings.operations_kept,
             jobs=_choice(settings.jobs),
             namespaces=_choice(settings.namespaces),
-            paths=paths_of(settings.paths),
         ),
         redact=_redact() if settings.redact else None,
         telemetry=telemetry,

@@ -43,11 +43,24 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omi
         return self.type, self.qualified_name
 
 
+EXCLUDED = Asset(
+    type="throughline_excluded",
+    qualified_name="throughline://excluded/excluded by a filter",
+    namespace="throughline://excluded",
+    name="excluded by a filter",
+)
+"""Stands for every data set that the filters leave out, without its name: what is made of it is not known."""
+
+
 class Column(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A column of the asset with `qualified_name`; an empty `column` means all rows of it."""
 
     qualified_name: str
     column: str
+
+
+ANY_EXCLUDED = Column(qualified_name=EXCLUDED.qualified_name, column="(any)")
+"""Stands for every column of those data sets."""
 
 
 class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):

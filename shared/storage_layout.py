@@ -34,6 +34,7 @@
                     trouble    {run}                              a run whose processing failed, and how often
                     trouble    at                                 the run that a sweep is processing
                     watch      {source}                           the state of lineage that was compared last
+                    excluded   {data set}                         written by a job whose events the settings ignore
     refused         {day}      {time}|{digest}                    a request that the receiver refused, without its body
     watch           decided    {message}                          a message about a change: it is never decided again
                     open|{channel}  {time}|{message}              … that this channel has not taken yet
@@ -74,6 +75,7 @@ BATCH = "batch|"
 LIFECYCLE = "lifecycle|"
 UNSOURCED = "unsourced|"
 CHECKPOINT = "checkpoint"
+EXCLUDED_WRITES = "excluded"
 STATE = "state"
 COMPACTED = "compacted"
 CATALOG = "catalog"

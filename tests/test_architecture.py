@@ -74,7 +74,7 @@ ROOMS: dict[str, Room] = {
     "shared.atlas": _room("model naming translation", "msgspec"),
     "shared.lineage": _room("model texts", "msgspec"),
     "shared.completeness": _room("rules_file"),
-    "shared.governance": _room("errors lineage rules_file texts"),
+    "shared.governance": _room("errors lineage model rules_file texts"),
     # the ports, and their adapters
     "shared.catalog": _room(
         "errors atlas completeness http_errors telemetry translation",
@@ -111,8 +111,8 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.query": _room(
-        "errors lineage model atlas catalog storage storage_layout texts translation records events publishing "
-        "watching",
+        "errors lineage model openlineage atlas catalog storage storage_layout texts translation records events "
+        "publishing watching",
         "msgspec",
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),
@@ -123,11 +123,11 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout"),
     "shared.settings": _room("errors"),
-    "shared.adapters": _room("errors openlineage settings storage telemetry", "azure"),
+    "shared.adapters": _room("errors settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap": _room(
-        "announcing catalog classifying gc_tuning governance concurrency errors naming adapters records events "
-        "processing publishing settings storage telemetry translation watching",
+        "announcing catalog classifying gc_tuning governance concurrency errors naming openlineage adapters records "
+        "events processing publishing settings storage telemetry translation watching",
         "pyapacheatlas",
     ),
     # the same meaning on Spark
@@ -146,7 +146,8 @@ ROOMS: dict[str, Room] = {
         "msgspec pyspark sqlglot",
     ),
     "spark_pipeline.gold": _room(
-        "atlas completeness governance lineage model translation spark_pipeline.engine spark_pipeline.tables "
+        "atlas completeness governance lineage model openlineage translation spark_pipeline.engine "
+        "spark_pipeline.tables "
         "spark_pipeline.silver",
         "numpy pandas pyarrow pyspark",
     ),

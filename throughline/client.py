@@ -16,7 +16,7 @@ from shared.governance.rules import Rules
 from shared.lineage.document import LineageDocument
 from shared.publishing.planning.planner import on_found_assets, recorded
 from shared.query.processes import InCatalog, OnRecord
-from shared.query.recorded_document import document_of_record
+from shared.query.recorded_document import document_of_record, judged_record
 from shared.query.traversal import Direction, Lineage, lineage
 from shared.records.format_version import check_layout
 from shared.records.settings_record import settings_on_record
@@ -93,6 +93,12 @@ class Client:
     def document(self) -> LineageDocument:
         """All lineage on record as one value, with the expressions of columns: docs/reference/lineage-document.md."""
         return document_of_record(self._worker.storage, self._worker.publishing, expressions=True)
+
+
+def judged_by(client: Client) -> tuple[LineageDocument, tuple[str, ...]]:
+    """What policies are judged by: the client's document, and the names of data sets that filters leave out of it."""
+    worker = client._worker  # noqa: SLF001 - of this module
+    return judged_record(worker.storage, worker.publishing)
 
 
 def reading_by(client: Client, document: LineageDocument, rules: Rules) -> CatalogReading:

@@ -15,7 +15,7 @@ from shared.governance.rules_file.decoding import parse_policies
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
 from shared.settings.kinds import file
-from throughline.client import Client, connect, reading_by
+from throughline.client import Client, connect, judged_by, reading_by
 
 if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
@@ -52,15 +52,16 @@ def require(
         from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
         from spark_pipeline.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
 
-        document, quality = document_of_lake(lake, expressions=True), quality_of_lake(lake)
+        document = document_of_lake(lake, expressions=True)
+        facts = Facts(now=datetime.now(UTC), quality=quality_of_lake(lake))
     else:
         client = client or connect()
-        document, quality = client.document(), None
+        document, excluded = judged_by(client)
+        facts = Facts(now=datetime.now(UTC), excluded=excluded)
     try:
         number = find_dataset(document, dataset) if dataset else None
     except (UnknownNameError, AmbiguousNameError) as error:
         raise Misconfigured(f"{error}. {place} was not checked") from error
-    facts = Facts(now=datetime.now(UTC), quality=quality)
     reading = _reading(document, rules, client)
     results = check(document, rules, facts, catalog=reading, dataset=number)
     if not results:

@@ -14,6 +14,8 @@
  * @typedef {{column: string, name: string, severity: string}} FailedTest `column` empty: of the whole data set
  */
 
+/** The type of the data set that stands for those that filters leave out (shared/model.py). */
+const EXCLUDED = "throughline_excluded";
 const NOT_SET = -1;
 
 /** Decode the base64 gzip of a document. @param {string} text */
@@ -163,6 +165,7 @@ export class Model {
     const found = new Set();
     const withSchema = new Set(this.columns.filter((each) => each.type).map((each) => each.dataset));
     for (const column of this.columns) {
+      if (column.name && this.datasets[column.dataset].type === EXCLUDED) found.add(column.number);
       const gone = elsewhere.has(column.number) && !here.has(column.number) && !column.type && withSchema.has(column.dataset);
       if (!column.name || gone) continue;
       for (const writer of writers.get(column.dataset) ?? []) {

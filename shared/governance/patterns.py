@@ -18,20 +18,30 @@ class Selector:
 
 def dataset_matcher(patterns: Iterable[str]) -> Callable[[Dataset], bool]:
     """A function that tells whether a data set's name, qualified name, or end of a qualified name after a slash
-    matches.
+    matches; or its spelling in events, so that a renamed data set keeps its rules.
     """
     given = tuple(patterns)
     if not given:
         return lambda _: True
     by_name = matcher(given)
     by_path = matcher([each for pattern in given for each in (pattern, f"*/{pattern.lstrip('/')}")])
-    return lambda each: by_name(each.name) or by_path(each.qualified_name.rstrip("/"))
+    return lambda each: (
+        by_name(each.name)
+        or by_path(each.qualified_name.rstrip("/"))
+        or (bool(each.spelling) and by_path(each.spelling))
+    )
 
 
 def matching_datasets(document: LineageDocument, patterns: Iterable[str]) -> frozenset[int]:
     """The numbers of the data sets that match one of the patterns."""
     matches = dataset_matcher(patterns)
     return frozenset(number for number, each in enumerate(document.datasets) if matches(each))
+
+
+def matching_names(names: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:
+    """The qualified names of data sets that match one of the patterns."""
+    matches = dataset_matcher(patterns)
+    return tuple(name for name in names if matches(Dataset(qualified_name=name, type="", name=name.rpartition("/")[2])))
 
 
 def matching_columns(document: LineageDocument, selector: Selector) -> frozenset[int]:

@@ -13,8 +13,9 @@ from typing import Any
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
 from shared.ingest.batch_events import events_of
 from shared.ingest.body_limits import turn_for
+from shared.ingest.excluded_writes import note_excluded_writes
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.selection import DEFAULT_SELECTION, EventFilter, Ignore, select
+from shared.openlineage.selection import BY_SETTINGS, DEFAULT_SELECTION, EventFilter, Ignore, select
 from shared.secrets import text_without_secrets
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import (
@@ -186,6 +187,8 @@ def _receiving(telemetry: Telemetry, kind: ActKind, size: int) -> Iterator[Act]:
 def _keep(storage: Storage, prepared: _Prepared) -> Receipt:
     receipt, event = prepared.receipt, prepared.event
     if receipt.ignored:
+        if receipt.ignored in BY_SETTINGS:
+            note_excluded_writes(storage, event)
         storage.put_new(IGNORED, ignored_blob(event, receipt.digest, receipt.ignored), prepared.packed)
         return receipt
     place = stored(event, receipt.digest)

@@ -1,6 +1,6 @@
 """Build the document of lineage from processes of the model and, where there is one, their history."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -17,8 +17,8 @@ from shared.lineage.document import (
     Tag,
     kind_of,
 )
-from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, tag_name
-from shared.model import NOTHING_DECLARED, ColumnEdge, Declared
+from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, spelling_of, tag_name
+from shared.model import ANY_EXCLUDED, DIRECT, EXCLUDED, NOTHING_DECLARED, ColumnEdge, Declared
 from shared.model import Process as ModelProcess
 
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -56,6 +56,32 @@ TABLE = "TABLE"
 """The kind of an interval of two data sets."""
 
 
+def intervals_of(process: ModelProcess, since: datetime) -> Iterator[Interval]:
+    """The history of a process that is valid since then."""
+    tables = (
+        (read.qualified_name, "", written.qualified_name, "") for read in process.inputs for written in process.outputs
+    )
+    columns = (
+        (each.input.qualified_name, each.input.column, each.output.qualified_name, each.output.column)
+        for each in process.columns
+    )
+    for kind, links in ((TABLE, tables), (str(DIRECT), columns)):
+        for read, read_column, written, written_column in links:
+            yield Interval(
+                process=process.qualified_name,
+                input=read,
+                input_column=read_column,
+                output=written,
+                output_column=written_column,
+                kind=kind,
+                masked=False,
+                steps=(),
+                parsed=False,
+                valid_from=since,
+                valid_to=None,
+            )
+
+
 def document_of(
     source: str,
     processes: Iterable[KnownProcess],
@@ -89,6 +115,7 @@ class _Found:
 
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = dict(types)
+        self._spellings: dict[str, str] = {}
         self._datasets: set[str] = set()
         self._schemas: dict[str, tuple[datetime, tuple[tuple[str, str], ...]]] = {}
         self._columns: dict[str, set[str]] = {}
@@ -108,6 +135,7 @@ class _Found:
         for asset in (*process.inputs, *process.outputs):
             self._datasets.add(asset.qualified_name)
             self._types.setdefault(asset.qualified_name, asset.type)
+            self._spellings.setdefault(asset.qualified_name, spelling_of(asset))
         self._times |= {each for each in (known.first, known.last) if each}
         if not known.current:
             return
@@ -149,6 +177,8 @@ class _Found:
 
     def _ordered_columns(self, dataset: str) -> dict[str, str]:
         """The columns of a data set with their types: all rows first, then by the newest schema, then by name."""
+        if dataset == EXCLUDED.qualified_name:
+            self.column(dataset, ANY_EXCLUDED.column)
         schema = dict(self._schemas.get(dataset, (_NEVER, ()))[1])
         others = self._columns.get(dataset, set())
         rows = {"": ""} if "" in others else {}
@@ -216,7 +246,13 @@ class _Found:
             history=intervals is not None,
             times=tuple(times),
             datasets=tuple(
-                dataset_of(name, self._types.get(name, PLACEHOLDER_TYPE), self.declared(name)) for name in names
+                dataset_of(
+                    name,
+                    self._types.get(name, PLACEHOLDER_TYPE),
+                    self.declared(name),
+                    self._spellings.get(name, ""),
+                )
+                for name in names
             ),
             columns=tuple(columns),
             processes=tuple(_process(each, number, when(each.first), when(each.last)) for each in known),

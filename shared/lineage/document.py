@@ -37,7 +37,8 @@ class Health(StrEnum):
 class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """A data set of the catalog. `store` is the account, server or workspace it lies in, `zone` the container, database
     or schema in it; either may be empty. `placeholder`: its type is no store that the catalog scans. `owner`,
-    `description` and `tags` are what events declare of it.
+    `description` and `tags` are what events declare of it. `spelling`: its namespace and name in events, if its
+    qualified name does not end with that name.
     """
 
     qualified_name: str
@@ -49,6 +50,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     owner: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
+    spelling: str = ""
 
 
 class Column(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from functools import cached_property
 from operator import attrgetter
 
 from shared.lineage.document import NOT_SET, Dataset, Edge, Flow, LineageDocument
+from shared.model import EXCLUDED
 
 
 class Way(StrEnum):
@@ -97,7 +98,8 @@ def unknown_columns(document: LineageDocument, *, at: datetime | None = None) ->
     """The columns whose source is not known: a process writes their data set, is not exact, and none of its values
     enters them. All rows are no such column. A process that changes rows (UPDATE, MERGE, DELETE) may leave columns as
     they are, so of it only counts that it has no columns at all. A column that is gone is no such column either: the
-    history has edges of it, none is valid at this time, and the schema of its data set lacks it.
+    history has edges of it, none is valid at this time, and the schema of its data set lacks it. Nothing is known of a
+    column of what the filters leave out.
     """
     graph = LineageGraph(document, at=at, conditions=True)
     values = {(each.process, each.output) for each in map(document.edges.__getitem__, graph.edges) if each.is_value}
@@ -110,12 +112,21 @@ def unknown_columns(document: LineageDocument, *, at: datetime | None = None) ->
         if not (process.exact or changes_rows):
             writers.setdefault(flow.output, set()).add(flow.process)
     gone = _gone(document, graph) if document.history else frozenset()
-    return frozenset(
+    return excluded_columns(document) | frozenset(
         number
         for number, column in enumerate(document.columns)
         if column.name
         and number not in gone
         and any((writer, number) not in values for writer in writers.get(column.dataset, ()))
+    )
+
+
+def excluded_columns(document: LineageDocument) -> frozenset[int]:
+    """The column that stands for those of data sets that the filters leave out; empty if they leave out none."""
+    return frozenset(
+        number
+        for number, each in enumerate(document.columns)
+        if each.name and document.datasets[each.dataset].type == EXCLUDED.type
     )
 
 

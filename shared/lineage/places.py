@@ -3,7 +3,7 @@
 import re
 
 from shared.lineage.document import Dataset
-from shared.model import Declared
+from shared.model import Asset, Declared
 
 PLACEHOLDER_TYPE = "DataSet"
 _STORE = re.compile(r"^[A-Za-z0-9+.-]+://[^/?]*")
@@ -19,8 +19,14 @@ def place(qualified_name: str, asset_type: str) -> tuple[str, str, str]:
     return store, zone, segments[-1] if segments else qualified_name
 
 
-def dataset_of(name: str, asset_type: str, declared: Declared) -> Dataset:
-    """A data set by its qualified name and type, with what events declare of it."""
+def spelling_of(asset: Asset) -> str:
+    """Namespace and name in events; empty if the qualified name ends with that name."""
+    name = asset.name.strip("/")
+    return "" if asset.qualified_name.rstrip("/").endswith(name) else f"{asset.namespace.rstrip('/')}/{name}"
+
+
+def dataset_of(name: str, asset_type: str, declared: Declared, spelling: str = "") -> Dataset:
+    """A data set by its qualified name and type, with what events declare of it, and its spelling in events."""
     store, zone, short = place(name, asset_type)
     return Dataset(
         qualified_name=name,
@@ -32,6 +38,7 @@ def dataset_of(name: str, asset_type: str, declared: Declared) -> Dataset:
         owner=declared.owner,
         description=declared.description,
         tags=tuple(sorted({tag_name(key, value) for key, value, column in declared.tags if not column})),
+        spelling=spelling,
     )
 
 

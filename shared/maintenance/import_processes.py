@@ -27,7 +27,7 @@ from shared.records.ledger import ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import LedgerState
 from shared.storage_layout import process_key
-from shared.translation.path_filter import filter_paths
+from shared.translation.path_filter import published, with_excluded
 
 
 def import_processes(
@@ -83,7 +83,7 @@ def _import_batch(context: PublishContext, batch: Sequence[Process], done: Publi
 def _import_call(context: PublishContext, processes: Sequence[Process], done: Published) -> Sequence[_Refusal]:
     """Write in one call those of these processes that the catalog lacks. Returns those that were refused."""
     wanted: list[Plan] = []
-    for process in (filter_paths(each, context.publishing.paths) for each in processes):
+    for process in (published(with_excluded(each, context.publishing.paths)) for each in processes):
         if process is None:
             continue
         plan = _plan(context, process)

@@ -4,10 +4,8 @@ Each event is judged by itself, so everything that may matter together with othe
 data set, end a run, may start an application, carry properties that other runs inherit, or have unreadable parts.
 Settings may keep or ignore further operations, and exclude whole jobs and namespaces.
 
-Path filters drop an event only if all its data sets are excluded and it ends no run: lineage passes through excluded
-data sets, and later events of the run must not be lost. Excluded data sets leave when processes are aggregated
-(`shared.translation.path_filter`). `include` patterns are not applied to paths here: a data set has more names than one
-event gives.
+Filters of paths drop no event: lineage passes through excluded data sets, and what was read must not be forgotten.
+Excluded data sets leave when processes are aggregated (`shared.translation.path_filter`).
 """
 
 import re
@@ -16,10 +14,10 @@ from dataclasses import dataclass
 from fnmatch import translate
 from functools import cache
 
-from shared.openlineage.decoding import ENDS, Event
+from shared.openlineage.decoding import Event
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.openlineage.operations import UNKNOWN, node_of, split_job_name
-from shared.openlineage.wire import Dataset, RunEvent
+from shared.openlineage.wire import RunEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +34,8 @@ class Keep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """The settings: operations (nodes in Spark's job names) as patterns with `*` and `?`; filters of jobs, of their
-    namespaces, and of data sets' paths.
+    """The settings: operations (nodes in Spark's job names) as patterns with `*` and `?`; filters of jobs and of their
+    namespaces.
 
     Events of operations in `ignore` are dropped; `keep` goes before `ignore` and before the built-in rules. An
     application's own events are kept if any of its jobs may be accepted. Excluded jobs and namespaces are dropped in
@@ -48,7 +46,6 @@ class EventFilter:
     keep: tuple[str, ...] = ()
     jobs: GlobFilter = MATCH_ALL
     namespaces: GlobFilter = MATCH_ALL
-    paths: GlobFilter = MATCH_ALL
 
 
 DEFAULT_SELECTION = EventFilter()
@@ -62,7 +59,6 @@ _NAMESPACE_EXCLUDED = Ignore(reason="excluded by namespace")
 _NAMESPACE_NOT_INCLUDED = Ignore(reason="namespace not included")
 _JOB_EXCLUDED = Ignore(reason="excluded by job")
 _JOB_NOT_INCLUDED = Ignore(reason="job not included")
-_PATHS_EXCLUDED = Ignore(reason="excluded by path")
 BY_SETTINGS = frozenset(
     each.reason
     for each in (
@@ -71,10 +67,11 @@ BY_SETTINGS = frozenset(
         _NAMESPACE_NOT_INCLUDED,
         _JOB_EXCLUDED,
         _JOB_NOT_INCLUDED,
-        _PATHS_EXCLUDED,
     )
 )
 """The reasons that are settings: such an event might have had lineage."""
+NO_WRITE = frozenset({"START", "FAIL", "ABORT"})
+"""Types of events whose outputs are not written: not yet, or not at all."""
 
 _MAY_STAND_ALONE = frozenset({"START", "COMPLETE", "FAIL", "ABORT"})
 """Event types that matter without data sets: they start or end a run."""
@@ -95,8 +92,6 @@ def select(event: Event, selection: EventFilter = DEFAULT_SELECTION) -> Keep | I
         return _OPERATION_IGNORED
     if event.omitted or _carries_properties(body):
         return _KEEP
-    if selection.paths.exclude and body.event_type not in ENDS and _names_only_excluded(body, selection.paths):
-        return _PATHS_EXCLUDED
     if kept or body.inputs or body.outputs:
         return _KEEP
     operation = split_job_name(body.job.name, parent.job.name)[1] if _is_spark(body) else UNKNOWN
@@ -135,29 +130,6 @@ def _names_of(body: RunEvent) -> Iterator[str]:
 def _is_application(body: RunEvent) -> bool:
     """Whether the event may be an application's own: without a parent, or of job type APPLICATION."""
     return body.parent is None or (body.job_type.job_type or "").upper() == "APPLICATION"
-
-
-def _names_only_excluded(body: RunEvent, paths: GlobFilter) -> bool:
-    """Whether the event names data sets and all are excluded."""
-    names = [names for dataset in body.datasets for names in _data_sets_in(dataset)]
-    return bool(names) and all(paths.excludes(each) for each in names)
-
-
-def _data_sets_in(dataset: Dataset) -> Iterator[tuple[str, ...]]:
-    """The names of a data set, and those of each data set in its column lineage."""
-    facets = dataset.facets
-    links = facets.symlinks.identifiers if facets and facets.symlinks else None
-    yield (*dataset_names(dataset.namespace, dataset.name), *(each.name for each in links or ()))
-    lineage = facets.column_lineage if facets else None
-    if lineage:
-        of_columns = (each for column in (lineage.fields or {}).values() for each in column.input_fields or ())
-        for source in (*of_columns, *(lineage.dataset or ())):
-            yield dataset_names(source.namespace, source.name)
-
-
-def dataset_names(namespace: str, name: str) -> tuple[str, str]:
-    """The spellings that path patterns match: the name, and the namespace with the name."""
-    return name, f"{namespace.rstrip('/')}/{name.lstrip('/')}"
 
 
 def _carries_properties(body: RunEvent) -> bool:

@@ -1,7 +1,7 @@
 """The document of lineage of the record: what is published and what is not yet, without history."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -12,6 +12,7 @@ from shared.events.run_rows import RunRows
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process
+from shared.openlineage.glob_filter import MATCH_ALL
 from shared.publishing.planning.last_run import statement_of
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.planner import RecordedProcess, recorded_processes
@@ -20,7 +21,9 @@ from shared.query.overdue_jobs import overdue_jobs
 from shared.records.asset_matches import AssetMatch, all_matches
 from shared.records.run_state import RunState, readable_run_state
 from shared.storage.port import Row, Storage
-from shared.storage_layout import RUNS
+from shared.storage_layout import CONTROL, EXCLUDED_WRITES, RUNS
+from shared.translation.excluded_jobs import ExcludedWrite, Writes, excluded_jobs
+from shared.translation.path_filter import asset_names
 from shared.translation.sql.statement_reader import redact
 
 _FAILURES = frozenset({"FAIL", "ABORT"})
@@ -45,9 +48,43 @@ def document_of_record(
     matches = {each.own: each for each in all_matches(storage)}
     failed = _failed_processes(storage)
     if recorded is None:
-        recorded = tuple(recorded_processes(storage, options))
-    known = _known(storage, options, recorded, matches, failed, statements=statements)
-    return document_of("record", known, expressions=expressions or statements)
+        recorded = tuple(recorded_processes(storage, options, hidden=options.paths))
+    known = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
+    excluded = excluded_jobs(excluded_writes(storage), ((each.process, each.last) for each in known))
+    unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
+    return document_of("record", (*known, *unseen), expressions=expressions or statements)
+
+
+def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDocument, tuple[str, ...]]:
+    """What policies are judged by: the document with expressions, and the names of data sets that filters leave out.
+
+    No document has these names: a policy about such a data set is not known to hold. They are those on record that path
+    settings exclude, for which the contributions are read once more, and those that only ignored jobs name. Raises
+    StorageUnavailable.
+    """
+    recorded = tuple(recorded_processes(storage, options, hidden=options.paths))
+    document = document_of_record(storage, options, expressions=True, recorded=recorded)
+    unfiltered = recorded
+    if options.paths != MATCH_ALL:
+        everything = replace(options, paths=MATCH_ALL)
+        unfiltered = tuple(recorded_processes(storage, everything, hidden=options.paths))
+    assets = {asset for each in unfiltered for asset in (*each.process.inputs, *each.process.outputs)}
+    writes = frozenset(excluded_writes(storage))
+    by_asset = Writes.of(writes)
+    names = {each.spelling for each in writes - {by_asset.to(asset) for asset in assets}}
+    names |= {asset.qualified_name for asset in assets if not options.paths.accepts(asset_names(asset))}
+    return document, tuple(sorted(names))
+
+
+def excluded_writes(storage: Storage) -> Iterator[ExcludedWrite]:
+    """What ignored jobs have written. Raises StorageUnavailable."""
+    for row in storage.partition(CONTROL, EXCLUDED_WRITES):
+        yield ExcludedWrite(
+            namespace=str(row.values["namespace"]),
+            name=str(row.values["name"]),
+            tables=tuple(filter(None, str(row.values["tables"]).split("\n"))),
+            last=datetime.fromisoformat(str(row.values["last"])),
+        )
 
 
 def _known(

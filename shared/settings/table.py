@@ -154,9 +154,7 @@ SETTINGS: tuple[Setting, ...] = (
         )
     ),
     *(
-        on_record(
-            name=f"THROUGHLINE_{name}", meaning=meaning, parse=patterns, effect=Effect.PROCESSES, of_receiver=True
-        )
+        on_record(name=f"THROUGHLINE_{name}", meaning=meaning, parse=patterns, effect=Effect.PROCESSES)
         for name, meaning in (
             ("INCLUDE_PATHS", "Publish only these data sets: patterns of paths or tables"),
             ("EXCLUDE_PATHS", "Do not publish these data sets, included or not"),

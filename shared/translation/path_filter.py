@@ -1,43 +1,56 @@
 """Remove data sets from a process that path settings exclude.
 
 Applied last, to the aggregated process: lineage still passes through excluded tables, records stay complete, and a
-changed setting needs no replay of events.
+changed setting needs no replay of events. The catalog gets a process without them; whoever judges lineage gets one in
+which `EXCLUDED` stands for the sources that were left out, so that a filter never makes lineage look clean.
 """
 
 from msgspec.structs import replace
 
-from shared.model import Asset, Process
+from shared.model import ANY_EXCLUDED, EXCLUDED, Asset, Process
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
-from shared.openlineage.selection import dataset_names
+from shared.translation.process.union import union_edges
 
 
 def asset_names(asset: Asset) -> tuple[str, ...]:
     """The names that path patterns match: the qualified name, the events' spellings, and names of the table."""
-    return (asset.qualified_name, *dataset_names(asset.namespace, asset.name), *asset.tables)
+    spelled = f"{asset.namespace.rstrip('/')}/{asset.name.lstrip('/')}"
+    return (asset.qualified_name, asset.name, spelled, *asset.tables)
 
 
-def filter_paths(process: Process | None, paths: GlobFilter) -> Process | None:
-    """The process without rejected data sets and their columns; None if no input or no output is left."""
+def with_excluded(process: Process | None, paths: GlobFilter) -> Process | None:
+    """The process without rejected outputs, and with EXCLUDED in place of rejected inputs and their columns; None if no
+    output is left.
+    """
     if process is None or paths == MATCH_ALL:
         return process
     inputs = tuple(asset for asset in process.inputs if paths.accepts(asset_names(asset)))
     outputs = tuple(asset for asset in process.outputs if paths.accepts(asset_names(asset)))
-    if not inputs or not outputs:
+    if not outputs:
         return None
     if len(inputs) == len(process.inputs) and len(outputs) == len(process.outputs):
         return process
-    sources = {asset.qualified_name for asset in inputs}
     sinks = {asset.qualified_name for asset in outputs}
+    kept = sinks | {asset.qualified_name for asset in inputs}
     return replace(
         process,
-        inputs=inputs,
+        inputs=tuple(sorted((*inputs, EXCLUDED))) if len(inputs) < len(process.inputs) else inputs,
         outputs=outputs,
-        columns=tuple(
-            edge
+        columns=union_edges(
+            edge if edge.input.qualified_name in kept else replace(edge, input=ANY_EXCLUDED, expressions=())
             for edge in process.columns
-            if edge.input.qualified_name in sources | sinks and edge.output.qualified_name in sinks
+            if edge.output.qualified_name in sinks
         ),
         sourceless=tuple(each for each in process.sourceless if each.qualified_name in sinks),
-        parsed=tuple(name for name in process.parsed if name in sources),
-        schemas=tuple(each for each in process.schemas if each.qualified_name in sources | sinks),
+        parsed=tuple(name for name in process.parsed if name in kept),
+        schemas=tuple(each for each in process.schemas if each.qualified_name in kept),
     )
+
+
+def published(process: Process | None) -> Process | None:
+    """The process as the catalog gets it: without EXCLUDED and its columns; None if it has no other input."""
+    if process is None or EXCLUDED not in process.inputs:
+        return process
+    inputs = tuple(asset for asset in process.inputs if asset != EXCLUDED)
+    columns = tuple(edge for edge in process.columns if edge.input != ANY_EXCLUDED)
+    return replace(process, inputs=inputs, columns=columns) if inputs else None

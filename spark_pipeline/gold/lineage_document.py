@@ -1,19 +1,22 @@
 """The document of lineage of the lake, with history."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.lineage.building import Interval, KnownProcess, document_of
+from shared.lineage.building import Interval, KnownProcess, document_of, intervals_of
 from shared.lineage.document import Health, LineageDocument
 from shared.lineage.failures import Failure, with_failures
+from shared.openlineage.selection import BY_SETTINGS, NO_WRITE
+from shared.translation.excluded_jobs import ExcludedWrite, excluded_jobs
 from shared.translation.sql.statement_reader import redact
 from spark_pipeline.gold.lineage_history import STEP_SEPARATOR
 from spark_pipeline.silver.quality import failed_tests
 from spark_pipeline.tables.encoding import moment, unpack_process, unpack_run
 from spark_pipeline.tables.lake import Lake, LakeError
-from spark_pipeline.tables.schemas import ASSETS, CONTRIBUTIONS, CURRENT, HISTORY, RUN_CONTRIBUTIONS, RUNS, TAGS
+from spark_pipeline.tables.schemas import ASSETS, CONTRIBUTIONS, CURRENT, EVENTS, HISTORY, RUN_CONTRIBUTIONS, RUNS, TAGS
 
 MergeSchemas = Callable[[Sequence[KnownProcess]], Iterable[KnownProcess]]
 """Gives the processes the schemas that those of today report together."""
@@ -39,16 +42,32 @@ def document_of_lake(
         )
     types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).orderBy("type").toLocalIterator()}
     tags = [(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).toLocalIterator()]
-    processes = _processes(lake, statements=statements)
+    processes = tuple(_processes(lake, statements=statements))
+    current = ((each.process, each.last) for each in processes if each.current)
+    excluded = tuple(excluded_jobs(_excluded_writes(lake), current))
+    unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
+    intervals = (interval for process, last in excluded for interval in intervals_of(process, last))
     document = document_of(
         "lake",
-        merge(tuple(processes)) if merge else processes,
+        (*(merge(processes) if merge else processes), *unseen),
         expressions=expressions or statements,
-        history=_intervals(history),
+        history=chain(_intervals(history), intervals),
         types=types,
         tags=tags,
     )
     return with_failures(document, _failures(lake))
+
+
+def _excluded_writes(lake: Lake) -> Iterator[ExcludedWrite]:
+    """What the jobs write whose events the functions' settings ignored."""
+    by_settings = f.col("ignored").isin(*BY_SETTINGS) & ~f.col("event_type").isin(*NO_WRITE)
+    events = lake.read(EVENTS).where(by_settings).select("event_time", f.from_json("text", _OUTPUTS).alias("event"))
+    outputs = events.select("event_time", f.explode("event.outputs").alias("output")).select("event_time", "output.*")
+    for row in outputs.groupBy("namespace", "name").agg(f.unix_micros(f.max("event_time")).alias("last")).collect():
+        yield ExcludedWrite(namespace=row["namespace"], name=row["name"], last=moment(row["last"]))
+
+
+_OUTPUTS = "outputs array<struct<namespace:string,name:string>>"
 
 
 def _failures(lake: Lake) -> Iterator[Failure]:

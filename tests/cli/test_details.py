@@ -1,6 +1,7 @@
 """`throughline details`: all that is on record, for people and for machines."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
 from shared.openlineage.decoding import decode
+from shared.openlineage.glob_filter import GlobFilter
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
@@ -78,3 +80,24 @@ def _without(long: Any, short: Any) -> Any:
     if isinstance(short, list):
         return [_without(one, other) for one, other in zip(long, short, strict=True)]
     return long
+
+
+@pytest.mark.parametrize("excluded", [("/b",), ("/a", "/b")])
+def test_an_excluded_source_is_named_as_such(excluded: tuple[str, ...]) -> None:
+    """Also where the catalog gets nothing, because all sources are excluded."""
+    bodies = (
+        *write("one", "app", "10:00", "/a", sink="/out"),
+        *write("two", "app", "10:01", "/b", sink="/out"),
+    )
+    paths = PublishOptions(paths=GlobFilter(exclude=excluded))
+    parts = replace(worker(*bodies), publishing=paths)
+    if len(excluded) > 1:
+        storage = MemoryStorage()
+        for place in post(storage, *bodies):
+            settle(storage, place)
+        publish(storage, MemoryCatalog(), paths)
+        parts = replace(parts, storage=storage)
+    shown = runner.invoke(app, ["details", "out"], obj=parts).output
+    assert "excluded by a filter" in shown
+    assert "(any)" in shown
+    assert "/b" not in shown

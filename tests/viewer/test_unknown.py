@@ -20,6 +20,7 @@ from shared.lineage.document import (
     encoded,
 )
 from shared.lineage.graph import unknown_columns
+from shared.model import EXCLUDED
 
 DOCUMENTS = 200
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -37,7 +38,8 @@ console.log(JSON.stringify(found));
 
 def random_document(draw: random.Random) -> LineageDocument:
     """Return a document of three data sets, some columns without a type, two processes, and temporary edges."""
-    datasets = tuple(Dataset(qualified_name=f"d{n}", type="fs_path", name=f"d{n}") for n in range(3))
+    kinds = ("fs_path", "fs_path", draw.choice(("fs_path", EXCLUDED.type)))
+    datasets = tuple(Dataset(qualified_name=f"d{n}", type=kind, name=f"d{n}") for n, kind in enumerate(kinds))
     columns = tuple(
         Column(dataset, name, draw.choice(("", "int")), False) for dataset in range(3) for name in ("", "a", "b")
     )

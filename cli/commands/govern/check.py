@@ -1,6 +1,5 @@
 """`throughline check`: check lineage against the policies of a rules file."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +12,11 @@ from cli.ui.console import fail
 from cli.ui.writing import writing
 from shared.classifying.reading import NO_CATALOG, reading_if_there
 from shared.governance.checks.annotations import Annotations, annotated
+from shared.governance.checks.checking import NOT_KNOWN, exit_code
 from shared.governance.checks.checking import check as check_policies
-from shared.governance.checks.checking import exit_code
 from shared.governance.checks.findings import Facts
 from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif, as_text
+from shared.governance.patterns import matching_names
 from shared.governance.propagation import CatalogReading
 from shared.governance.remarks import remarks
 from shared.governance.rules import Rules
@@ -57,10 +57,9 @@ def check(
     if list(files.values()).count(_STANDARD_OUTPUT) > 1:
         fail("only one form can go to standard output: give a file for the others", code=2)
     rules = parsed_file(policy, parse_policies)
-    document, quality = judged_lineage(context, home, lake)
-    facts = Facts(now=datetime.now(UTC), quality=quality)
+    document, facts = judged_lineage(context, home, lake)
     reading = _reading(context, home, document, rules)
-    number = _number(document, rules, dataset) if dataset else None
+    number = _number(document, rules, facts, dataset) if dataset else None
     report = Report(
         place=policy,
         results=check_policies(document, rules, facts, catalog=reading, dataset=number),
@@ -88,10 +87,12 @@ def _reading(context: typer.Context, home: Path, document: LineageDocument, rule
     return NO_CATALOG if rules.asks_catalog else CatalogReading(tags={})
 
 
-def _number(document: LineageDocument, rules: Rules, dataset: str) -> int:
+def _number(document: LineageDocument, rules: Rules, facts: Facts, dataset: str) -> int:
     try:
         return find_dataset(document, dataset)
     except (UnknownNameError, AmbiguousNameError) as error:
+        if matching_names(facts.excluded, [dataset]):
+            fail(f"a filter leaves out {dataset}, so it is not known whether its policies hold", code=NOT_KNOWN)
         fail(f"{error}. {rules.place} was not checked", code=2)
 
 

@@ -9,7 +9,7 @@ from cli.records.processes import detailed_document, process_tree
 from cli.ui.console import fail, out, plain, print_json, print_tree
 from cli.ui.options import AsJson
 from shared.model import Process
-from shared.publishing.planning.planner import recorded
+from shared.publishing.planning.planner import recorded_processes
 from shared.records.asset_lifecycle import states as lifecycle_states
 from shared.reporting.column_sources import edge_sources
 from shared.texts.suggestion import suggestion
@@ -32,8 +32,9 @@ def details(
         throughline details --json | jq '.processes[].sourceless'
     """
     parts = parts_of(context, home)
+    how = parts.publishing
     with reported():
-        known = [process for process, _ in recorded(parts.storage, parts.publishing)]
+        known = [each.process for each in recorded_processes(parts.storage, how, hidden=how.paths)]
         states = [state for state in lifecycle_states(parts.storage) if text.lower() in state.asset.name.lower()]
     found = sorted(
         (process for process in known if any(text.lower() in name.lower() for name in _names(process))),

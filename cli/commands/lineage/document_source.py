@@ -1,6 +1,6 @@
 """Where a command takes the document of lineage from: the record, or a lake."""
 
-from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,16 +9,16 @@ import typer
 from cli.commands.lake.lake_session import opened_lake
 from cli.context.target import parts_of, reported
 from cli.ui.console import fail
-from shared.governance.checks.findings import QualityAssertion
+from shared.governance.checks.findings import Facts
 from shared.lineage.document import LineageDocument
-from shared.query.recorded_document import document_of_record
+from shared.query.recorded_document import document_of_record, judged_record
 from spark_pipeline.engine_choice import EngineName
 
 if TYPE_CHECKING:
     from spark_pipeline.tables.lake import Lake
 
-Judged = tuple[LineageDocument, Mapping[str, tuple[QualityAssertion, ...]] | None]
-"""What policies are checked against: a document with expressions, and the last results of quality tests."""
+Judged = tuple[LineageDocument, Facts]
+"""What policies are checked against: a document with expressions, and the facts beside it, as of now."""
 
 
 def lineage_document(context: typer.Context, home: Path, lake: str, *, sql: bool = False) -> LineageDocument:
@@ -43,15 +43,16 @@ def lineage_document(context: typer.Context, home: Path, lake: str, *, sql: bool
 
 
 def judged_lineage(context: typer.Context, home: Path, lake: str) -> Judged:
-    """What policies are checked against, of the lake in this folder, where one is named, else of the record, which has
-    no results of quality tests (None). It may be empty.
+    """What policies are checked against, of the lake in this folder, where one is named, else of the record. It may be
+    empty.
     """
     if lake:
         with opened_lake(lake, engine=EngineName.auto) as opened:
             return judged_lake(opened)
     parts = parts_of(context, home)
     with reported():
-        return document_of_record(parts.storage, parts.publishing, expressions=True), None
+        document, excluded = judged_record(parts.storage, parts.publishing)
+    return document, Facts(now=datetime.now(UTC), excluded=excluded)
 
 
 def judged_lake(lake: "Lake") -> Judged:
@@ -59,4 +60,4 @@ def judged_lake(lake: "Lake") -> Judged:
     from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
     from spark_pipeline.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
 
-    return document_of_lake(lake, expressions=True), quality_of_lake(lake)
+    return document_of_lake(lake, expressions=True), Facts(now=datetime.now(UTC), quality=quality_of_lake(lake))

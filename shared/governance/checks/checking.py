@@ -1,11 +1,12 @@
 """Check the policies of a rules file against a document of lineage."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.governance.checks import run_demands, value_demands
 from shared.governance.checks.findings import Case, Facts, Finding, Verdict, doubt
 from shared.governance.checks.upstream import lineage_of, subject_of
+from shared.governance.patterns import matching_names
 from shared.governance.propagation import NOT_READ, CatalogReading, propagate
 from shared.governance.rules import Demand, OnUnknown, Policy, Rules
 from shared.lineage.document import LineageDocument
@@ -73,6 +74,7 @@ def check(
     unread = _unread(document, rules, catalog)
     subjects = ((policy, subject_of(lineage, policy.where)) for policy in rules.policies)
     if dataset is not None:
+        facts = replace(facts, excluded=())
         subjects = ((policy, each.of(dataset)) for policy, each in subjects if dataset in each.datasets)
     return tuple(
         _result(policy, Case(wanted=wanted, subject=subject, rules=rules, facts=facts, tags=tags, unread=unread))
@@ -99,6 +101,8 @@ def _unread(document: LineageDocument, rules: Rules, catalog: CatalogReading) ->
 def _result(policy: Policy, case: Case) -> Result:
     nothing = [doubt("no data set or column matches the policy")]
     found = list(DEMANDS[case.wanted.demand](case)) if case.subject.datasets else nothing
+    if hidden := len(matching_names(case.facts.excluded, policy.where.datasets)):
+        found.append(doubt(f"a filter leaves out {hidden} of the data sets that the policy names"))
     against = [each for each in found if each.verdict is Verdict.BROKEN]
     verdict = Verdict.BROKEN if against else Verdict.UNKNOWN if found else Verdict.HOLDS
     shown = sorted(against or found, key=lambda each: len(each.way))

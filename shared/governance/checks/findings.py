@@ -43,10 +43,13 @@ class QualityAssertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a check needs besides lineage. `quality`: assertions by qualified name; None: no results were read."""
+    """What a check needs besides lineage. `quality`: assertions by qualified name; None: no results were read.
+    `excluded`: the names of data sets that filters leave out of the lineage.
+    """
 
     now: datetime
     quality: Mapping[str, tuple[QualityAssertion, ...]] | None = None
+    excluded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +101,8 @@ def columnless(case: Case, datasets: Iterable[int]) -> Iterator[Finding]:
 
 def sourceless(case: Case, column: int) -> str:
     """The sentence about a column without a known source."""
+    if column in case.subject.lineage.excluded:
+        return "a filter leaves out a source, of which nothing is known"
     return f"the source of {case.subject.lineage.label(column)} is not known"
 
 

@@ -6,6 +6,7 @@ from shared.governance.checks.findings import Case, Finding, broken, doubt, doub
 from shared.governance.checks.upstream import UpstreamStep, Walk
 from shared.governance.patterns import dataset_matcher
 from shared.lineage.document import NOT_SET, Edge, Flow, Health
+from shared.model import EXCLUDED
 
 _ONLY_WARNS = "warn"
 """The severity of a quality test whose failure does not block."""
@@ -45,7 +46,9 @@ def every_input(case: Case) -> Iterator[Finding]:
         if not inputs:
             yield doubt(f"no process writes {name_of(case, dataset)} from another data set")
         for number, flow in inputs.items():
-            if not certified(lineage.document.datasets[number]):
+            if lineage.document.datasets[number].type == EXCLUDED.type:
+                yield doubt(f"a filter leaves out an input of {name_of(case, dataset)}")
+            elif not certified(lineage.document.datasets[number]):
                 yield broken(f"{name_of(case, number)} is not certified", [_nearest(case, flow, own)])
     starts = Walk(entered=dict.fromkeys(subject.columns if subject.by_column else subject.datasets))
     yield from doubts_on(case, starts, starts.entered)

@@ -7,7 +7,7 @@ from operator import attrgetter
 from shared.governance.patterns import Selector, matching_columns, matching_datasets
 from shared.governance.propagation import unknown_sources
 from shared.lineage.document import Edge, Flow, LineageDocument
-from shared.lineage.graph import LineageGraph, label
+from shared.lineage.graph import LineageGraph, excluded_columns, label
 from shared.lineage.shortest_ways import reach, way_back
 
 Link = Edge | Flow
@@ -60,6 +60,8 @@ class UpstreamLineage:
     edges_into: Mapping[int, Sequence[Edge]]
     flows_into: Mapping[int, Sequence[Flow]]
     unknown: frozenset[int]
+    excluded: frozenset[int]
+    """Columns that stand for those of data sets that the filters leave out; they are unknown too."""
     unresolved: frozenset[int]
     named: frozenset[int]
     """Data sets of which a column is known."""
@@ -96,6 +98,7 @@ def lineage_of(document: LineageDocument) -> UpstreamLineage:
         edges_into=edges,
         flows_into=flows,
         unknown=unknown_sources(document),
+        excluded=excluded_columns(document),
         unresolved=frozenset(unresolved),
         named=frozenset(each.dataset for each in document.columns if each.name),
     )

@@ -1,14 +1,15 @@
 """Demands on values: the tags, sources and masks on their paths."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from shared.governance.checks.findings import Case, Finding, broken, columnless, doubt, doubts_on, name_of, sourceless
-from shared.governance.checks.upstream import Walk, walk
+from shared.governance.checks.upstream import CheckSubject, Walk, walk
 from shared.governance.masks import hides, stopping
 from shared.governance.patterns import dataset_matcher
 from shared.governance.propagation import TagState
 from shared.lineage.document import Edge
 from shared.lineage.graph import LineageGraph, Way
+from shared.model import EXCLUDED
 
 
 def no_tag(case: Case) -> Iterator[Finding]:
@@ -46,7 +47,7 @@ def sources_only(case: Case) -> Iterator[Finding]:
         ]
     for node in begins:
         dataset = document.columns[node].dataset if subject.by_column else node
-        if dataset not in sources:
+        if dataset not in sources and document.datasets[dataset].type != EXCLUDED.type:
             way = map(subject.lineage.step, walked.way(node)) if subject.by_column else way_from(node)
             yield broken(f"{name_of(case, dataset)} is no allowed source", way)
     yield from doubts_on(case, walked, passed)
@@ -108,16 +109,23 @@ def _unmasked(case: Case, unclear: list[Edge]) -> Callable[[Edge], bool]:
 
 
 def traced(case: Case) -> Iterator[Finding]:
-    """Whether enough columns have known sources."""
+    """Whether enough columns have known sources. It is not known if that depends on what the filters leave out."""
     subject, lineage = case.subject, case.subject.lineage
     if not subject.columns:
         yield doubt("no column is known")
         return
-    reached = LineageGraph(lineage.document).columns(lineage.unknown, Way.DOWNSTREAM).distance
-    lost = sum(column in reached for column in subject.columns)
-    share = 100 * (len(subject.columns) - lost) / len(subject.columns)
+    share = _traced_share(subject, lineage.unknown - lineage.excluded)
+    finding, unknown = broken, lineage.unknown
+    if share >= case.wanted.percent:
+        share, finding, unknown = _traced_share(subject, lineage.unknown), doubt, lineage.excluded
     if share < case.wanted.percent:
         walked = subject.all_columns()
-        yield broken(f"{share:.1f} % of {len(subject.columns)} columns are traced")
-        for column in lineage.unknown & walked.entered.keys():
-            yield broken(sourceless(case, column), map(lineage.step, walked.way(column)))
+        yield finding(f"{share:.1f} % of {len(subject.columns)} columns are traced")
+        for column in unknown & walked.entered.keys():
+            yield finding(sourceless(case, column), map(lineage.step, walked.way(column)))
+
+
+def _traced_share(subject: CheckSubject, unknown: Iterable[int]) -> float:
+    """The percentage of a subject's columns that nothing unknown reaches."""
+    reached = LineageGraph(subject.lineage.document).columns(unknown, Way.DOWNSTREAM).distance
+    return 100 * sum(column not in reached for column in subject.columns) / len(subject.columns)

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
+from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.publishing.planning.application_times import application_times
 from shared.publishing.planning.options import PublishOptions
 from shared.publishing.planning.resolved_process import resolve_names, resolved_entity
@@ -37,7 +38,7 @@ from shared.storage_layout import (
 )
 from shared.telemetry.port import SILENT
 from shared.translation.aggregate import AggregatedProcess, aggregate
-from shared.translation.path_filter import filter_paths
+from shared.translation.path_filter import published, with_excluded
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 
 _MAX_RUNS = 8
@@ -126,7 +127,14 @@ class Reading:
         return self.rows[process]
 
     def current(self, process: str, *, after: datetime | None = None) -> AggregatedProcess:
-        """Aggregate a process (by key) from its contributions; only those `after` its retirement, if it was retired."""
+        """A process (by key) as the catalog should hold it: that of `known_process` without EXCLUDED."""
+        total = self.known_process(process, after=after)
+        return structs.replace(total, process=published(total.process))
+
+    def known_process(self, process: str, *, after: datetime | None = None) -> AggregatedProcess:
+        """Aggregate a process (by key) from its contributions; only those `after` its retirement, if it was retired.
+        EXCLUDED stands for inputs that path settings exclude.
+        """
         known = self._stored(process, after)
         spans: dict[str, Span] = {}
         for run, seen in known.times():
@@ -141,7 +149,7 @@ class Reading:
             if each
         ]
         total = aggregate(contributions, facts, now=self.options.now(), patience=self.options.patience)
-        return structs.replace(total, process=filter_paths(total.process, self.options.paths))
+        return structs.replace(total, process=with_excluded(total.process, self.options.paths))
 
     def spans(self, process: str, *, after: datetime | None = None) -> list[Span]:
         """When application runs contributed to a process (by key), as for `current`."""
@@ -193,9 +201,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedProcess:
-    """A recorded process as it should be now. `key`: its key in the ledger; `seen`: when runs contributed to it;
-    `last_supporter`: the last run that supports it, empty where staging elimination left only parts of it; `starts`:
-    when each run that is still on record began to contribute, sorted.
+    """A recorded process as it should be now, with EXCLUDED in place of excluded inputs. `key`: its key in the ledger;
+    `seen`: when runs contributed to it; `last_supporter`: the last run that supports it, empty where staging
+    elimination left only parts of it; `starts`: when each run that is still on record began to contribute, sorted.
     """
 
     key: str
@@ -205,8 +213,12 @@ class RecordedProcess:
     starts: tuple[datetime, ...] = ()
 
 
-def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[RecordedProcess]:
-    """All recorded processes. Their contributions are read by one scan, since the calls would take longer."""
+def recorded_processes(
+    storage: Storage, options: PublishOptions, *, hidden: GlobFilter = MATCH_ALL
+) -> Iterator[RecordedProcess]:
+    """All recorded processes. Their contributions are read by one scan, since the calls would take longer. `hidden`:
+    also those that the catalog never got because this filter leaves out all that they read, or all that they write.
+    """
     retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
     shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
     keys = (*retired, *(each for each in shadowed if each not in retired))
@@ -214,10 +226,11 @@ def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[Re
     for partition, own in groupby(storage.scan(CONTRIBUTIONS), key=lambda row: row.partition):
         rows[partition] = tuple(own)
     reading = Reading(storage=storage, options=options, rows=rows)
-    for key in keys:
+    listed = frozenset(keys)
+    for key in rows if hidden != MATCH_ALL else keys:
         after = retired.get(key)
-        process = reading.current(key, after=after).process
-        if process is None:
+        process = reading.known_process(key, after=after).process
+        if process is None or (key not in listed and published(with_excluded(process, hidden))):
             continue
         spans = reading.spans(key, after=after)
         yield RecordedProcess(
@@ -236,7 +249,8 @@ def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Proces
     for each in recorded_processes(storage, options):
         keys = (asset.key for asset in (*each.process.inputs, *each.process.outputs))
         matches = read_matches(storage, keys)
-        entity = resolved_entity(each.process, matches, with_indirect=options.with_indirect)
+        shown = published(each.process)
+        entity = shown and resolved_entity(shown, matches, with_indirect=options.with_indirect)
         if entity:
             yield each.process, entity
 

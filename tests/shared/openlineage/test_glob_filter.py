@@ -58,8 +58,6 @@ def decided(selection: EventFilter, body: bytes) -> str:
     return found.reason if isinstance(found, Ignore) else ""
 
 
-RUNNING = event("r", "RUNNING", "10:00:10", inputs=["/scratch/a"], outputs=["/scratch/b"], application="app")
-PASSING = event("r", "RUNNING", "10:00:10", inputs=["/in"], outputs=["/scratch/b"], application="app")
 END = event("r", "COMPLETE", "10:00:30", inputs=["/scratch/a"], outputs=["/scratch/b"], application="app")
 APPLICATION = event("app", "COMPLETE", "10:01:00")
 """Of the application `app` in the namespace `tests`; the run's job is `app.adaptive_spark_plan.out`."""
@@ -83,20 +81,9 @@ APPLICATION = event("app", "COMPLETE", "10:01:00")
         (EventFilter(namespaces=GlobFilter(exclude=("test*",))), END, "excluded by namespace"),
         (EventFilter(namespaces=GlobFilter(include=("prod",))), APPLICATION, "namespace not included"),
         (EventFilter(namespaces=GlobFilter(include=("tests",))), END, ""),
-        (EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), RUNNING, "excluded by path"),
-        (
-            EventFilter(paths=GlobFilter(exclude=("/scratch/*",)), keep=("adaptive_spark_plan",)),
-            RUNNING,
-            "excluded by path",
-        ),
-        (EventFilter(paths=GlobFilter(exclude=("file/scratch/*",))), RUNNING, "excluded by path"),
-        (EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), PASSING, ""),
-        (EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), END, ""),
-        (EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), APPLICATION, ""),
-        (EventFilter(paths=GlobFilter(include=("/else/*",))), RUNNING, ""),
     ],
 )
-def test_the_receiver_drops_events_by_job_namespace_and_path(selection: EventFilter, body: bytes, reason: str) -> None:
+def test_the_receiver_drops_events_by_job_and_namespace(selection: EventFilter, body: bytes, reason: str) -> None:
     assert decided(selection, body) == reason
 
 
@@ -113,11 +100,6 @@ def test_an_application_below_an_orchestrators_task_is_judged_by_its_own_name() 
     assert decided(EventFilter(jobs=GlobFilter(exclude=("app",))), body) == "excluded by job"
 
 
-def test_a_column_of_a_wanted_data_set_keeps_the_event() -> None:
-    body = event("r", "RUNNING", "10:00:10", outputs=["/scratch/b"], columns={"x": [("/in", "x")]}, application="app")
-    assert decided(EventFilter(paths=GlobFilter(exclude=("/scratch/*",))), body) == ""
-
-
 def test_an_excluded_event_is_stored_and_counts_as_skipped_with_its_reason() -> None:
     storage = MemoryStorage()
     receipt = receive(storage, END, most_bytes=MEGABYTE, selection=EventFilter(jobs=GlobFilter(exclude=("app",))))
@@ -129,7 +111,7 @@ def test_an_excluded_event_is_stored_and_counts_as_skipped_with_its_reason() -> 
 def published(paths: GlobFilter, *bodies: bytes) -> MemoryCatalog:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     for body in bodies:
-        receive(storage, body, most_bytes=MEGABYTE, selection=EventFilter(paths=paths))
+        receive(storage, body, most_bytes=MEGABYTE)
     for fact in list(storage.blobs("events")):
         RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
     publish(storage, catalog, PublishOptions(paths=paths))
@@ -206,9 +188,9 @@ BASE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 
 def test_settings_are_read_as_lists_of_patterns() -> None:
     given = {**BASE, "THROUGHLINE_EXCLUDE_JOBS": " nightly*, ,x ", "THROUGHLINE_INCLUDE_PATHS": "/lake/*"}
-    settings = load(catalog=False, environment=given)
-    assert settings.jobs.exclude == ("nightly*", "x")
-    assert settings.paths.include == ("/lake/*",)
+    assert load(catalog=False, environment=given).jobs.exclude == ("nightly*", "x")
+    catalog = {"THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/api"}
+    assert load(catalog=True, environment={**given, **catalog}).paths.include == ("/lake/*",)
 
 
 def test_the_settings_for_paths_reach_the_publisher() -> None:
