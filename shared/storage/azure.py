@@ -22,15 +22,16 @@ from azure.data.tables import TableClient, TableServiceClient, TableTransactionE
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
 
 from shared.storage.azure_errors import expect_conflict, translated_errors
-from shared.storage.port import BlobFact, Row
+from shared.storage.port import BlobFact, Operation, OperationKind, Row, chunks, refuse_misfit
 
 _LEASES = "control"
-MAX_ROWS_IN_TRANSACTION = 100
-"""Rows, as the service has it (Azure Table Storage, entity group transactions)."""
 _WRITTEN_SINGLY = 3
 """Up to so many rows are written one by one: the SDK starts two thread pools for each transaction, and takes as much
 CPU for one of three rows as for five calls.
 """
+
+_REFUSALS = ("EntityAlreadyExists", "ResourceNotFound", "EntityNotFound", "UpdateConditionNotSatisfied")
+"""The codes of operations whose condition does not hold (Table Storage error codes)."""
 
 T = TypeVar("T")
 
@@ -104,10 +105,8 @@ class AzureStorage:
             for row in rows:
                 self.upsert(table, row)
             return
-        for start in range(0, len(rows), MAX_ROWS_IN_TRANSACTION):
-            part = rows[start : start + MAX_ROWS_IN_TRANSACTION]
-            steps: list[Any] = [("upsert", _entity(row), {"mode": UpdateMode.REPLACE}) for row in part]
-            self._with_table(table, methodcaller("submit_transaction", steps))
+        for part in chunks([Operation(kind=OperationKind.UPSERT, row=row) for row in rows]):
+            self.transact(table, part)
 
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""
@@ -142,6 +141,22 @@ class AzureStorage:
         except ResourceNotFoundError:
             pass  # already gone: what was asked for
         return True
+
+    def transact(self, table: str, operations: Sequence[Operation]) -> tuple[str, ...] | None:
+        """As the port says."""
+        refuse_misfit(operations)
+        if not operations:
+            return ()
+        if any(operation.kind is OperationKind.REPLACE and not operation.row.etag for operation in operations):
+            return None  # the SDK refuses it
+        steps = [_step(operation) for operation in operations]
+        try:
+            answers = self._with_table(table, methodcaller("submit_transaction", steps))
+        except TableTransactionError as error:
+            if not any(code in str(error) for code in _REFUSALS):
+                raise
+            return None
+        return tuple(str(answer.get("etag") or "") for answer in answers)
 
     def read(self, table: str, partition: str, key: str) -> Row | None:
         """As the port says."""
@@ -258,6 +273,25 @@ def _if_found(act: Callable[[], T]) -> T | None:
 
 def _entity(row: Row) -> dict[str, Any]:
     return {"PartitionKey": row.partition, "RowKey": row.key, **row.values}
+
+
+def _step(operation: Operation) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """An operation as the SDK's `submit_transaction` takes it."""
+    row = operation.row
+    match operation.kind:
+        case OperationKind.INSERT:
+            return "create", _entity(row), {}
+        case OperationKind.UPSERT:
+            return "upsert", _entity(row), {"mode": UpdateMode.REPLACE}
+        case OperationKind.REPLACE:
+            return "update", _entity(row), {"mode": UpdateMode.REPLACE, **_if_unchanged(row.etag)}
+        case OperationKind.DELETE:
+            keys = {"PartitionKey": row.partition, "RowKey": row.key}
+            return "delete", keys, _if_unchanged(row.etag) if row.etag else {}
+
+
+def _if_unchanged(etag: str) -> dict[str, Any]:
+    return {"etag": etag, "match_condition": MatchConditions.IfNotModified}
 
 
 def _row(entity: Any) -> Row:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import count
 from uuid import uuid4
 
-from shared.storage.port import BlobFact, Row, refuse_too_large
+from shared.storage.port import BlobFact, Operation, OperationKind, Row, refuse_misfit, refuse_too_large
 
 
 def _utc_now() -> datetime:
@@ -92,6 +92,14 @@ class MemoryStorage:
             self._tables.get(table, {}).get(partition, {}).pop(key, None)
             return True
 
+    def transact(self, table: str, operations: Sequence[Operation]) -> tuple[str, ...] | None:
+        """As the port says."""
+        refuse_misfit(operations)
+        with self._lock:
+            if not all(self._allows(table, operation) for operation in operations):
+                return None
+            return tuple(self._execute(table, operation) for operation in operations)
+
     def read(self, table: str, partition: str, key: str) -> Row | None:
         """As the port says."""
         return self._row(table, partition, key)
@@ -120,6 +128,26 @@ class MemoryStorage:
 
     def _row(self, table: str, partition: str, key: str) -> Row | None:
         return self._tables.get(table, {}).get(partition, {}).get(key)
+
+    def _allows(self, table: str, operation: Operation) -> bool:
+        row = operation.row
+        stored = self._row(table, row.partition, row.key)
+        match operation.kind:
+            case OperationKind.INSERT:
+                return stored is None
+            case OperationKind.UPSERT:
+                return True
+            case OperationKind.REPLACE:
+                return stored is not None and stored.etag == row.etag
+            case OperationKind.DELETE:
+                return stored is not None and row.etag in {"", stored.etag}
+
+    def _execute(self, table: str, operation: Operation) -> str:
+        row = operation.row
+        if operation.kind is not OperationKind.DELETE:
+            return self._write(table, row)
+        del self._tables[table][row.partition][row.key]
+        return ""
 
     def _write(self, table: str, row: Row) -> str:
         refuse_too_large(row)

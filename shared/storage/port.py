@@ -7,7 +7,10 @@ StorageUnavailable when the store does not answer. Containers and tables are cre
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Protocol
+
+import msgspec
 
 Value = str | int | bool | bytes | datetime
 """What a table's cell may hold. A string of up to 32 Ki characters, bytes of up to 64 KiB (Azure Table Storage)."""
@@ -38,6 +41,80 @@ def refuse_too_large(row: Row) -> None:
     sizes = [2 * len(cell) if isinstance(cell, str) else len(cell) for cell in cells]
     if any(size > MAX_CELL_BYTES for size in sizes) or sum(sizes) > MAX_ROW_BYTES:
         raise ValueError(f"row {row.key[:80]!r} holds more than a table takes")
+
+
+class OperationKind(Enum):
+    """What an operation of a transaction does with its row, and when it is refused."""
+
+    INSERT = "insert"
+    """Write a row that is not there yet: refused when it is."""
+    UPSERT = "upsert"
+    """Write a row in place of any that is there: never refused."""
+    REPLACE = "replace"
+    """Write a row over the one with `row.etag`: refused when it has changed or gone, or is empty."""
+    DELETE = "delete"
+    """Remove the row with `row.etag`, or with any where that is empty: refused when it has changed or gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One write of a transaction. A DELETE needs no values."""
+
+    kind: OperationKind
+    row: Row
+
+
+MAX_OPERATIONS = 100
+MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
+"""Of a transaction (Azure Table Storage, "Performing entity group transactions")."""
+_OPERATION_BYTES = 1024
+_KEY_CHARACTER_BYTES = 16
+_CELL_BYTES = 300
+"""Bytes at most of what surrounds the values in a request: headers; a character of a key, which is sent in the address
+and in the body; a cell's name and type.
+"""
+
+
+def chunks(operations: Sequence[Operation]) -> Iterator[tuple[Operation, ...]]:
+    """Divide operations, in their order, into transactions that fit: at most a hundred operations and 4 MiB, each row
+    once.
+
+    The bytes are bounded from above, so a part may be a little smaller than it could be. A part holds at least one
+    operation.
+    """
+    part: list[Operation] = []
+    keys: set[str] = set()
+    size = 0
+    for operation in operations:
+        bytes_more = _size(operation)
+        full = len(part) == MAX_OPERATIONS or size + bytes_more > MAX_TRANSACTION_BYTES
+        if part and (full or operation.row.key in keys):
+            yield tuple(part)
+            part, keys, size = [], set(), 0
+        part.append(operation)
+        keys.add(operation.row.key)
+        size += bytes_more
+    if part:
+        yield tuple(part)
+
+
+def _size(operation: Operation) -> int:
+    """The bytes that an operation takes in a request, at most."""
+    row = operation.row
+    around = (
+        _OPERATION_BYTES + _KEY_CHARACTER_BYTES * (len(row.partition) + len(row.key)) + _CELL_BYTES * len(row.values)
+    )
+    return around + len(msgspec.json.encode(row.values))
+
+
+def refuse_misfit(operations: Sequence[Operation]) -> None:
+    """Raise ValueError where Azure Table Storage would refuse a transaction, whatever its rows meet."""
+    if len({operation.row.partition for operation in operations}) > 1:
+        raise ValueError("the rows of a transaction must lie in one partition")
+    if len(tuple(chunks(operations))) > 1:
+        raise ValueError("a transaction holds more operations or bytes than one takes, or a row twice: use `chunks`")
+    for operation in operations:
+        refuse_too_large(operation.row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +171,14 @@ class Storage(Protocol):
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
         """Remove a row: False when it has changed since `etag`, which an empty one always means. One that is not there
         counts as removed.
+        """
+
+    def transact(self, table: str, operations: Sequence[Operation]) -> tuple[str, ...] | None:
+        """Execute operations on rows of one partition, all or none: the new etags in their order, an empty one for a
+        DELETE; None, and nothing changed, when an operation is refused.
+
+        Raises ValueError for operations that `chunks` would divide, or of several partitions. None of a transaction
+        whose answer was lost may mean that it took effect.
         """
 
     def read(self, table: str, partition: str, key: str) -> Row | None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.storage.port import Row
+from shared.storage.port import Operation, OperationKind, Row
 from tests.faults.scheduler import Scheduler
 
 LISTS = frozenset({"partition", "scan", "blobs"})
@@ -19,8 +19,15 @@ BULKS = frozenset({"write_processes", "create_assets"})
 UNASKED = frozenset({"calls_to_write", "may_still_land"})
 """Attributes that need no call."""
 
-_RACES: dict[str, Any] = {"insert": None, "replace": None, "put_new": False, "lease": None, "renew": False}
-"""The answer to the SDK's retry of a call that took effect but whose response was lost."""
+_RACES: dict[str, Any] = {
+    "insert": None,
+    "replace": None,
+    "transact": None,
+    "put_new": False,
+    "lease": None,
+    "renew": False,
+}
+"""The answer to a retry of a call that took effect but whose response was lost."""
 
 _LONGEST_STALL = 300.0
 _HALVED = 0.7
@@ -150,7 +157,7 @@ class Faulty:
         result = act()
         after = {"after": self._fail, "death after": self._die_now, "slow": self._stall}
         after.get(kind, _nothing)(act)
-        if kind == "race" and name in _RACES:
+        if kind == "race" and name in _RACES and not (name == "transact" and _unconditional(given[1])):
             return _RACES[name]
         return Faulty(result, "lease", faults) if name == "lease" and result is not None else result
 
@@ -232,6 +239,11 @@ class Faulty:
             raise self._failure("did not answer for the second page")
         last = _order(found[pages - 1]) if pages else None
         yield from (each for each in again() if last is None or _order(each) > last)
+
+
+def _unconditional(operations: Sequence[Operation]) -> bool:
+    """Whether a transaction succeeds again after it took effect."""
+    return all(operation.kind is OperationKind.UPSERT for operation in operations)
 
 
 def _order(item: Any) -> tuple[str, str]:

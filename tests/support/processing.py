@@ -47,6 +47,7 @@ class Watched:
     upsert_all = _watched(MemoryStorage.upsert_all)
     replace = _watched(MemoryStorage.replace)
     delete = _watched(MemoryStorage.delete)
+    transact = _watched(MemoryStorage.transact)
     read = _watched(MemoryStorage.read)
     partition = _watched(MemoryStorage.partition)
     scan = _watched(MemoryStorage.scan)

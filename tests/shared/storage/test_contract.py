@@ -1,4 +1,4 @@
-"""One contract for the storage port, held by memory and by Azurite alike."""
+"""One contract for the storage port, held by every storage alike."""
 
 import json
 import threading
@@ -14,16 +14,7 @@ from azure.core.exceptions import HttpResponseError
 from shared.bootstrap_receiver import receiver_storage
 from shared.errors import StorageUnavailable
 from shared.settings.reading import load
-from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row, Storage, Value
-from tests.support.azurite import on_azurite
-
-
-@pytest.fixture(params=["memory", "azurite"])
-def storage(request: pytest.FixtureRequest) -> Storage:
-    if request.param == "memory":
-        return MemoryStorage()
-    return on_azurite(request.getfixturevalue("azurite").connection_string)
+from shared.storage.port import Operation, OperationKind, Row, Storage, Value
 
 
 def test_a_partition_is_read_between_two_keys(storage: Storage, unique: str) -> None:
@@ -251,6 +242,7 @@ def test_unavailable_storage_raises_its_error() -> None:
         lambda: away.upsert("t", Row(partition="p", key="k")),
         lambda: away.upsert_all("t", [Row(partition="p", key=key) for key in "ab"]),
         lambda: away.replace("t", Row(partition="p", key="k", etag="e")),
+        lambda: away.transact("t", [Operation(kind=OperationKind.UPSERT, row=Row(partition="p", key="k"))]),
         lambda: away.delete("t", "p", "k"),
         lambda: away.read("t", "p", "k"),
         lambda: list(away.partition("t", "p")),
