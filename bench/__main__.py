@@ -9,7 +9,21 @@ from pathlib import Path
 import requests
 from rich.console import Console
 
-from bench import calls, curve, decode, end_to_end, govern, imports, load, plan, plan_jar, receiver, spark_plans, view
+from bench import (
+    calls,
+    curve,
+    decode,
+    end_to_end,
+    govern,
+    imports,
+    load,
+    plan,
+    plan_jar,
+    receiver,
+    spark_plans,
+    storage,
+    view,
+)
 from bench.figures import ROOT, Figure, show, write
 from bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from bench.worker import BenchError
@@ -26,6 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     plan_jar.NAME: plan_jar.measure,
     curve.NAME: curve.measure,
     calls.NAME: calls.measure,
+    storage.NAME: storage.measure,
     receiver.NAME: receiver.measure,
     imports.NAME: imports.measure,
     load.NAME: load.measure,

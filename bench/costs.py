@@ -9,12 +9,13 @@ Azure bills. The requests of the functions host itself (receipts, messages) depe
 import argparse
 import contextlib
 import json
-import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from rich.console import Console
@@ -44,7 +45,6 @@ JOBS = ("cloud", "customer_master", "customer_merge", "delta_paths", "files", "j
 _WARM_UP = "databricks_job"
 CAPTURE = "spark35-ol1.53"
 _LATER = timedelta(days=30)
-_LEAST = 5
 _MILLION = 1_000_000
 
 LIVES = ("a new job", "the same job again")
@@ -53,26 +53,19 @@ CLASSES = ("blob write", "blob list", "blob read", "blob other", "blob delete", 
 """A batch of rows is billed as one table transaction; deleting blobs is free; a lease is `other`."""
 
 
-class Requests(logging.Handler):
-    """Counts the requests in urllib3's log for the current phase: `counts[phase][class]`.
-
-    `kinds` maps each port to the kind of its service.
-    """
+class Requests:
+    """Counts requests for the current phase: `counts[phase][class]`. `kinds` maps each port to its service's kind."""
 
     def __init__(self, kinds: dict[int, str]) -> None:
-        super().__init__()
         self._kinds = kinds
         self.counts: dict[str, Counter[str]] = {}
         self.phase = ""
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Count a request from its log line: scheme, host, port, method, address and status."""
-        if not isinstance(record.args, tuple) or len(record.args) < _LEAST:
-            return
-        _, _, port, method, url, *_ = record.args
-        kind = self._kinds.get(port) if isinstance(port, int) else None
+    def count(self, port: int | None, method: str, url: str) -> None:
+        """Count a request."""
+        kind = self._kinds.get(port or 0)
         if kind and self.phase:
-            self.counts.setdefault(self.phase, Counter())[_class(kind, str(method), str(url))] += 1
+            self.counts.setdefault(self.phase, Counter())[_class(kind, method, url)] += 1
 
 
 def _class(kind: str, method: str, url: str) -> str:
@@ -89,19 +82,18 @@ def _class(kind: str, method: str, url: str) -> str:
 
 @contextlib.contextmanager
 def counting(kinds: dict[int, str]) -> Iterator[Requests]:
-    """Count the requests to these ports while the block runs."""
-    requests = Requests(kinds)
-    source = logging.getLogger("urllib3.connectionpool")
-    before, propagated = source.level, source.propagate
-    source.setLevel(logging.DEBUG)
-    source.propagate = False
-    source.addHandler(requests)
+    """Count the requests to these ports while the block runs: all go by `http.client`, also those of urllib3."""
+    requests, original = Requests(kinds), HTTPConnection.putrequest
+
+    def putrequest(self: HTTPConnection, method: str, url: str, *args: Any, **named: Any) -> None:
+        requests.count(self.port, method, url)
+        original(self, method, url, *args, **named)
+
+    HTTPConnection.putrequest = putrequest  # type: ignore[method-assign]  # the one place that all requests pass
     try:
         yield requests
     finally:
-        source.removeHandler(requests)
-        source.setLevel(before)
-        source.propagate = propagated
+        HTTPConnection.putrequest = original  # type: ignore[method-assign]
 
 
 def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:

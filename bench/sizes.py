@@ -33,6 +33,9 @@ class Sizes:
     receiver_events: int = 60
     """Events of each client in each round; with several clients a third of it."""
     receiver_clients: tuple[int, ...] = (1, 8)
+    storage_rounds: int = 7
+    storage_calls: int = 60
+    """Calls of each kind by each side in a round."""
     call_processes: int = 500
     import_rounds: int = 7
     chain_rounds: int = 3
@@ -63,6 +66,8 @@ QUICK = Sizes(
     table_columns=(100, 1_000),
     receiver_rounds=2,
     receiver_events=12,
+    storage_rounds=2,
+    storage_calls=10,
     call_processes=50,
     import_rounds=1,
     chain_rounds=1,

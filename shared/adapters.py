@@ -34,22 +34,23 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
     from azure.storage.blob import BlobServiceClient  # noqa: PLC0415
 
     from shared.storage.azure import AzureStorage  # noqa: PLC0415
-    from shared.storage.transport import transport  # noqa: PLC0415
+    from shared.storage.transport import StorageTransport  # noqa: PLC0415
 
-    how: dict[str, Any] = {
-        "retry_total": retry_policy.tries,
-        "transport": transport(
-            connection_timeout=retry_policy.connect,
-            read_timeout=retry_policy.read,
-            proxies=settings.network.proxies,
-            authorities=settings.network.authorities,
-        ),
-    }
+    transport = StorageTransport(
+        connection_timeout=retry_policy.connect,
+        read_timeout=retry_policy.read,
+        proxies=settings.network.proxies,
+        authorities=settings.network.authorities,
+    )
+    tries = retry_policy.tries
+    how: dict[str, Any] = {"retry_total": tries, "transport": transport}
     if settings.connection_string:
         try:
             return AzureStorage(
                 BlobServiceClient.from_connection_string(settings.connection_string, **how),
                 TableServiceClient.from_connection_string(settings.connection_string, **how),
+                transport=transport,
+                tries=tries,
             )
         except ValueError:
             raise Misconfigured(
@@ -61,6 +62,8 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
     return AzureStorage(
         BlobServiceClient(settings.blob_endpoint, credential=credential, **how),
         TableServiceClient(settings.table_endpoint, credential=credential, **how),
+        transport=transport,
+        tries=tries,
     )
 
 

@@ -21,6 +21,7 @@ ADAPTERS = frozenset(
     {
         "shared.storage.azure",
         "shared.storage.azure_errors",
+        "shared.storage.service",
         "shared.storage.transport",
         "shared.catalog.atlas.catalog",
         "shared.catalog.connection.transport",

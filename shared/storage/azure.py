@@ -1,37 +1,56 @@
-"""The storage port on Azure Blob and Table Storage (or Azurite), through Microsoft's SDKs.
+"""The storage port on Azure Blob and Table Storage (or Azurite).
+
+Rows, and blobs one by one, go by our own requests (`service.py`); listings, leases and the creation of containers and
+tables go by Microsoft's SDKs.
 
 Containers and tables are created when a call finds them missing, without a check beforehand. Where two workers create
 the same one, one of them gets a 409 and goes on.
 """
 
 import logging
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import methodcaller
+from http import HTTPStatus
+from http.client import HTTPMessage
 from typing import Any, TypeVar
+from urllib.parse import quote
 
-from azure.core import MatchConditions
-from azure.core.exceptions import (
-    HttpResponseError,
-    ResourceExistsError,
-    ResourceModifiedError,
-    ResourceNotFoundError,
-)
-from azure.data.tables import TableClient, TableServiceClient, TableTransactionError, UpdateMode
-from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
+from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
+from azure.data.tables import TableServiceClient
+from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 
-from shared.storage.azure_errors import expect_conflict, translated_errors
+from shared.errors import StorageUnavailable
+from shared.storage.azure_errors import error_code, expect_conflict, translated_errors
 from shared.storage.port import BlobFact, Operation, OperationKind, Row, chunks, refuse_misfit
+from shared.storage.service import blob_service, table_service
+from shared.storage.table_format import (
+    JSON,
+    OperationAnswer,
+    decoded_page,
+    decoded_row,
+    decoded_transaction,
+    encoded_row,
+    encoded_transaction,
+    partition_query,
+    row_path,
+)
+from shared.storage.transport import Answer, StorageTransport
 
 _LEASES = "control"
-_WRITTEN_SINGLY = 3
-"""Up to so many rows are written one by one: the SDK starts two thread pools for each transaction, and takes as much
-CPU for one of three rows as for five calls.
-"""
-
-_REFUSALS = ("EntityAlreadyExists", "ResourceNotFound", "EntityNotFound", "UpdateConditionNotSatisfied")
-"""The codes of operations whose condition does not hold (Table Storage error codes)."""
+_MISSING_TABLE = "TableNotFound"
+_REFUSALS = frozenset(
+    {
+        (404, "ResourceNotFound"),
+        (409, "EntityAlreadyExists"),
+        (412, "UpdateConditionNotSatisfied"),
+        (412, "ConditionNotMet"),
+    }
+)
+"""Status and code of an operation whose condition does not hold (Table Storage error codes)."""
+_NEW_BLOB = {"x-ms-blob-type": "BlockBlob", "If-None-Match": "*", "Content-Type": "application/octet-stream"}
+_CONTINUATION = ("NextPartitionKey", "NextRowKey")
 
 T = TypeVar("T")
 
@@ -42,105 +61,102 @@ for noisy, least in (("azure", logging.WARNING), ("urllib3", logging.ERROR)):
 
 
 class AzureStorage:
-    """The storage port over a BlobServiceClient and a TableServiceClient. Thread-safe, as these are."""
+    """The storage port over the clients of an account, whose addresses and credentials it takes, and their transport.
+    A call is tried again `tries` times. Thread-safe.
+    """
 
-    def __init__(self, blobs: BlobServiceClient, tables: TableServiceClient) -> None:
-        self._blobs = blobs
-        self._tables = tables
-        self._by_name: dict[str, TableClient] = {}
+    def __init__(
+        self, blobs: BlobServiceClient, tables: TableServiceClient, *, transport: StorageTransport, tries: int
+    ) -> None:
+        self._blob_client = blobs
+        self._table_client = tables
+        self._blobs = blob_service(blobs, transport, tries)
+        self._tables = table_service(tables, transport, tries)
 
     def put_new(self, container: str, name: str, data: bytes) -> bool:
-        """As the port says."""
-        blob = self._blob(container, name)
-        try:
-            self._with_container(container, lambda: blob.upload_blob(data, length=len(data)))
-        except ResourceExistsError as error:
-            expect_conflict(error, "BlobAlreadyExists")
+        """As the port says. A blob of up to 5,000 MiB (Azure Blob Storage, "Put Blob")."""
+        path = _blob_path(container, name)
+        answer = self._blobs.send("PUT", path, headers=_NEW_BLOB, body=data, expected={201, 404, 409})
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            with translated_errors(), suppress(ResourceExistsError):  # another worker may create it now
+                self._blob_client.create_container(container)
+            answer = self._blobs.send("PUT", path, headers=_NEW_BLOB, body=data, expected={201, 409})
+        if answer.status_code == HTTPStatus.CONFLICT:
+            expect_conflict(answer, "BlobAlreadyExists")
             return False
         return True
 
     def get(self, container: str, name: str) -> bytes | None:
         """As the port says."""
-        return _if_found(lambda: self._blob(container, name).download_blob().readall())
+        answer = self._blobs.send("GET", _blob_path(container, name), expected={200, 404})
+        return _content(answer)
 
     def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
         """As the port says."""
-        try:
-            return _if_found(lambda: self._blob(container, name).download_blob(offset=offset, length=length).readall())
-        except HttpResponseError as error:
-            if error.status_code == 416:  # noqa: PLR2004 - HTTP's own number: it ends before the offset
-                return b""
-            raise
+        answer = self._blobs.send(
+            "GET",
+            _blob_path(container, name),
+            headers={"x-ms-range": f"bytes={offset}-{offset + length - 1}"},
+            expected={200, 206, 404, 416},
+        )
+        return (
+            b"" if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE else _content(answer)
+        )  # 416: the blob ends before the offset
 
     def delete_blob(self, container: str, name: str) -> None:
         """As the port says."""
-        _if_found(lambda: self._blob(container, name).delete_blob(delete_snapshots="include"))
+        self._blobs.send(
+            "DELETE", _blob_path(container, name), headers={"x-ms-delete-snapshots": "include"}, expected={202, 404}
+        )
 
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """As the port says."""
         try:
             with translated_errors():
-                for found in self._blobs.get_container_client(container).list_blobs(name_starts_with=prefix or None):
+                for found in self._blob_client.get_container_client(container).list_blobs(
+                    name_starts_with=prefix or None
+                ):
                     yield BlobFact(name=found.name, size=found.size, arrived=found.last_modified)
         except ResourceNotFoundError:
             return
 
     def insert(self, table: str, row: Row) -> str | None:
         """As the port says."""
-        try:
-            return _etag(self._with_table(table, lambda client: client.create_entity(_entity(row))))
-        except ResourceExistsError as error:
-            expect_conflict(error, "EntityAlreadyExists")
+        answer = self._write(table, "POST", f"/{table}", row, {"Prefer": "return-no-content"}, expected={204, 409})
+        if answer.status_code == HTTPStatus.CONFLICT:
+            expect_conflict(answer, "EntityAlreadyExists")
             return None
+        return str(answer.headers["ETag"])
 
     def upsert(self, table: str, row: Row) -> str:
         """As the port says."""
-        return _etag(
-            self._with_table(table, lambda client: client.upsert_entity(_entity(row), mode=UpdateMode.REPLACE))
-        )
+        answer = self._write(table, "PUT", row_path(table, row.partition, row.key), row, {}, expected={204})
+        return str(answer.headers["ETag"])
 
     def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """As the port says, in entity group transactions where that is less work."""
-        if len(rows) <= _WRITTEN_SINGLY:
-            for row in rows:
-                self.upsert(table, row)
-            return
+        """As the port says."""
         for part in chunks([Operation(kind=OperationKind.UPSERT, row=row) for row in rows]):
-            self.transact(table, part)
+            if len(part) == 1:
+                self.upsert(table, part[0].row)
+            else:
+                self.transact(table, part)
 
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""
-        if not row.etag:  # the SDK refuses it
+        if not row.etag:  # to the service it means no condition
             return None
-        try:
-            return _etag(
-                self._with_table(
-                    table,
-                    lambda client: client.update_entity(
-                        _entity(row),
-                        mode=UpdateMode.REPLACE,
-                        etag=row.etag,
-                        match_condition=MatchConditions.IfNotModified,
-                    ),
-                )
-            )
-        except (ResourceModifiedError, ResourceNotFoundError):
-            return None
+        path = row_path(table, row.partition, row.key)
+        answer = self._write(table, "PUT", path, row, {"If-Match": row.etag}, expected={204, 404, 412})
+        return str(answer.headers["ETag"]) if answer.status_code == HTTPStatus.NO_CONTENT else None
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
         """As the port says."""
-        if etag == "":  # to the SDK it means no condition
+        if etag == "":  # to the service it means no condition
             return self.read(table, partition, key) is None
-        condition = MatchConditions.IfNotModified if etag else None
-        try:
-            self._with_table(
-                table, lambda client: client.delete_entity(partition, key, etag=etag, match_condition=condition)
-            )
-        except ResourceModifiedError:
-            return False
-        except ResourceNotFoundError:
-            pass  # already gone: what was asked for
-        return True
+        answer = self._tables.send(
+            "DELETE", row_path(table, partition, key), headers={"If-Match": etag or "*"}, expected={204, 404, 412}
+        )
+        return bool(answer.status_code != HTTPStatus.PRECONDITION_FAILED)
 
     def transact(self, table: str, operations: Sequence[Operation]) -> tuple[str, ...] | None:
         """As the port says."""
@@ -148,42 +164,35 @@ class AzureStorage:
         if not operations:
             return ()
         if any(operation.kind is OperationKind.REPLACE and not operation.row.etag for operation in operations):
-            return None  # the SDK refuses it
-        steps = [_step(operation) for operation in operations]
-        try:
-            answers = self._with_table(table, methodcaller("submit_transaction", steps))
-        except TableTransactionError as error:
-            if not any(code in str(error) for code in _REFUSALS):
-                raise
             return None
-        return tuple(str(answer.get("etag") or "") for answer in answers)
+        answers = self._transaction(table, operations)
+        if answers and error_code(answers[0].content) == _MISSING_TABLE:  # a 404, as where a row is missing
+            self._create(table)
+            answers = self._transaction(table, operations)
+        refusal = next((answer for answer in answers if answer.status >= HTTPStatus.BAD_REQUEST), None)
+        if refusal:
+            _expect_refusal(refusal)
+            return None
+        if len(answers) != len(operations):
+            raise _unreadable()
+        return tuple(answer.etag for answer in answers)
 
     def read(self, table: str, partition: str, key: str) -> Row | None:
         """As the port says."""
-        return _if_found(lambda: _row(self._table(table).get_entity(partition, key)))
+        answer = self._tables.send("GET", row_path(table, partition, key), expected={200, 404})
+        return _decoded(decoded_row, answer) if answer.status_code == HTTPStatus.OK else None
 
     def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
         """As the port says."""
-        wanted = {"partition": partition, "since": since, "before": before}
-        conditions = {
-            "partition": "PartitionKey eq @partition",
-            "since": "RowKey ge @since",
-            "before": "RowKey lt @before",
-        }
-        given = {name: value for name, value in wanted.items() if value}
-        return self._query(
-            table,
-            lambda client: client.query_entities(" and ".join(conditions[name] for name in given), parameters=given),
-        )
+        return self._query(table, partition_query(partition, since, before))
 
     def scan(self, table: str) -> Iterator[Row]:
         """As the port says."""
-        return self._query(table, lambda client: client.list_entities())
+        return self._query(table, "")
 
     def lease(self, name: str, seconds: int) -> "AzureLease | None":
         """As the port says."""
-        blob = self._blob(_LEASES, name)
-        lease = BlobLeaseClient(blob)
+        lease = BlobLeaseClient(self._blob_client.get_blob_client(_LEASES, name))
         for _ in range(2):
             try:
                 with translated_errors():
@@ -192,46 +201,51 @@ class AzureStorage:
             except ResourceNotFoundError:
                 self.put_new(_LEASES, name, b"")
             except HttpResponseError as error:
-                if error.status_code != 409:  # noqa: PLR2004 - HTTP's own number
+                if error.status_code != HTTPStatus.CONFLICT:
                     raise
                 return None
         return None
 
-    def _blob(self, container: str, name: str) -> BlobClient:
-        return self._blobs.get_blob_client(container, name)
+    def _write(
+        self, table: str, method: str, path: str, row: Row, headers: Mapping[str, str], *, expected: set[int]
+    ) -> Any:
+        """Send a row; where its table is missing, create it and send the row again."""
+        body, headers = encoded_row(row), {"Content-Type": JSON, **headers}
+        answer = self._tables.send(method, path, headers=headers, body=body, expected={*expected, HTTPStatus.NOT_FOUND})
+        if answer.status_code != HTTPStatus.NOT_FOUND:
+            return answer
+        if error_code(answer.read()) == _MISSING_TABLE:
+            self._create(table)
+        return self._tables.send(method, path, headers=headers, body=body, expected=expected)
 
-    def _table(self, table: str) -> TableClient:
-        found = self._by_name.get(table)
-        if found is None:
-            found = self._by_name[table] = self._tables.get_table_client(table)
-        return found
+    def _transaction(self, table: str, operations: Sequence[Operation]) -> tuple[OperationAnswer, ...]:
+        boundary = f"batch_{uuid.uuid4()}"
+        answer = self._tables.send(
+            "POST",
+            "/$batch",
+            headers={"Content-Type": f"multipart/mixed; boundary={boundary}"},
+            body=encoded_transaction(table, operations, address=self._tables.address, boundary=boundary),
+            expected={HTTPStatus.ACCEPTED},
+        )
+        return decoded_transaction(answer.read())
 
-    def _with_container(self, container: str, act: Callable[[], T]) -> T:
+    def _create(self, table: str) -> None:
         with translated_errors():
-            try:
-                return act()
-            except ResourceNotFoundError:
-                with suppress(ResourceExistsError):  # another worker may create it now
-                    self._blobs.create_container(container)
-                return act()
+            self._table_client.create_table_if_not_exists(table)
 
-    def _with_table(self, table: str, act: Callable[[TableClient], T]) -> T:
-        with translated_errors():
-            try:
-                return act(self._table(table))
-            except (ResourceNotFoundError, TableTransactionError) as error:
-                if "TableNotFound" not in str(error):  # create_entity sets no error_code
-                    raise
-                self._tables.create_table_if_not_exists(table)
-                return act(self._table(table))
-
-    def _query(self, table: str, ask: Callable[[TableClient], Any]) -> Iterator[Row]:
-        try:
-            with translated_errors():
-                for found in ask(self._table(table)):
-                    yield _row(found)
-        except ResourceNotFoundError:
-            return
+    def _query(self, table: str, query: str) -> Iterator[Row]:
+        """The rows of all pages: each answer's headers name the next one."""
+        page = query
+        while True:
+            answer = self._tables.send("GET", f"/{table}()", query=page, expected={200, 404})
+            if answer.status_code == HTTPStatus.NOT_FOUND:
+                return
+            yield from _decoded(decoded_page, answer)
+            places = {name: answer.headers.get(f"x-ms-continuation-{name}") for name in _CONTINUATION}
+            following = [f"{name}={quote(place, safe='')}" for name, place in places.items() if place]
+            if not following:
+                return
+            page = "&".join([query, *following] if query else following)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,44 +276,30 @@ class AzureLease:
             return  # lost meanwhile: nothing to release
 
 
-def _if_found(act: Callable[[], T]) -> T | None:
-    """The result of a call; None where its blob, row, container or table is missing."""
+def _blob_path(container: str, name: str) -> str:
+    return f"/{container}/{quote(name)}"
+
+
+def _content(answer: Any) -> bytes | None:
+    """The blob in an answer; None where the blob or its container is missing."""
+    return None if answer.status_code == HTTPStatus.NOT_FOUND else bytes(answer.read())
+
+
+def _decoded(decode: Callable[[bytes], T], answer: Any) -> T:
     try:
-        with translated_errors():
-            return act()
-    except ResourceNotFoundError:
-        return None
+        return decode(answer.read())
+    except (KeyError, ValueError):
+        raise _unreadable() from None
 
 
-def _entity(row: Row) -> dict[str, Any]:
-    return {"PartitionKey": row.partition, "RowKey": row.key, **row.values}
+def _unreadable() -> StorageUnavailable:
+    return StorageUnavailable("Storage's answer can't be read")
 
 
-def _step(operation: Operation) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """An operation as the SDK's `submit_transaction` takes it."""
-    row = operation.row
-    match operation.kind:
-        case OperationKind.INSERT:
-            return "create", _entity(row), {}
-        case OperationKind.UPSERT:
-            return "upsert", _entity(row), {"mode": UpdateMode.REPLACE}
-        case OperationKind.REPLACE:
-            return "update", _entity(row), {"mode": UpdateMode.REPLACE, **_if_unchanged(row.etag)}
-        case OperationKind.DELETE:
-            keys = {"PartitionKey": row.partition, "RowKey": row.key}
-            return "delete", keys, _if_unchanged(row.etag) if row.etag else {}
-
-
-def _if_unchanged(etag: str) -> dict[str, Any]:
-    return {"etag": etag, "match_condition": MatchConditions.IfNotModified}
-
-
-def _row(entity: Any) -> Row:
-    values = {key: value for key, value in entity.items() if key not in {"PartitionKey", "RowKey"}}
-    return Row(
-        partition=entity["PartitionKey"], key=entity["RowKey"], values=values, etag=entity.metadata.get("etag") or ""
-    )
-
-
-def _etag(answer: Mapping[str, Any]) -> str:
-    return str(answer["etag"])
+def _expect_refusal(answer: OperationAnswer) -> None:
+    """Raise the error of an operation that failed for another reason than its condition."""
+    if (answer.status, error_code(answer.content)) in _REFUSALS:
+        return
+    response: Any = Answer(answer.status, answer.reason, HTTPMessage(), answer.content)
+    with translated_errors():
+        raise HttpResponseError(response=response)

@@ -1,12 +1,13 @@
 """The errors of Azure's SDKs, and the answers of Azure Storage, as errors of our own tree."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from azure.core.exceptions import (
     ClientAuthenticationError,
     HttpResponseError,
-    ResourceExistsError,
     ServiceRequestError,
     ServiceResponseError,
 )
@@ -28,6 +29,7 @@ _MEANINGS = {
     " account",
 }
 """By Azure Storage's codes (Common REST API error codes): the first is of roles, the second of networks."""
+_CODE = re.compile(rb'<Code>(\w+)</Code>|"code"\s*:\s*"(\w+)"')
 
 
 @contextmanager
@@ -54,13 +56,16 @@ def translated_errors() -> Iterator[None]:
         raise kind(f"Storage answered {error.status_code}", after=retry_after(asked) or 5.0) from None
 
 
-def expect_conflict(error: ResourceExistsError, code: str) -> None:
-    """Raise StorageUnavailable for a 409 with another code than `code`, such as of a container that is being deleted.
+def error_code(content: bytes) -> str:
+    """The code in the body of an answer that refuses a request, of blobs (XML) or tables (JSON); empty without one."""
+    code = _CODE.search(content)
+    return (code[1] or code[2]).decode() if code else ""
 
-    The code is read from the text: the tables' SDK sets no `error_code` when it creates.
-    """
-    if code not in str(error):
-        raise StorageUnavailable("Storage answered 409: the blob or row can't be written now") from None
+
+def expect_conflict(answer: Any, code: str) -> None:
+    """Raise StorageUnavailable for a 409 with another code, such as of a container that is being deleted."""
+    if error_code(answer.read()) != code:
+        raise StorageUnavailable("Storage answered 409: the blob or row can't be written now")
 
 
 def _forbidden(text: str) -> StorageForbidden:

@@ -1,84 +1,189 @@
-"""The HTTP transport of storage: one pool of connections, and requests that are sent as the SDK built them.
+"""The HTTP transport of storage: kept connections of the standard library, for our own requests and the SDKs'.
 
-`requests.Session.request` builds each request again from its parts, with cookies, redirects and proxies, none of which
-storage has. With it a call takes 1.7 times as many function calls and about twice the CPU (0.5 ms against 0.3 ms), also
-with `use_env_settings=False`; a test counts the calls.
+`requests` and urllib3 build each request and each answer once more, with cookies, redirects and retries, none of which
+storage has. A call over them takes three times the CPU (decision 13). They
+are used only where there is a proxy, which they know and `http.client` hardly does.
 """
 
+import ssl
+import weakref
+from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from functools import cached_property
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed leaves it out
 
-import requests
-from azure.core.pipeline.transport import RequestsTransport
-from requests.adapters import HTTPAdapter
-from requests.structures import CaseInsensitiveDict
-from requests.utils import requote_uri, super_len
-from urllib3.util import Retry
+import certifi
+from azure.core.exceptions import (
+    ServiceRequestError,
+    ServiceRequestTimeoutError,
+    ServiceResponseError,
+    ServiceResponseTimeoutError,
+)
+from azure.core.pipeline.transport import HttpTransport
+from azure.core.rest import HttpRequest
+from urllib3.util import wait_for_read
 
-_CONNECTIONS = 32
-"""More than the threads of a functions host's worker."""
-
-
-class _Session(requests.Session):
-    """A session that sends what the SDK has already built: addresses, headers, bodies."""
-
-    def request(  # type: ignore[override]  # the one way in which the SDK's transport calls it
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Mapping[str, str],
-        data: Any = None,
-        stream: bool = False,
-        timeout: tuple[float, float] | None = None,
-        verify: bool | str = True,
-        cert: Any = None,
-        **_: Any,
-    ) -> requests.Response:
-        """One request, and its answer, read unless it is to be streamed."""
-        prepared = requests.PreparedRequest()
-        prepared.method = method
-        prepared.url = requote_uri(url)
-        prepared.headers = CaseInsensitiveDict(headers)
-        prepared.body = data
-        prepared.hooks = {"response": []}
-        if data is not None and "Content-Length" not in prepared.headers:
-            prepared.headers["Content-Length"] = str(super_len(data))  # type: ignore[no-untyped-call]  # of requests
-        answer = self.get_adapter(prepared.url).send(
-            prepared,
-            stream=stream,
-            timeout=timeout,
-            verify=(self.verify or True) if verify is True else verify,
-            cert=cert,
-            proxies=self.proxies if self.proxies and not self._goes_straight(url) else {},
-        )
-        if not stream:
-            answer.content  # noqa: B018 - reads it, and lets the connection go
-        return answer
-
-    def _goes_straight(self, url: str) -> bool:
-        return bool(proxy_bypass_environment(urlsplit(url).hostname or "", {"no": self.proxies.get("no", "")}))
+_Place = tuple[str, str]
+"""The scheme of an address, and its host with the port."""
+_Idle = dict[_Place, deque[HTTPConnection]]
+"""The connections that no request uses, the last used one last."""
 
 
-def transport(
-    *, connection_timeout: float, read_timeout: float, proxies: Mapping[str, str], authorities: str
-) -> RequestsTransport:
-    """The SDK's transport, with these timeouts in seconds, through these proxies (by scheme; `no` names the hosts that
-    need none), trusting the certificates in the file `authorities` (empty: those of certifi). Clients may share it.
+class Answer:
+    """A response, read to its end: the part of azure-core's HttpResponse that its policies, the SDKs and we use."""
+
+    def __init__(self, status: int, reason: str, headers: HTTPMessage, content: bytes) -> None:
+        self.status_code = status
+        self.reason = reason
+        self.headers = headers
+        self.content = content
+
+    @property
+    def content_type(self) -> str | None:
+        """The type of the body."""
+        return self.headers.get("Content-Type")
+
+    def read(self) -> bytes:
+        """The body."""
+        return self.content
+
+    body = read
+
+    def text(self, encoding: str | None = None) -> str:
+        """The body as text."""
+        return self.content.decode(encoding or "utf-8", "replace")
+
+
+class StorageTransport(HttpTransport[HttpRequest, Any]):
+    """azure-core's transport, with these timeouts in seconds, through these proxies (by scheme; `no` names the hosts
+    that need none; this machine never needs one), trusting the certificates in the file or folder `authorities`
+    (empty: those of certifi). Clients and threads may share it.
     """
-    session = _Session()
-    session.trust_env = False
-    session.proxies = dict(proxies)
-    session.verify = authorities or True
-    never_again = Retry(total=False, redirect=False, raise_on_status=False)
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(pool_maxsize=_CONNECTIONS, max_retries=never_again))
-    return RequestsTransport(
-        session=session,
-        session_owner=False,
-        use_env_settings=False,
-        connection_timeout=connection_timeout,
-        read_timeout=read_timeout,
-    )
+
+    def __init__(
+        self, *, connection_timeout: float, read_timeout: float, proxies: Mapping[str, str], authorities: str
+    ) -> None:
+        self._connection_timeout = connection_timeout
+        self._read_timeout = read_timeout
+        self._proxies = proxies
+        self._authorities = authorities or certifi.where()
+        self._idle: _Idle = {}
+        weakref.finalize(self, _close, self._idle)
+
+    def open(self) -> None:
+        """Do nothing: a request opens its connection."""
+
+    def close(self) -> None:
+        """Close the idle connections. Later requests open new ones."""
+        _close(self._idle)
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(self, request: HttpRequest, **options: Any) -> Any:
+        """Send a request and read its answer: an Answer, or that of azure-core's RequestsTransport from a proxy.
+
+        Raises azure-core's ServiceRequestError where nothing was sent, and its ServiceResponseError where the answer is
+        missing or incomplete.
+        """
+        parts = urlsplit(request.url)
+        place = parts.scheme, parts.netloc
+        idle = self._idle.get(place)
+        if idle is None:
+            if self._needs_proxy(parts.scheme, parts.hostname or ""):
+                return self._by_proxy.send(request, **options)
+            idle = self._idle.setdefault(place, deque())
+        connection = _open_one(idle) or self._connected(place, options.get("connection_timeout"))
+        connection.sock.settimeout(options.get("read_timeout", self._read_timeout))
+        target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+        reusable = False
+        try:
+            connection.request(request.method, target, request.content, dict(request.headers.items()))
+            response = connection.getresponse()
+            content = response.read()
+            reusable = not response.will_close
+        except TimeoutError as error:
+            raise ServiceResponseTimeoutError("No answer in time", error=error) from None
+        except (OSError, HTTPException) as error:
+            raise ServiceResponseError(type(error).__name__, error=error) from None
+        finally:
+            if reusable:
+                idle.append(connection)
+            else:
+                connection.close()
+        return Answer(response.status, response.reason, response.headers, content)
+
+    def _connected(self, place: _Place, timeout: float | None) -> HTTPConnection:
+        scheme, host = place
+        timeout = timeout or self._connection_timeout
+        try:
+            if scheme == "https":
+                connection: HTTPConnection = HTTPSConnection(host, timeout=timeout, context=self._tls)
+            else:
+                connection = HTTPConnection(host, timeout=timeout)
+            connection.connect()
+        except TimeoutError as error:
+            raise ServiceRequestTimeoutError("No connection in time", error=error) from None
+        except (OSError, HTTPException, ValueError) as error:  # the last: of a host name that cannot exist
+            raise ServiceRequestError(type(error).__name__, error=error) from None
+        return connection
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        file, folder = (None, self._authorities) if Path(self._authorities).is_dir() else (self._authorities, None)
+        context = ssl.create_default_context(cafile=file, capath=folder)
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    def _needs_proxy(self, scheme: str, host: str) -> bool:
+        if scheme not in self._proxies and "all" not in self._proxies:
+            return False
+        return not (_is_loopback(host) or proxy_bypass_environment(host, {"no": self._proxies.get("no", "")}))
+
+    @cached_property
+    def _by_proxy(self) -> HttpTransport[HttpRequest, Any]:
+        import requests  # noqa: PLC0415 - slow to import, and most networks have no proxy
+        from azure.core.pipeline.transport import RequestsTransport  # noqa: PLC0415 - the same
+
+        session = requests.Session()
+        session.trust_env = False
+        session.proxies = dict(self._proxies)
+        transport = RequestsTransport(
+            session=session,
+            session_owner=False,
+            use_env_settings=False,
+            connection_timeout=self._connection_timeout,
+            read_timeout=self._read_timeout,
+            connection_verify=self._authorities,
+        )
+        return cast("HttpTransport[HttpRequest, Any]", transport)
+
+
+def _open_one(idle: deque[HTTPConnection]) -> HTTPConnection | None:
+    """The last used idle connection that the service has not closed (then there is something to read)."""
+    with suppress(IndexError):  # there is none, or another thread takes the last one
+        while True:
+            connection = idle.pop()
+            if not wait_for_read(connection.sock, timeout=0):
+                return connection
+            connection.close()
+    return None
+
+
+def _close(idle: _Idle) -> None:
+    for connections in idle.values():
+        while connections:
+            connections.pop().close()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -17,8 +17,6 @@ from shared.publishing.planning.options import PublishOptions
 from shared.records.ledger import LedgerEntry
 from shared.records.run_state import ContributionRecord, RunState, content_digest
 from shared.records.states import LedgerState
-from shared.storage.azure import AzureStorage
-from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
 from shared.storage_layout import EVENTS, LIFECYCLE, StoredEvent, process_key, stored_from_blob
 from shared.translation.aggregate import SupersessionPolicy
@@ -65,17 +63,9 @@ def consistent_world(storage: Storage, catalog: Catalog) -> VerifyContext:
     )
 
 
-def remove_blob(storage: Storage, container: str, name: str) -> None:
-    """Delete a blob, which the port can't do."""
-    if isinstance(storage, MemoryStorage):
-        del storage._blobs[container][name]
-    elif isinstance(storage, AzureStorage):
-        storage._blobs.get_blob_client(container, name).delete_blob()
-
-
 def put_blob(storage: Storage, container: str, name: str, data: bytes) -> None:
     """Change a blob, which the port can't do."""
-    remove_blob(storage, container, name)
+    storage.delete_blob(container, name)
     storage.put_new(container, name, data)
 
 
@@ -130,7 +120,7 @@ def _copied_blob_of_an_unknown_run(world: VerifyContext) -> None:
 
 
 def _lost_event_blob(world: VerifyContext) -> None:
-    remove_blob(world.storage, EVENTS, _events(world, "a")[0].blob)
+    world.storage.delete_blob(EVENTS, _events(world, "a")[0].blob)
 
 
 def _event_row_without_a_blob(world: VerifyContext) -> None:
@@ -203,7 +193,7 @@ def _foreign_supporter(world: VerifyContext) -> None:
 
 
 def _lost_content_of_a_contribution(world: VerifyContext) -> None:
-    remove_blob(world.storage, "contributions", next(iter(world.storage.blobs("contributions"))).name)
+    world.storage.delete_blob("contributions", next(iter(world.storage.blobs("contributions"))).name)
 
 
 def _lost_process_reference(world: VerifyContext) -> None:
@@ -294,7 +284,7 @@ def _repaired_dead_letter(world: VerifyContext) -> None:
 
 
 def _lost_blob_of_a_dead_letter(world: VerifyContext) -> None:
-    remove_blob(world.storage, EVENTS, _events(world, "damaged")[0].blob)
+    world.storage.delete_blob(EVENTS, _events(world, "damaged")[0].blob)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from shared.storage.port import Row
 from shared.storage_layout import ARCHIVE, EVENTS, IGNORED
 from tests.support.archive_failures import SMALL, Failing
 from tests.support.archiving import AT_ONCE, PUBLISHING, archived_lines, archiving, counts, names, post_and_settle
-from tests.support.damages import lose_state, put_blob, remove_blob
+from tests.support.damages import lose_state, put_blob
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.processing import Killed, Watched, state_of, supported_inputs
@@ -128,7 +128,7 @@ def test_a_damaged_file_stays_when_blobs_of_its_batch_are_deleted_already_and_re
     archive(whole, SMALL)
     *_, other = names(whole, ARCHIVE)
     storage.put_new(ARCHIVE, other, whole.get(ARCHIVE, other) or b"")
-    remove_blob(storage, EVENTS, names(storage, EVENTS)[0])
+    storage.delete_blob(EVENTS, names(storage, EVENTS)[0])
     left = names(storage, EVENTS)
     assert archive(storage, archiving(keep=timedelta(0), now=lambda: datetime.now(UTC) + timedelta(days=1)))["deleted"]
     assert (names(storage, ARCHIVE), names(storage, EVENTS)) == ([damaged], left)

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from local.azurite import Azurite
@@ -20,10 +19,10 @@ from shared.processing.sweeper import SweepOptions, sweep
 from shared.processing.triggers import Replayed, TimedOut
 from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
-from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.storage_layout import EVENTS, StoredEvent
+from tests.support.azurite import on_azurite
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle, state_of, supported_inputs
@@ -299,7 +298,7 @@ def test_a_letter_that_others_keep_changing_is_tried_again_later() -> None:
 def test_a_dead_letter_is_recorded_repaired_and_replayed_on_azurite(azurite: Azurite) -> None:
     """The whole way on real storage: damaged, recorded, found again, repaired, replayed, published."""
     blobs = BlobServiceClient.from_connection_string(azurite.connection_string)
-    storage = AzureStorage(blobs, TableServiceClient.from_connection_string(azurite.connection_string))
+    storage = on_azurite(azurite.connection_string)
     catalog = MemoryCatalog()
     start, end = post(storage, *write("on azurite", "app", "10:00", "/a", sink="/azurite"))
 

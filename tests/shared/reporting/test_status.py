@@ -14,7 +14,7 @@ from shared.publishing.shadow import Shadow
 from shared.reporting.status import By, EventGroup, Status, status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
-from tests.support.damages import PLANTED, consistent_world, remove_blob
+from tests.support.damages import PLANTED, consistent_world
 from tests.support.events import event, write
 from tests.support.processing import Watched, post, settle
 from tests.support.publishing import context_of
@@ -128,7 +128,7 @@ def test_damaged_rows_and_blobs_do_not_stop_the_count(name: str) -> None:
 def test_a_lost_blob_does_not_count_as_received() -> None:
     world = consistent_world(MemoryStorage(), MemoryCatalog())
     before = status(world.storage).received
-    remove_blob(world.storage, EVENTS, next(iter(world.storage.blobs(EVENTS))).name)
+    world.storage.delete_blob(EVENTS, next(iter(world.storage.blobs(EVENTS))).name)
     assert (status(world.storage).received, status(world.storage).reconciles) == (before - 1, True)
 
 

@@ -40,6 +40,7 @@ from shared.settings.values import Settings
 from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
+from shared.storage.transport import StorageTransport
 from tests.support.events import event, write
 from tests.support.publishing import Clock, UnreliableCatalog, post_and_settle, publish
 from tests.support.receiving import receive
@@ -167,6 +168,8 @@ def test_without_a_token_storage_is_not_called() -> None:
     storage = AzureStorage(
         BlobServiceClient(nowhere, credential=nobody, retry_total=0),
         TableServiceClient(nowhere, credential=nobody, retry_total=0),
+        transport=StorageTransport(connection_timeout=1, read_timeout=1, proxies={}, authorities=""),
+        tries=0,
     )
     for call in (lambda: storage.read("runs", "a", "b"), lambda: storage.get("events", "a")):
         with pytest.raises(StorageUnavailable, match=r"^No token for storage: sign in \(`az login`\)") as caught:

@@ -115,7 +115,9 @@ def test_a_transaction_holds_a_hundred_operations(storage: Storage, unique: str)
         storage.transact(unique, [operation(UPSERT, f"{number:03}") for number in range(MAX_OPERATIONS + 1)])
 
 
-@pytest.mark.parametrize("cell", [b"\xff" * 65_000, "x" * 32_000, "\x01" * 32_000], ids=["bytes", "text", "escaped"])
+@pytest.mark.parametrize(
+    "cell", [b"\xff" * 65_000, "\u20ac" * 32_000, "\x01" * 32_000], ids=["bytes", "text", "escaped"]
+)
 def test_a_transaction_holds_as_many_bytes_as_chunks_allows(storage: Storage, unique: str, cell: bytes | str) -> None:
     rows = [Row(partition="p", key=f"{number:03}", values={"a": cell, "b": cell}) for number in range(60)]
     part, *_ = chunks([Operation(kind=INSERT, row=each) for each in rows])

@@ -1,24 +1,38 @@
 """How requests reach storage: straight or by a proxy, over kept connections, with nothing of their own added."""
 
+import socket
+import ssl
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
-from azure.core.exceptions import ServiceRequestError
-from azure.core.pipeline.transport import RequestsTransport
+from azure.core.exceptions import (
+    ServiceRequestError,
+    ServiceRequestTimeoutError,
+    ServiceResponseError,
+    ServiceResponseTimeoutError,
+)
+from azure.core.pipeline.transport import HttpTransport, RequestsTransport
 from azure.core.rest import HttpRequest
 
-from shared.storage.transport import transport
+from shared.storage.transport import StorageTransport
+from tests.support.certificates import self_signed
+from tests.support.scripted import ScriptedAnswer, scripted
+
+Seen = list[tuple[str, int, dict[str, str]]]
+"""The path, port and headers of each request."""
 
 
 @contextmanager
-def server(seen: list[tuple[str, int, dict[str, str]]]) -> Iterator[str]:
-    """Answers everything, and notes the path, port and headers of each request."""
+def server(seen: Seen, *, closes: bool = False, certificate: tuple[Path, Path] | None = None) -> Iterator[str]:
+    """Answers everything; `closes`: and closes the connection then, without saying so. It is a proxy too."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -31,54 +45,100 @@ def server(seen: list[tuple[str, int, dict[str, str]]]) -> Iterator[str]:
             self.send_header("Set-Cookie", "a=b")
             self.end_headers()
             self.wfile.write(b"ok")
+            self.close_connection = closes
 
         def log_message(self, *_: Any) -> None:
             """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
         httpd.daemon_threads = True
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            httpd.socket = context.wrap_socket(httpd.socket, server_side=True)
         thread = threading.Thread(target=httpd.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{httpd.server_port}"
+            yield f"http{'s' if certificate else ''}://127.0.0.1:{httpd.server_port}"
         finally:
             httpd.shutdown()
             thread.join()
 
 
-def asked(proxies: dict[str, str], *urls: str) -> list[str]:
-    with transport(connection_timeout=2, read_timeout=2, proxies=proxies, authorities="") as way:
+def transport(proxies: dict[str, str] | None = None, authorities: str = "", seconds: float = 2) -> StorageTransport:
+    return StorageTransport(
+        connection_timeout=seconds, read_timeout=seconds, proxies=proxies or {}, authorities=authorities
+    )
+
+
+def asked(way: StorageTransport, *urls: str) -> list[str]:
+    with way:
         return [way.send(HttpRequest("GET", url)).text() for url in urls]
 
 
 def test_connections_are_kept_and_cookies_are_not() -> None:
-    seen: list[tuple[str, int, dict[str, str]]] = []
+    seen: Seen = []
     with server(seen) as url:
-        assert asked({}, f"{url}/one", f"{url}/two%20parts?x=1", f"{url}/three") == ["ok"] * 3
-    assert [path for path, _, _ in seen] == ["/one", "/two%20parts?x=1", "/three"]
+        assert asked(transport(), f"{url}/one", f"{url}/two%20parts?x=1", f"{url}?three") == ["ok"] * 3
+    assert [path for path, _, _ in seen] == ["/one", "/two%20parts?x=1", "/?three"]
     assert len({port for _, port, _ in seen}) == 1
     assert not any("Cookie" in headers for _, _, headers in seen)
 
 
-def test_the_proxy_is_used_for_all_hosts_except_excluded_ones() -> None:
-    by_proxy: list[tuple[str, int, dict[str, str]]] = []
-    straight: list[tuple[str, int, dict[str, str]]] = []
+def test_a_connection_that_the_service_has_closed_is_not_used_again() -> None:
+    seen: Seen = []
+    way = transport()
+    with server(seen, closes=True) as url, way:
+        for _ in range(3):
+            assert way.send(HttpRequest("GET", url)).text() == "ok"
+            ((connection,),) = way._idle.values()
+            _wait_until_closed(connection.sock)
+    assert len({port for _, port, _ in seen}) == 3
+
+
+def _wait_until_closed(sock: socket.socket) -> None:
+    sock.settimeout(5)
+    assert sock.recv(1, socket.MSG_PEEK) == b""
+
+
+def test_threads_do_not_share_a_connection() -> None:
+    seen: Seen = []
+    with server(seen) as url, transport() as way, ThreadPoolExecutor(8) as pool:
+        texts = pool.map(lambda n: way.send(HttpRequest("GET", f"{url}/{n}")).text(), range(100))
+        assert list(texts) == ["ok"] * 100
+    assert sorted(path for path, _, _ in seen) == sorted(f"/{n}" for n in range(100))
+    assert len({port for _, port, _ in seen}) <= 8
+
+
+def test_the_proxy_is_used_for_all_hosts_except_excluded_ones_and_this_machine() -> None:
+    by_proxy: Seen = []
+    straight: Seen = []
     with server(by_proxy) as proxy, server(straight) as url:
-        proxies = {"http": proxy, "no": "127.0.0.1"}
-        assert asked(proxies, "http://storage.invalid/a", f"{url}/b", "http://storage.invalid/c") == ["ok"] * 3
-    assert [path for path, _, _ in by_proxy] == ["http://storage.invalid/a", "http://storage.invalid/c"]
-    assert [path for path, _, _ in straight] == ["/b"]
+        way = transport({"http": proxy, "no": "excluded.invalid"})
+        urls = ("http://storage.invalid/a", f"{url}/b", f"{url.replace('127.0.0.1', 'localhost')}/c")
+        assert asked(way, *urls) == ["ok"] * 3
+        with pytest.raises(ServiceRequestError):
+            asked(way, "http://excluded.invalid/d")
+    assert [path for path, _, _ in by_proxy] == ["http://storage.invalid/a"]
+    assert [path for path, _, _ in straight] == ["/b", "/c"]
+
+
+def test_only_the_given_authorities_are_trusted(tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
+    with server([], certificate=(certificate, key)) as url:
+        assert asked(transport(authorities=str(certificate)), url) == ["ok"]
+        with pytest.raises(ServiceRequestError, match="SSLCertVerificationError"):
+            asked(transport(), url)
 
 
 def test_a_call_costs_much_less_than_with_the_transport_of_the_sdk() -> None:
-    """The reason for our own transport: without it every call to storage takes about twice the CPU."""
+    """The reason for our own transport; `python -m bench --only storage` has the CPU."""
     with server([]) as url:
-        ours = transport(connection_timeout=2, read_timeout=2, proxies={}, authorities="")
         plain = RequestsTransport(use_env_settings=False, connection_timeout=2, read_timeout=2)
-        assert 1.5 * function_calls(ours, url) < function_calls(plain, url)
+        assert 2 * function_calls(transport(), url) < function_calls(plain, url)
 
 
-def function_calls(way: RequestsTransport, url: str) -> int:
+def function_calls(way: HttpTransport[Any, Any], url: str) -> int:
     """How many functions one call runs through in this thread, its connection being there."""
     calls = 0
 
@@ -96,8 +156,37 @@ def function_calls(way: RequestsTransport, url: str) -> int:
     return calls
 
 
-def test_a_host_that_does_not_answer_raises_the_sdks_own_error() -> None:
+def _gone() -> str:
     with server([]) as url:
-        pass
-    with pytest.raises(ServiceRequestError):
-        asked({}, f"{url}/gone")
+        return url
+
+
+ERRORS: dict[str, tuple[ScriptedAnswer | Callable[[], str], type[Exception]]] = {
+    "a host that does not listen": (_gone, ServiceRequestError),
+    "a name that no host has": (lambda: "http://storage.invalid", ServiceRequestError),
+    "a name that no host can have": (lambda: "http://storage..invalid", ServiceRequestError),
+    "an answer that is cut off": (ScriptedAnswer(cut=True), ServiceResponseError),
+    "an answer that comes too late": (ScriptedAnswer(late=2.5), ServiceResponseTimeoutError),
+}
+
+
+@pytest.mark.parametrize(("place", "error"), ERRORS.values(), ids=ERRORS)
+def test_a_failed_call_raises_the_error_of_azure_core(
+    place: ScriptedAnswer | Callable[[], str], error: type[Exception]
+) -> None:
+    if isinstance(place, ScriptedAnswer):
+        with scripted(place) as script, pytest.raises(error) as caught:
+            asked(transport(seconds=1), script.url)
+    else:
+        with pytest.raises(error) as caught:
+            asked(transport(seconds=1), place())
+    assert type(caught.value) is error
+
+
+def test_a_host_that_takes_no_connection_in_time_raises_the_error_of_azure_core() -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)), pytest.raises(ServiceRequestTimeoutError):
+            asked(transport(seconds=0.3), f"http://127.0.0.1:{port}")
