@@ -81,7 +81,7 @@ ROOMS: dict[str, Room] = {
         "errors atlas completeness http_errors telemetry translation",
         "azure requests urllib3 pyapacheatlas tenacity",
     ),
-    "shared.storage": _room("errors http_errors", "azure certifi msgspec requests urllib3 tenacity"),
+    "shared.storage": _room("errors http_errors", "azure certifi msgspec requests urllib3"),
     "shared.telemetry": _room("errors secrets texts", "opentelemetry azure.monitor.opentelemetry.exporter"),
     # the composition
     "shared.storage_layout": _room("errors openlineage storage"),

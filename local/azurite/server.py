@@ -22,7 +22,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 
 SERVICES = ("blob", "queue", "table")
 USUAL_PORTS: Mapping[str, int] = MappingProxyType({"blob": 10000, "queue": 10001, "table": 10002})
-_LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at http://127\.0\.0\.1:(\d+)")
+_LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at https?://127\.0\.0\.1:(\d+)")
 _TAKEN = re.compile(r"EADDRINUSE.*:(\d+)")
 _WATCH_PARENT = Path(__file__).with_name("watch_parent.cjs")
 _START_SECONDS = 30
@@ -35,7 +35,8 @@ class Azurite:
     `ports` names some or all of blob, queue and table; the others get free ones. With `location` the data is kept in
     that folder, else in memory. `product_style_url` also accepts `http://devstoreaccount1.blob.localhost:PORT/`, which
     Hadoop's wasb needs on other ports than the usual ones. `accounts` are the names of further accounts with the same
-    key. Entering raises AzuriteError when a port is taken or Azurite does not start, NodeError when there is no node.
+    key. With `certificate` (the files of a certificate and of its key) it speaks TLS and also takes tokens. Entering
+    raises AzuriteError when a port is taken or Azurite does not start, NodeError when there is no node.
     Azurite ends with the block and with this process.
     """
 
@@ -46,10 +47,12 @@ class Azurite:
         ports: Mapping[str, int] | None = None,
         product_style_url: bool = False,
         accounts: Iterable[str] = (),
+        certificate: tuple[Path, Path] | None = None,
     ) -> None:
         self.location = location
         self.ports = dict.fromkeys(SERVICES, 0) | dict(ports or {})
         self._product_style_url = product_style_url
+        self._certificate = certificate
         self._accounts = (ACCOUNT, *accounts)
         self._process: subprocess.Popen[bytes] | None = None
         self._output = ""
@@ -61,8 +64,12 @@ class Azurite:
 
     def connection_string_of(self, account: str) -> str:
         """The connection string of one of the accounts."""
-        ends = (f"{name.title()}Endpoint=http://127.0.0.1:{self.ports[name]}/{account}" for name in SERVICES)
+        ends = (f"{name.title()}Endpoint={self.endpoint(name, account)}" for name in SERVICES)
         return f"DefaultEndpointsProtocol=http;AccountName={account};AccountKey={KEY};{';'.join(ends)};"
+
+    def endpoint(self, service: str, account: str = ACCOUNT) -> str:
+        """The address of a service: blob, queue or table."""
+        return f"http{'s' if self._certificate else ''}://127.0.0.1:{self.ports[service]}/{account}"
 
     @property
     def pid(self) -> int:
@@ -119,6 +126,9 @@ class Azurite:
         command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry", *keeping]
         if not self._product_style_url:
             command.append("--disableProductStyleUrl")
+        if self._certificate:
+            certificate, key = self._certificate
+            command += ["--oauth", "basic", "--cert", str(certificate), "--key", str(key)]
         for name in SERVICES:
             # Longer than any client's pool keeps a connection, else a reused one may just have been closed.
             command += [f"--{name}Port", str(self.ports[name]), f"--{name}KeepAliveTimeout", "600"]

@@ -41,7 +41,8 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except (ServiceRequestError, ServiceResponseError, LocationParseError) as error:  # the last: of no host name
-        raise StorageUnavailable(f"Storage did not answer: {name_of(error)}") from None
+        cause = getattr(error, "inner_exception", None) or error
+        raise StorageUnavailable(f"Storage did not answer: {name_of(cause)}") from None
     except HttpResponseError as error:
         if isinstance(error, ClientAuthenticationError) and error.response is None:  # of azure-identity
             raise StorageForbidden("No token for storage: sign in (`az login`), or give an identity") from None

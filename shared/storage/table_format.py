@@ -28,7 +28,10 @@ _VALUE_OF: Mapping[Any, Callable[[str], Value]] = {
     "Edm.DateTime": datetime.fromisoformat,
     "Edm.Int64": int,
 }
+_LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029")
+"""JavaScript's line ends beside those of HTTP, in UTF-8 and escaped: Azurite ends a line of a transaction there."""
 _STATUS_LINE = re.compile(rb"^HTTP/1\.1 (\d{3}) ?(.*?)\r?$", re.MULTILINE)
+_BOUNDARY = b"\r\n--"
 _ETAG = re.compile(rb"^etag: *(.+?)\r?$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -76,7 +79,7 @@ def encoded_row(row: Row) -> bytes:
         elif isinstance(value, int) and value not in _INT32:
             entity[name] = str(value)
             entity[name + _TYPE] = "Edm.Int64"
-    return _encode(entity)
+    return _encode(entity).replace(*_LINE_SEPARATOR).replace(*_PARAGRAPH_SEPARATOR)
 
 
 def decoded_row(content: bytes) -> Row:
@@ -109,19 +112,18 @@ def encoded_transaction(table: str, operations: Sequence[Operation], *, address:
 def decoded_transaction(content: bytes) -> tuple[OperationAnswer, ...]:
     """The answers to the operations of a transaction in their order, or the one answer that refused it."""
     starts = list(_STATUS_LINE.finditer(content))
-    ends = [*(start.start() for start in starts[1:]), len(content)]
-    return tuple(_operation_answer(start, content[start.end() : end]) for start, end in zip(starts, ends, strict=True))
+    ends = (*(start.start() for start in starts[1:]), len(content))
+    return tuple(_operation_answer(start, content[start.end() : end]) for start, end in zip(starts, ends, strict=False))
 
 
 def _encoded_operation(table: str, operation: Operation, address: str) -> bytes:
     row, kind = operation.row, operation.kind
     path = f"/{table}" if kind is OperationKind.INSERT else row_path(table, row.partition, row.key)
     method = {OperationKind.INSERT: "POST", OperationKind.DELETE: "DELETE"}.get(kind, "PUT")
-    head = (
-        f"{method} {address}{path} HTTP/1.1\r\nAccept: {ACCEPTED}\r\nDataServiceVersion: {ODATA_VERSION}\r\n"
-        "Prefer: return-no-content\r\n"
-    )
-    if kind in {OperationKind.REPLACE, OperationKind.DELETE}:
+    head = f"{method} {address}{path} HTTP/1.1\r\nAccept: {ACCEPTED}\r\nDataServiceVersion: {ODATA_VERSION}\r\n"
+    if kind is OperationKind.INSERT:
+        head += "Prefer: return-no-content\r\n"
+    elif kind is not OperationKind.UPSERT:
         head += f"If-Match: {row.etag or '*'}\r\n"
     if kind is OperationKind.DELETE:
         return f"{head}\r\n".encode()
@@ -133,7 +135,10 @@ def _operation_answer(start: re.Match[bytes], rest: bytes) -> OperationAnswer:
     head, _, body = rest.partition(b"\r\n\r\n")
     etag = _ETAG.search(head)
     return OperationAnswer(
-        status=int(start[1]), reason=start[2].decode(), etag=etag[1].decode() if etag else "", content=body
+        status=int(start[1]),
+        reason=start[2].decode(),
+        etag=etag[1].decode() if etag else "",
+        content=body.partition(_BOUNDARY)[0],
     )
 
 

@@ -19,12 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed leaves it out
 
 import certifi
-from azure.core.exceptions import (
-    ServiceRequestError,
-    ServiceRequestTimeoutError,
-    ServiceResponseError,
-    ServiceResponseTimeoutError,
-)
+from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.transport import HttpTransport
 from azure.core.rest import HttpRequest
 from urllib3.util import wait_for_read
@@ -108,8 +103,6 @@ class StorageTransport(HttpTransport[HttpRequest, Any]):
             response = connection.getresponse()
             content = response.read()
             reusable = not response.will_close
-        except TimeoutError as error:
-            raise ServiceResponseTimeoutError("No answer in time", error=error) from None
         except (OSError, HTTPException) as error:
             raise ServiceResponseError(type(error).__name__, error=error) from None
         finally:
@@ -128,8 +121,6 @@ class StorageTransport(HttpTransport[HttpRequest, Any]):
             else:
                 connection = HTTPConnection(host, timeout=timeout)
             connection.connect()
-        except TimeoutError as error:
-            raise ServiceRequestTimeoutError("No connection in time", error=error) from None
         except (OSError, HTTPException, ValueError) as error:  # the last: of a host name that cannot exist
             raise ServiceRequestError(type(error).__name__, error=error) from None
         return connection

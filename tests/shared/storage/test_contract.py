@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -80,21 +80,30 @@ def test_a_row_is_inserted_once(storage: Storage, unique: str) -> None:
 
 
 VALUES: dict[str, Value] = {
-    "text": "ä ' \" \u2028 𝄞",
+    "text": "ä ' \" \u2028 \u2029 \x85 \x00 𝄞",
+    "text like parts": "a\r\n\r\n--batch\r\nHTTP/1.1 204 No Content\r\n",
     "empty": "",
     "bytes": bytes(range(256)) * 200,
     "number": -5,
+    "as large as 32 bits": 2**31 - 1,
+    "larger": 2**31,
+    "largest": 2**63 - 1,
+    "smallest": -(2**63),
     "yes": True,
     "no": False,
     "time": datetime(2026, 11, 21, 13, 0, 0, 123000, tzinfo=UTC),
+    "time of another zone": datetime(2026, 11, 21, 13, 0, 0, 123456, tzinfo=timezone(timedelta(hours=-3))),
 }
 
 
 def test_every_kind_of_value_is_read_back_unchanged(storage: Storage, unique: str) -> None:
-    storage.upsert(unique, Row(partition="p", key="k", values=VALUES))
-    found = storage.read(unique, "p", "k")
-    assert found
-    assert dict(found.values) == VALUES
+    names = {f"n{number}": value for number, value in enumerate(VALUES.values())}
+    row = Row(partition="p", key="k", values=names)
+    storage.upsert(unique, row)
+    storage.transact(unique, [Operation(kind=OperationKind.INSERT, row=replace(row, key="l"))])
+    for found in (storage.read(unique, "p", "k"), *storage.partition(unique, "p")):
+        assert found
+        assert dict(found.values) == names
 
 
 @pytest.mark.parametrize(

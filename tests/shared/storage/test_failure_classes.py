@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 from azure.core.credentials import AccessToken
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
@@ -39,7 +39,7 @@ from shared.settings.reading import load
 from shared.settings.values import Settings
 from shared.storage.azure import AzureStorage
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row, Storage
+from shared.storage.port import Operation, OperationKind, Row, Storage
 from shared.storage.transport import StorageTransport
 from tests.support.events import event, write
 from tests.support.publishing import Clock, UnreliableCatalog, post_and_settle, publish
@@ -214,10 +214,16 @@ STORAGE: dict[str, tuple[ScriptedAnswer, type[StorageUnavailable], float, int]] 
     "too slow": (ScriptedAnswer(late=2.5), AWAY, 5, 503),
 }
 
+UPSERT = Operation(kind=OperationKind.UPSERT, row=Row(partition="p", key="k"))
 CALLS: dict[str, Callable[[Storage], object]] = {
     "put": lambda storage: storage.put_new("c", "b", b"x"),
     "insert": lambda storage: storage.insert("t", Row(partition="p", key="k")),
+    "transact": lambda storage: storage.transact("t", [UPSERT]),
+    "replace": lambda storage: storage.replace("t", Row(partition="p", key="k", etag="e")),
+    "delete": lambda storage: storage.delete("t", "p", "k"),
     "get": lambda storage: storage.get("c", "b"),
+    "part": lambda storage: storage.get_part("c", "b", 1, 2),
+    "delete blob": lambda storage: storage.delete_blob("c", "b"),
     "read": lambda storage: storage.read("t", "p", "k"),
     "query": lambda storage: list(storage.partition("t", "p")),
     "list": lambda storage: list(storage.blobs("c")),
@@ -270,6 +276,33 @@ def test_an_unknown_storage_account_raises_storage_unavailable(host: str) -> Non
         with pytest.raises(StorageUnavailable) as caught:
             CALLS[what](storage)
         assert type(caught.value) is StorageUnavailable
+
+
+@pytest.mark.parametrize("name", ["read", "query", "transact"])
+@pytest.mark.parametrize("body", ["<html>", "{}", '{"value": [{}]}', ""], ids=["page", "object", "row", "nothing"])
+def test_an_answer_that_is_not_of_storage_raises_storage_unavailable(name: str, body: str) -> None:
+    answer = ScriptedAnswer(status=202 if name == "transact" else 200, body=body)
+    with scripted(answer) as server, pytest.raises(StorageUnavailable, match="can't be read"):
+        CALLS[name](receiver_storage(_settings(server.url)))
+
+
+PARTS: dict[str, tuple[int, str, type[Exception]]] = {
+    "above its rates": (503, "ServerBusy", StorageBusy),
+    "a table that is being deleted": (409, "TableBeingDeleted", StorageUnavailable),
+    "a role that is missing": (403, "AuthorizationPermissionMismatch", StorageForbidden),
+    "a row that it does not take": (400, "PropertyValueTooLarge", HttpResponseError),
+}
+
+
+@pytest.mark.parametrize(("status", "code", "error"), PARTS.values(), ids=PARTS)
+def test_an_operation_that_fails_is_no_refused_condition(status: int, code: str, error: type[Exception]) -> None:
+    """A transaction whose condition does not hold is answered in the same way: a 202 with an error inside."""
+    body = json.dumps({"odata.error": {"code": code, "message": {"lang": "en-US", "value": "0:no"}}})
+    part = f"HTTP/1.1 {status} No\r\nContent-Type: application/json\r\n\r\n{body}\r\n--changesetresponse_1--\r\n"
+    with scripted(ScriptedAnswer(status=202, body=f"--changesetresponse_1\r\n\r\n{part}")) as server:
+        with pytest.raises(error) as caught:
+            receiver_storage(_settings(server.url)).transact("t", [UPSERT])
+        assert type(caught.value) is error
 
 
 def test_a_truncated_download_raises_storage_unavailable() -> None:
