@@ -93,7 +93,7 @@ OLD_ROOMS: dict[str, int] = {
     "tests/cli": 17,
     "tests/consumer_scenarios": 15,
     "tests/e2e": 15,
-    "tests/faults": 18,
+    "tests/faults": 12,
     "tests/func_delivery": 12,
     "tests/fuzz": 9,
     "tests/hostile": 8,

@@ -4,6 +4,7 @@ python -m tests.faults --seconds 600       ten minutes, from a seed of its own (
 python -m tests.faults --seeds 0 2000      these 2,000 histories
 python -m tests.faults --seed 7            one history again, exactly
 python -m tests.faults --seed 7 --trace    … with a trace of every call
+python -m tests.faults --seeds 0 2000 --stop   … up to the first that ends wrong
 python -m tests.faults --seeds 0 2000 --delivery polling   … with one way of delivery instead of a random one
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 
 from tests.faults.delivery import NAMES, Name
 from tests.faults.fault_injection import no_trace
+from tests.faults.generated_events import history_of
 from tests.faults.hunt import scenario_of, simulate
 
 
@@ -30,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     which.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), help="these histories")
     parser.add_argument("--seconds", type=float, help="start no further history after this many seconds")
     parser.add_argument("--delivery", choices=NAMES, help="the one way in which the host finds blobs")
+    parser.add_argument("--stop", action="store_true", help="end with the first history that ends wrong")
     parser.add_argument("--trace", action="store_true", help="print every call")
     options = parser.parse_args(arguments)
     if options.seed is not None:
@@ -39,13 +42,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first, before = options.seeds or (random.randrange(10**6) * 1000, None)
         _print(f"from seed {first}")
     seconds = options.seconds or (float("inf") if before else 600)
-    return hunt(first, before, seconds, trace=options.trace, delivery=options.delivery)
+    return hunt(first, before, seconds, trace=options.trace, delivery=options.delivery, stop=options.stop)
 
 
-def hunt(first: int, before: int | None, seconds: float, *, trace: bool = False, delivery: Name | None = None) -> int:
+def hunt(
+    first: int,
+    before: int | None,
+    seconds: float,
+    *,
+    trace: bool = False,
+    delivery: Name | None = None,
+    stop: bool = False,
+) -> int:
     """Simulate the histories of these seeds; print each failure at once, and figures at the end."""
     began, failed, met, seed = time.monotonic(), 0, Counter[str](), first
-    ways = Counter[str]()
+    ways, kinds_met = Counter[str](), Counter[str]()
     fixed = f" --delivery {delivery}" if delivery else ""
     calls = poisoned = 0
     while (before is None or seed < before) and time.monotonic() - began < seconds:
@@ -55,17 +66,21 @@ def hunt(first: int, before: int | None, seconds: float, *, trace: bool = False,
             break
         met += outcome.faults.met
         ways[scenario_of(seed, delivery).delivery] += 1
+        kinds_met += history_of(seed).kinds
         calls += outcome.faults.calls
         poisoned += outcome.poisoned
         if wrong:
             failed += 1
             _print(f"seed {seed}: {'; '.join(wrong)}\n  again with: python -m tests.faults --seed {seed}{fixed}")
         seed += 1
+        if wrong and stop:
+            break
     spent = time.monotonic() - began
     histories = seed - first
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in met.most_common())
     by_way = ", ".join(f"{ways[name]:,} by {name}" for name in NAMES if ways[name])
     _print(f"{histories:,} histories ({by_way}), {calls:,} calls ({kinds}; {poisoned:,} poisoned) in {spent:.0f} s:")
+    _print("; ".join(f"{count:,} {kind}" for kind, count in kinds_met.most_common()))
     _print(f"{histories / spent:.1f} histories and {calls / spent:,.0f} calls a second; {failed} ended wrong")
     return 1 if failed else 0
 

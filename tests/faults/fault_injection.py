@@ -260,3 +260,23 @@ def _short(given: tuple[Any, ...]) -> str:
         f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given
     )
     return repr(tuple(str(each)[:90] for each in arguments))
+
+
+STORAGE_WRITES = frozenset({"put_new", "insert", "upsert", "upsert_all", "replace", "delete", "transact"})
+"""Calls that change storage."""
+
+
+class CutOff:
+    """A way to storage whose worker dies after its first write."""
+
+    def __init__(self, reached: Any, scheduler: Scheduler) -> None:
+        self._reached = reached
+        self._scheduler = scheduler
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._reached, name)
+        return partial(self._last, method) if name in STORAGE_WRITES else method
+
+    def _last(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        method(*given, **named)
+        self._scheduler.kill(whole_process=False)

@@ -1,23 +1,92 @@
 """The events of a history: generated or captured from real jobs, some of them late."""
 
+import gzip
 import json
 import random
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
 from bench.replay import families, moved
+from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import decode
 from tests.faults.simulation import EPOCH
+from tests.faults.task_histories import UNUSABLE_NAMES, unusable_run, with_schemas, with_tasks
+from tests.faults.world import blob_of
+from tests.support.events import run_id
 from tests.support.histories import history
 
 _LONGEST = 34
 """The number of captured events in one history."""
 
+_BELOW_TASKS, _WITH_SCHEMAS, _UNUSABLE, _STRAY, _REDACTED = 0.4, 0.15, 0.12, 0.12, 0.12
+"""The shares of seeds with each change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The events that are sent in a history, in the order of their times, and what it asks of its world.
+
+    `names`: the naming rules, by which some runs may be unusable; `stray`: blobs that no receiver wrote; `redact`:
+    whether redaction is on; `alternate`: whether two processes take turns, so that the caches of one grow old.
+    """
+
+    bodies: list[bytes]
+    names: Names = BUILT_IN
+    stray: tuple[tuple[str, bytes], ...] = ()
+    redact: bool = False
+    alternate: bool = False
+    has_tasks: bool = False
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """What is special about it, for figures."""
+        special = {
+            "with tasks": self.has_tasks,
+            "with unusable runs": self.names is not BUILT_IN,
+            "with stray blobs": bool(self.stray),
+            "with redaction": self.redact,
+            "by processes in turn": self.alternate,
+        }
+        return Counter(kind for kind, is_so in special.items() if is_so)
+
+
+def history_of(seed: int) -> History:
+    """Return this seed's history: the events of `events_of`, in a share of all seeds changed and added to."""
+    draw = random.Random(f"changes {seed}")
+    bodies = events_of(seed)
+    if not bodies:
+        return History(bodies=[])
+    names, alternate, has_tasks = BUILT_IN, False, draw.random() < _BELOW_TASKS
+    if draw.random() < _WITH_SCHEMAS:
+        bodies, alternate = with_schemas(bodies, draw), True
+    if has_tasks:
+        bodies = with_tasks(bodies, draw)
+    if draw.random() < _UNUSABLE:
+        names = UNUSABLE_NAMES
+        bodies += [body for _ in range(draw.choice((1, 1, 2))) for body in unusable_run(bodies, draw)]
+    stray = tuple(_stray(draw, bodies) for _ in range(draw.choice((1, 2)))) if draw.random() < _STRAY else ()
+    redact = draw.random() < _REDACTED
+    in_order = sorted(bodies, key=lambda body: decode(body).time)
+    return History(bodies=in_order, names=names, stray=stray, redact=redact, alternate=alternate, has_tasks=has_tasks)
+
+
+def _stray(draw: random.Random, bodies: Sequence[bytes]) -> tuple[str, bytes]:
+    """Return a blob that no receiver wrote: of a foreign name, or an end of a run with damaged bytes."""
+    digest = f"{draw.randrange(16**32):032x}"
+    if draw.random() < 0.3:
+        return f"copied/{digest}.json.gz", b""
+    event = decode(draw.choice([body for body in bodies if b'"COMPLETE"' in body] or bodies))
+    run = event.run_id if event.can_end_a_run and event.run_id else run_id(digest)
+    damaged = (b"", b"{}", gzip.compress(b"{}")[:-3], gzip.compress(b"no JSON"))
+    return blob_of(run, event.time, "COMPLETE", digest), draw.choice(damaged)
+
 
 def events_of(seed: int) -> list[bytes]:
-    """Return the events of this seed's history, in the order of their times, around the history's start."""
+    """Return the events of this seed, in the order of their times, around the history's start."""
     draw = random.Random(f"material {seed}")
     if draw.random() < 0.5:
         bodies = history(seed, longest=9)

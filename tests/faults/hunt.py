@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,15 +10,18 @@ from shared.atlas.entities import AssetEntity, process_entity
 from shared.catalog.port import AssetKey
 from shared.openlineage.decoding import decode
 from shared.publishing.placeholders.columns import merged_schema
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import Reading
-from shared.storage_layout import EVENTS, IGNORED, LEDGER, digest_of
-from shared.translation.aggregate import SupersessionPolicy
-from shared.translation.reference import translate_history
+from shared.redaction import redacted
+from shared.reporting.status import Status
+from shared.storage_layout import EVENTS, IGNORED, digest_of, event_of_blob
 from tests.faults.delivery import NAMES, Flaws, Name
 from tests.faults.fault_injection import Rates, no_trace
-from tests.faults.generated_events import events_of
+from tests.faults.generated_events import history_of
+from tests.faults.reference import PureEnd, pure_end
 from tests.faults.simulation import END, EPOCH, NEVER, Outcome, Scenario, Simulation, fault_free
+from tests.faults.world import processes_on_record
+
+_AFTERWARDS = EPOCH + timedelta(seconds=2 * END)
+"""When all deadlines are over."""
 
 _USUAL = Rates(before=0.008, after=0.008, late=0.005, race=0.008, slow=0.008, torn=0.02, refused=0.05, death=0.004)
 
@@ -69,7 +73,16 @@ def simulate(
     seed: int, trace: Callable[[str], None] = no_trace, delivery: Name | None = None
 ) -> tuple[Outcome, list[str]]:
     """Simulate a seed's history; return its end, and the differences from the expected end."""
-    return simulate_events(events_of(seed), scenario_of(seed, delivery), trace)
+    history = history_of(seed)
+    scenario = replace(
+        scenario_of(seed, delivery),
+        names=history.names,
+        redact=history.redact,
+        stray=history.stray,
+        alternate=history.alternate,
+        abandons=random.Random(f"abandons {seed}").choice((0.0, 0.0, 0.0, 0.0, 0.1)),
+    )
+    return simulate_events(history.bodies, scenario, trace)
 
 
 def simulate_events(
@@ -80,24 +93,42 @@ def simulate_events(
     return outcome, differences(outcome, bodies, scenario)
 
 
-def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario) -> list[str]:
+Ends = Callable[[Sequence[bytes], Scenario], tuple[Outcome, PureEnd]]
+"""Gives the expected end of a history by the bodies that are stored: the fault-free one, and the pure core's."""
+
+
+def expected_ends(kept: Sequence[bytes], scenario: Scenario) -> tuple[Outcome, PureEnd]:
+    """Return how a history ends of which these bodies are stored."""
+    as_stored = {redacted(decode(body)) if scenario.redact else body for body in kept}
+    return fault_free(kept, scenario), _pure_end(as_stored, scenario)
+
+
+def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario, ends: Ends = expected_ends) -> list[str]:
     """Return the differences from the end of the fault-free history of the same events in order."""
     stored = _stored(outcome)
-    kept = [body for body in dict.fromkeys(bodies) if digest_of(body) in stored]
-    expected = fault_free(kept, scenario)
+    digests = {body: digest_of(redacted(decode(body)) if scenario.redact else body) for body in bodies}
+    kept = [body for body in dict.fromkeys(bodies) if digests[body] in stored]
+    expected, pure = ends(kept, scenario)
     status, should = outcome.status, expected.status
     wrong = {
         "an event that was answered with a 2xx is lost": outcome.promised - set(kept),
-        "an event is stored that was not sent": stored - {digest_of(body) for body in bodies},
+        "an event is stored that was not sent": stored
+        - set(digests.values())
+        - set(map(_digest_in, _strays(scenario))),
         "the processes differ": outcome.catalog.processes != expected.catalog.processes,
         "the data sets differ": _assets(outcome) != _assets(expected),
         "a placeholder has other columns than on record": _wrong_columns(outcome),
         "without faults a placeholder has other columns than on record": _wrong_columns(expected),
         "the counts do not reconcile": not status.reconciles,
         "something is still in progress": status.in_progress or status.publish_queue,
-        "something is dead": status.dead,
+        f"{status.dead} events are dead instead of {pure.states['dead']}": status.dead != pure.states["dead"],
         f"the counts differ: {_counts(status)} instead of {_counts(should)}": _counts(status) != _counts(should),
-        "the fault-free history differs from the pure core": _unlike_core(expected, kept, scenario),
+        f"the states differ from the pure core's: {_states(status)} instead of {_pure_states(pure)}": (
+            _states(status) != _pure_states(pure)
+        ),
+        "the fault-free history differs from the pure core": (
+            expected.catalog.processes != {each.qualified_name: process_entity(each) for each in pure.processes}
+        ),
         "a queue entry is left although nothing failed": outcome.left_due and _had_no_faults(outcome),
         f"too many calls: {outcome.faults.calls:,} instead of {expected.faults.calls:,}": (
             outcome.faults.calls > _MAX_CALLS * expected.faults.calls
@@ -107,9 +138,39 @@ def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario) -
 
 
 def _stored(outcome: Outcome) -> set[str]:
-    events = {fact.name.rpartition("_")[2] for fact in outcome.storage.blobs(EVENTS)}
-    ignored = {fact.name.rpartition("/")[2] for fact in outcome.storage.blobs(IGNORED)}
-    return {name.removesuffix(".json.gz") for name in events | ignored}
+    events = {_digest_in(fact.name) for fact in outcome.storage.blobs(EVENTS)}
+    ignored = {fact.name.rpartition("/")[2].removesuffix(".json.gz") for fact in outcome.storage.blobs(IGNORED)}
+    return events | ignored
+
+
+def _digest_in(blob: str) -> str:
+    return blob.rpartition("_")[2].removesuffix(".json.gz")
+
+
+def _strays(scenario: Scenario) -> list[str]:
+    return [name for name, _ in scenario.stray]
+
+
+def _pure_end(bodies: AbstractSet[bytes], scenario: Scenario) -> PureEnd:
+    return pure_end(
+        bodies,
+        now=_AFTERWARDS,
+        quiet=scenario.quiet,
+        times_out=scenario.end_timeout != NEVER,
+        names=scenario.names,
+        unreadable=len(scenario.stray),
+        ended_by_name=[place.run_id for place in map(event_of_blob, _strays(scenario)) if place],
+    )
+
+
+def _states(status: Status) -> tuple[dict[str, int], dict[str, int]]:
+    counts = {name: getattr(status, name) for name in ("published", "skipped", "waiting", "dead")}
+    return {name: count for name, count in counts.items() if count}, dict(sorted(status.skipped_because.items()))
+
+
+def _pure_states(pure: PureEnd) -> tuple[dict[str, int], dict[str, int]]:
+    order = ("published", "skipped", "waiting", "dead")
+    return {name: pure.states[name] for name in order if pure.states[name]}, dict(sorted(pure.reasons.items()))
 
 
 def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
@@ -121,27 +182,17 @@ def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
 
 def _wrong_columns(outcome: Outcome) -> list[AssetKey]:
     """Return the placeholders whose columns differ from those of all processes on record."""
-    now, storage = EPOCH + timedelta(seconds=2 * END), outcome.storage
-    options = PublishOptions(patience=SupersessionPolicy(quiet=outcome.quiet), now=lambda: now)
-    reading = Reading(storage=storage, options=options)
-    processes = [reading.current(row.partition).process for row in storage.scan(LEDGER)]
+    processes = list(processes_on_record(outcome.storage, quiet=outcome.quiet, now=_AFTERWARDS))
     return [
         key
         for key, held in _assets(outcome).items()
-        if isinstance(held, AssetEntity) and held.columns != merged_schema(key, filter(None, processes)).columns
+        if isinstance(held, AssetEntity) and held.columns != merged_schema(key, processes).columns
     ]
 
 
 def _counts(status: object) -> dict[str, object]:
     names = ("received", "published", "skipped", "waiting", "dead", "skipped_because", "waiting_for", "processes")
     return {name: getattr(status, name) for name in names}
-
-
-def _unlike_core(expected: Outcome, kept: Sequence[bytes], scenario: Scenario) -> bool:
-    if scenario.end_timeout != NEVER or scenario.quiet != NEVER:
-        return False  # the core has no clock
-    pure = translate_history(map(decode, kept))
-    return expected.catalog.processes != {each.qualified_name: process_entity(each) for each in pure.processes}
 
 
 def _had_no_faults(outcome: Outcome) -> bool:

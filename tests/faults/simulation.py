@@ -8,7 +8,6 @@ delivery becomes visible again later; the sweeper runs every minute or two.
 import heapq
 import itertools
 import random
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -17,21 +16,14 @@ from typing import Any
 
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import Retry
-from shared.events.archiver import ArchiveOptions
-from shared.processing.application_cache import ApplicationCache
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planning.options import PublishOptions
-from shared.records.publish_queue import queue_entries
+from shared.naming.names import BUILT_IN, Names
 from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation.aggregate import SupersessionPolicy
+from shared.storage_layout import EVENTS
 from tests.faults.delivery import DeliveryEnvironment, Flaws, Name, delivery
-from tests.faults.fault_injection import Faults, Faulty, Rates, no_trace
+from tests.faults.fault_injection import CutOff, Faults, Faulty, Rates, no_trace
 from tests.faults.scheduler import Killed, Scheduler
-from tests.support.publishing import publish
-from tests.support.receiving import receive
+from tests.faults.world import FunctionsProcess, Surroundings, left_due
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
 """The start of each history: later than any time of the real clock."""
@@ -43,8 +35,6 @@ NEVER = timedelta(days=100_000)
 _TRIES = 5
 _NO_FAULTS = Rates()
 _NO_FLAWS = Flaws()
-_NO_ARCHIVING = ArchiveOptions(after=None, keep=None)
-"""Off: archiving has threads of its own, which the scheduler does not control."""
 
 _DAY = 86_400.0
 _CALM_TICKS = [60.0] * 15 + [1200.0] * 12 + [_DAY / 4] * 24
@@ -57,7 +47,9 @@ class Scenario:
 
     `workers` in `processes` share the work; `span`: the seconds over which events are sent; `persistent`: how often a
     sender retries; `delivery`: how the host finds blobs, `flaws`: its faults; `duplicates`: the share of events that
-    are sent twice; `away`: when storage or catalog is unavailable; `end_timeout`, `quiet`: as in the settings.
+    are sent twice; `away`: when storage or catalog is unavailable; `end_timeout`, `quiet`, `names`, `redact`: as in the
+    settings. `abandons`: the share of events whose receiver dies after its first write, and whose sender gives up.
+    `stray`: blobs of `events` that no receiver wrote. `alternate`: processes take turns at each call of a function.
     """
 
     seed: int = 0
@@ -73,11 +65,18 @@ class Scenario:
     away: tuple[tuple[str, float, float], ...] = ()
     end_timeout: timedelta = NEVER
     quiet: timedelta = NEVER
+    names: Names = BUILT_IN
+    redact: bool = False
+    abandons: float = 0.0
+    stray: tuple[tuple[str, bytes], ...] = ()
+    alternate: bool = False
 
     @property
     def fault_free(self) -> "Scenario":
         """Return the same scenario without faults."""
-        return Scenario(end_timeout=self.end_timeout, quiet=self.quiet)
+        return Scenario(
+            end_timeout=self.end_timeout, quiet=self.quiet, names=self.names, redact=self.redact, stray=self.stray
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,12 +125,6 @@ class Simulation:
         self.storage = storage(clock=lambda: scheduler.now)
         self.storage.now = self._now
         self.catalog = MemoryCatalog()
-        self.publishing = PublishOptions(
-            batch=3, patience=SupersessionPolicy(quiet=scenario.quiet), now=self._now, seconds=lambda: scheduler.now
-        )
-        self.sweeping = SweepOptions(
-            end_timeout=scenario.end_timeout, now=self._now, seconds=lambda: scheduler.now, archiving=_NO_ARCHIVING
-        )
         self.faults = Faults(
             scheduler=scheduler,
             chance=random.Random(f"faults {scenario.seed}"),
@@ -148,7 +141,22 @@ class Simulation:
         self._trace = trace
         self._reached: Any = Faulty(self.storage, "storage", self.faults)
         self._written: Any = Faulty(self.catalog, "catalog", self.faults)
-        self._lately = defaultdict[int, ApplicationCache](ApplicationCache)
+        surroundings = Surroundings(
+            storage=self._reached,
+            catalog=self._written,
+            now=self._now,
+            seconds=lambda: scheduler.now,
+            end_timeout=scenario.end_timeout,
+            quiet=scenario.quiet,
+            names=scenario.names,
+            redact=scenario.redact,
+        )
+        # A process that has died keeps its caches: those of a living one may be of any age.
+        self._processes = [
+            FunctionsProcess(surroundings) for _ in range(max(scenario.processes, 1 + scenario.alternate))
+        ]
+        self._turns = itertools.count()
+        self._giving_up = random.Random(f"giving up {scenario.seed}")
         self._numbers = itertools.count()
         self._jobs: list[_Job] = []
         self._busy = 0
@@ -162,8 +170,12 @@ class Simulation:
             trace=trace,
         )
         self._delivery = delivery(scenario.delivery, around, scenario.flaws)
-        for body in (*bodies, *(self.chance.choice(bodies) for _ in range(scenario.duplicates))):
-            self._put(self.chance.random() * scenario.span, partial(self._post, body, 1))
+        for body in (*bodies, *(self.chance.choice(bodies) for _ in range(scenario.duplicates if bodies else 0))):
+            abandoned = self._giving_up.random() < scenario.abandons
+            post = partial(self._abandon, body) if abandoned else partial(self._post, body, 1)
+            self._put(self.chance.random() * scenario.span, post)
+        for name, data in scenario.stray:
+            self._put(self._giving_up.random() * scenario.span, partial(self._stray, name, data))
 
     def simulate(self) -> Outcome:
         """Run the history, then sweep until nothing is left to do."""
@@ -171,8 +183,8 @@ class Simulation:
         self.scheduler.run([self._work] * self.scenario.workers, processes=self.scenario.processes)
         calls = self.faults.calls
         self.faults.rates, self.faults.at, self.faults.away = _NO_FAULTS, None, {}
-        left_due = self._left_due()
-        ticks = self._drain()
+        number_due = left_due(self.storage, self._now())
+        ticks = drain(self.storage, self._sweep, self._pass)
         return Outcome(
             storage=self.storage,
             catalog=self.catalog,
@@ -180,7 +192,7 @@ class Simulation:
             status=status(self.storage),
             promised=self.promised,
             calls=calls,
-            left_due=left_due,
+            left_due=number_due,
             poisoned=self.poisoned,
             calm_after=ticks,
             quiet=self.scenario.quiet,
@@ -189,24 +201,8 @@ class Simulation:
     def _now(self) -> datetime:
         return EPOCH + timedelta(seconds=self.scheduler.now)
 
-    def _left_due(self) -> int:
-        found, paused_until, _ = queue_entries(self.storage)
-        return 0 if paused_until else sum(each.due <= self._now() and not each.attempts for each in found)
-
-    def _drain(self) -> int:
-        """Sweep until nothing is left to do; then once more at END."""
-        ticks = 0
-        for pause in _CALM_TICKS:
-            self.scheduler.now += pause
-            self._sweep()
-            ticks += 1
-            found = status(self.storage)
-            if not (found.in_progress or found.publish_queue):
-                break
-        for _ in range(3):  # work that depends on time, and its consequences
-            self.scheduler.now = max(self.scheduler.now + 3600, END)
-            self._sweep()
-        return ticks
+    def _pass(self, seconds: float) -> None:
+        self.scheduler.now += seconds
 
     # --- jobs
 
@@ -258,12 +254,21 @@ class Simulation:
     def _post(self, body: bytes, tries: int) -> None:
         """Send a body until the receiver accepts it or the tries are used up."""
         try:
-            receive(self._reached, body, most_bytes=10_000_000)
+            self._process().receive(body)
         except (Killed, Retry):
             if tries < self.scenario.persistent and not self.scheduler.failed:
                 self._put(self.scheduler.now + self.chance.uniform(0.5, 10), partial(self._post, body, tries + 1))
             raise
         self.promised.add(body)
+
+    def _abandon(self, body: bytes) -> None:
+        """Send a body whose receiver dies after its first write, and give up."""
+        self._process().receive(body, CutOff(self._reached, self.scheduler))
+
+    def _stray(self, name: str, data: bytes) -> None:
+        """Write a blob as a person would who copies blobs."""
+        if self.storage.put_new(EVENTS, name, data):
+            self._noticed(EVENTS, name)
 
     def _noticed(self, container: str, name: str) -> None:
         if container == EVENTS:
@@ -273,13 +278,16 @@ class Simulation:
         """The parser's function."""
         packed = self.storage.get(EVENTS, name)
         assert packed is not None
+        process = self._process()
+        if process.parse(name, packed):
+            process.publish()
+
+    def _process(self) -> FunctionsProcess:
+        """The process of the running worker; with `alternate`, the next one."""
+        if self.scenario.alternate:
+            return self._processes[next(self._turns) % len(self._processes)]
         current = self.scheduler.current
-        # Also the context of a process that has died since: its caches may be of any age.
-        application_cache = self._lately[current.process if current else 0]
-        if RunProcessor(storage=self._reached, application_cache=application_cache).receive(
-            stored_from_blob(name), packed
-        ):
-            publish(self._reached, self._written, self.publishing)
+        return self._processes[current.process if current else 0]
 
     def _tick(self) -> None:
         """Run the sweeper on its timer, until nothing else is left."""
@@ -288,10 +296,30 @@ class Simulation:
         self._sweep()
 
     def _sweep(self) -> None:
+        process = self._process()
         try:
-            sweep(self._reached, self.sweeping)
+            process.sweep()
         finally:
-            publish(self._reached, self._written, self.publishing)
+            process.publish()
+
+
+def drain(storage: MemoryStorage, sweep: Callable[[], None], let_pass: Callable[[float], None]) -> int:
+    """Sweep without faults until nothing is left to do, then some more beyond END; returns the number of sweeps.
+
+    `let_pass` lets seconds pass.
+    """
+    ticks = 0
+    for pause in _CALM_TICKS:
+        let_pass(pause)
+        sweep()
+        ticks += 1
+        counts = status(storage)
+        if not (counts.in_progress or counts.publish_queue):
+            break
+    for seconds in (END, 3600.0, 3600.0):  # work that depends on time, and its consequences
+        let_pass(seconds)
+        sweep()
+    return ticks
 
 
 def fault_free(bodies: Sequence[bytes], scenario: Scenario) -> Outcome:

@@ -12,7 +12,7 @@ from shared.storage_layout import EVENTS
 from tests.faults.__main__ import main
 from tests.faults.delivery import NAMES, Flaws, Name
 from tests.faults.fault_injection import Rates
-from tests.faults.generated_events import events_of
+from tests.faults.generated_events import events_of, history_of
 from tests.faults.hunt import differences, scenario_of, simulate, simulate_events
 from tests.faults.scheduler import Scheduler
 from tests.faults.simulation import Scenario, Simulation
@@ -58,6 +58,33 @@ def test_a_history_that_once_ended_wrong_ends_as_expected(seed: int) -> None:
     """These seeds are from a time with one way of delivery, without late notifications."""
     scenario = scenario_of(seed, "eventGrid")
     assert simulate_events(events_of(seed), replace(scenario, flaws=replace(scenario.flaws, late=0.0)))[1] == []
+
+
+def test_a_history_without_events_ends_as_expected() -> None:
+    assert events_of(9039) == []
+    assert scenario_of(9039).duplicates
+    assert simulate(9039)[1] == []
+
+
+def test_all_kinds_of_histories_are_generated_and_counted() -> None:
+    histories = [history_of(seed) for seed in range(100)]
+    kinds = Counter[str]()
+    for history in histories:
+        kinds += history.kinds
+    assert kinds["with tasks"] > 25
+    assert len(kinds) == 5
+    assert min(kinds.values()) > 3
+    for kind in ("with unusable runs", "with stray blobs"):
+        outcome, wrong = simulate(next(seed for seed, history in enumerate(histories) if history.kinds[kind]))
+        assert wrong == []
+        assert outcome.status.dead
+
+
+def test_events_whose_senders_gave_up_between_two_writes_are_not_promised() -> None:
+    bodies = events_of(3)
+    outcome, wrong = simulate_events(bodies, Scenario(seed=3, abandons=1.0))
+    assert wrong == []
+    assert outcome.promised == set()
 
 
 def test_a_late_write_takes_effect_in_its_time_while_all_workers_are_busy() -> None:
@@ -112,6 +139,12 @@ def test_the_hunt_reports_planted_differences() -> None:
     outcome.catalog.assets.popitem()
     outcome.catalog.assets.pop(process.inputs[0], None)
     assert "the data sets differ" in differences(outcome, bodies, scenario)
+    status = outcome.status
+    outcome.status = replace(status, published=status.published - 1, skipped=status.skipped + 1)
+    assert any(text.startswith("the states differ") for text in differences(outcome, bodies, scenario))
+    outcome.status = replace(status, dead=1)
+    assert "1 events are dead instead of 0" in differences(outcome, bodies, scenario)
+    outcome.status = status
     outcome.faults.calls *= 100
     assert any(each.startswith("too many calls") for each in differences(outcome, bodies, scenario))
     outcome.promised.add(b"another")

@@ -1,0 +1,148 @@
+"""What the pure core says of a history whose end is looked at late: with timeouts, and with unusable events.
+
+`translate_history` has no clock and refuses a history with an unusable run. This is the same function, made of the same
+parts, for an observer to whom every deadline is over.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from shared.model import ApplicationTimes, Contribution, Process
+from shared.naming.names import BUILT_IN, Names
+from shared.openlineage.decoding import ENDS, Event, decode
+from shared.openlineage.run import MergedRun
+from shared.openlineage.selection import Ignore, select
+from shared.translation import reference as core
+from shared.translation.aggregate import SupersessionPolicy, aggregate
+from shared.translation.application.context import RunContext
+from shared.translation.run.changes import lifecycle_events_in
+from shared.translation.run.merging import merge_run
+from shared.translation.run.translate import translate
+from shared.translation.staging_elimination import eliminate_staging
+from tests.faults.expected_states import expected_states
+
+UNUSABLE = (RecursionError, ValueError, TypeError, LookupError, ArithmeticError)
+"""What makes a run's events dead letters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PureEnd:
+    """The processes of a history's end, and its events by state and, of skipped ones, by reason."""
+
+    processes: tuple[Process, ...]
+    states: Counter[str]
+    reasons: Counter[str]
+
+
+def pure_end(
+    bodies: Collection[bytes],
+    *,
+    now: datetime,
+    quiet: timedelta,
+    times_out: bool,
+    names: Names = BUILT_IN,
+    unreadable: int = 0,
+    ended_by_name: Collection[str] = (),
+) -> PureEnd:
+    """The end of a history as of `now`, when all of these bodies are stored.
+
+    `times_out`: the end of no run is awaited any more, except of those that have an end whose bytes are damaged
+    (`ended_by_name`). `unreadable`: how many stored blobs are no events.
+    """
+    events = [decode(body) for body in set(bodies)]
+    runs, dead = _runs(events, names, ended_by_name if times_out else None)
+    history = _history(runs, names, SupersessionPolicy(quiet=quiet), now)
+    usable = [body for body in set(bodies) if _is_ignored(event := decode(body)) or event.run_id not in dead]
+    states, reasons = expected_states(history, usable)
+    states["dead"] = len(set(bodies)) - len(usable) + unreadable
+    return PureEnd(processes=history.processes, states=+states, reasons=reasons)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """A run, and whether its end is not awaited any more."""
+
+    merged: MergedRun
+    timed_out: bool
+
+    @property
+    def as_seen_by_others(self) -> MergedRun:
+        """As a run that is over, if it is."""
+        return replace(self.merged, ended="COMPLETE") if self.timed_out else self.merged
+
+
+def _is_ignored(event: Event) -> bool:
+    return isinstance(select(event), Ignore)
+
+
+def _runs(events: Iterable[Event], names: Names, awaited: Collection[str] | None) -> tuple[dict[str, _Run], set[str]]:
+    """The runs by id, and the ids of those that nothing can use. `awaited`: None if all are."""
+    events_by_run: dict[str, list[Event]] = {}
+    for event in events:
+        if not _is_ignored(event):
+            events_by_run.setdefault(event.run_id, []).append(event)
+    runs, dead = {}, set[str]()
+    for run_id, of_run in events_by_run.items():
+        ended = any(event.type in ENDS for event in of_run)
+        run = _Run(merged=merge_run(of_run), timed_out=awaited is not None and not ended and run_id not in awaited)
+        if names is BUILT_IN or _is_usable(run, names):
+            runs[run_id] = run
+        else:
+            dead.add(run_id)
+    return runs, dead
+
+
+def _is_usable(run: _Run, names: Names) -> bool:
+    try:
+        context = RunContext(names=names)
+        translate(run.merged, context, timed_out=run.timed_out)
+        lifecycle_events_in(run.merged, context)
+    except UNUSABLE:
+        return False
+    return True
+
+
+def _history(runs: Mapping[str, _Run], names: Names, patience: SupersessionPolicy, now: datetime) -> core.History:
+    """As `translate_history` from its merged runs on, but as of `now`."""
+    merged = {run_id: run.merged for run_id, run in runs.items()}
+    as_seen = {run_id: run.as_seen_by_others for run_id, run in runs.items()}
+    contexts = core._contexts(as_seen, names)
+    outcomes = {
+        run_id: translate(run, contexts[run_id], timed_out=runs[run_id].timed_out) for run_id, run in merged.items()
+    }
+    by_application = core._contributions(merged, outcomes)
+    times = {
+        run_id: ApplicationTimes(first=run.first, last=run.last, ended=run.ended)
+        for run_id in by_application
+        if (run := merged.get(run_id))
+    }
+    lifecycle = core._lifecycles(merged.values(), contexts)
+    staged = [
+        result
+        for contributions in by_application.values()
+        for result in eliminate_staging(contributions, lifecycle(contributions))
+    ]
+    by_process: dict[str, list[Contribution]] = {}
+    for result in staged:
+        if result.remains:
+            by_process.setdefault(result.remains.content.qualified_name, []).append(result.remains)
+    sums = [
+        aggregate(contributions, times, now=now, patience=patience).process for contributions in by_process.values()
+    ]
+    processes = tuple(sorted(filter(None, sums), key=lambda process: process.qualified_name))
+    published = {process.qualified_name for process in processes}
+    shown = {
+        (result.contribution.application_run, result.contribution.content.qualified_name)
+        for result in staged
+        if result.remains and result.remains.content.qualified_name in published
+    }
+    return core.History(
+        runs=tuple(sorted(core._verdict(run_id, outcome, shown) for run_id, outcome in outcomes.items())),
+        processes=processes,
+        ignored=(),
+        jobs={},
+    )
