@@ -1,0 +1,328 @@
+"""A world for the explorer: storage and catalog that are copied at each step, and actors as functions of their answers.
+
+What an actor (a worker, a publisher) does next depends only on the answers that it has got so far: it is run again on
+these, without a world, until it asks for more. So no thread has to be stopped, and a state of the world is its storage,
+its catalog, its time, and the answers of each actor.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey
+from shared.errors import CatalogUnavailable, StorageUnavailable, ThroughlineError
+from shared.storage.memory import MemoryStorage
+from shared.storage.port import Row, refuse_too_large
+from tests.faults.fault_injection import _RACES, LISTS, UNASKED
+from tests.faults.simulation import EPOCH
+
+__all__ = ["ENDED", "Answer", "Call", "Catalog", "Host", "Paused", "Store", "Way", "World"]
+
+_STARTED = datetime.now(UTC)
+_LATER = _STARTED + timedelta(days=1)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*\+00:00")
+
+
+def _digest(value: object) -> str:
+    return hashlib.blake2b(repr(value).encode(), digest_size=8).hexdigest()
+
+
+class Paused(BaseException):
+    """The actor asks for an answer that it has not got: our code must not catch it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call to `storage`, `catalog`, a `lease`, or the `host`."""
+
+    to: str
+    name: str
+    given: tuple[Any, ...] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = (
+            f"{each.partition[:8]}|{each.key[:60]}" if isinstance(each, Row) else str(each)[:60] for each in self.given
+        )
+        return f"{self.to}.{self.name}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer to a call: a value or an error, and the time (seconds) when it came."""
+
+    time: float
+    value: Any = None
+    error: BaseException | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for answers after which an actor does the same."""
+        value = tuple(self.value) if isinstance(self.value, list) else self.value
+        return (self.time, _digest(value), repr(self.error))
+
+
+class Store(MemoryStorage):
+    """Storage in memory with etags that do not depend on what happened to other rows."""
+
+    def __init__(self, time: float = 0.0) -> None:
+        super().__init__(clock=lambda: self.time, now=lambda: EPOCH + timedelta(seconds=self.time))
+        self.time = time
+        self.versions: dict[tuple[str, str, str], int] = {}
+
+    def copy(self) -> "Store":
+        """A copy that shares no container with this one."""
+        other = Store(self.time)
+        other._blobs = {container: dict(blobs) for container, blobs in self._blobs.items()}
+        other._tables = {
+            table: {partition: dict(rows) for partition, rows in partitions.items()}
+            for table, partitions in self._tables.items()
+        }
+        other._leases = dict(self._leases)
+        other.versions = dict(self.versions)
+        return other
+
+    def contents(self, *, versions: bool = True) -> tuple[object, ...]:
+        """All that is stored, as a value that can be compared; without `versions`, whatever was written before it."""
+        rows = frozenset(
+            (table, partition, key, row.etag if versions else row.etag.partition(".")[2])
+            for table, partitions in self._tables.items()
+            for partition, found in partitions.items()
+            for key, row in found.items()
+        )
+        blobs = frozenset(
+            (container, name, hash(data))
+            for container, found in self._blobs.items()
+            for name, (data, _) in found.items()
+        )
+        if not versions:
+            return (rows, blobs)
+        return (rows, blobs, frozenset(self.versions.items()), frozenset(self._leases.items()), self.time)
+
+    def take_lease(self, holder: str, name: str, seconds: int) -> str | None:
+        """The lease for a holder by name; None when another one has it."""
+        found = self._leases.get(name)
+        if found and found[1] > self.time:
+            return None
+        self._leases[name] = (holder, self.time + seconds)
+        return holder
+
+    def renew_lease(self, holder: str, name: str, seconds: int) -> bool:
+        """As `Lease.renew`."""
+        is_held = self._leases.get(name, ("", 0.0))[0] == holder
+        if is_held:
+            self._leases[name] = (holder, self.time + seconds)
+        return is_held
+
+    def release_lease(self, holder: str, name: str) -> None:
+        """As `Lease.release`."""
+        if self._leases.get(name, ("", 0.0))[0] == holder:
+            del self._leases[name]
+
+    def _write(self, table: str, row: Row) -> str:
+        refuse_too_large(row)
+        place = (table, row.partition, row.key)
+        self.versions[place] = self.versions.get(place, 0) + 1
+        etag = f'W/"{self.versions[place]}.{_digest(sorted(row.values.items()))}"'
+        rows = self._tables.setdefault(table, {}).setdefault(row.partition, {})
+        rows[row.key] = Row(partition=row.partition, key=row.key, values=dict(row.values), etag=etag)
+        return etag
+
+
+class Catalog(MemoryCatalog):
+    """A catalog in memory whose GUIDs do not depend on the order of creation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.created: dict[AssetKey, int] = {}
+
+    def copy(self) -> "Catalog":
+        """A copy that shares no container with this one."""
+        other = Catalog()
+        other._guids, other.created = dict(self._guids), dict(self.created)
+        other.assets, other.processes = dict(self.assets), dict(self.processes)
+        return other
+
+    def contents(self) -> tuple[object, ...]:
+        """All that it holds, as a value that can be compared."""
+        # Entities are compared by their text: what changes with each run is no part of their equality.
+        return (
+            frozenset((name, _text(entity)) for name, entity in self.processes.items()),
+            frozenset((key, _text(entity)) for key, entity in self.assets.items()),
+            frozenset(self._guids.items()),
+        )
+
+    def _guid(self, key: AssetKey) -> str:
+        if key not in self._guids:
+            self.created[key] = self.created.get(key, 0) + 1
+            self._guids[key] = f"guid-{_digest(key)}-{self.created[key]}"
+        return self._guids[key]
+
+
+_TEXTS: dict[int, tuple[object, str]] = {}
+"""By identity; the value is kept so that its identity is not used again."""
+
+
+def _text(entity: object) -> str:
+    known = _TEXTS.get(id(entity))
+    if known is None:
+        known = _TEXTS[id(entity)] = (entity, _digest(entity))
+    return known[1]
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """A state of storage and catalog. `apply` makes a call of an actor in it."""
+
+    storage: Store
+    catalog: Catalog
+
+    def copy(self) -> "World":
+        """A copy to go on with."""
+        return World(storage=self.storage.copy(), catalog=self.catalog.copy())
+
+    def contents(self) -> tuple[object, ...]:
+        """As a value that can be compared."""
+        return (self.storage.contents(), self.catalog.contents())
+
+    def apply(self, actor: str, call: Call, fault: str = "") -> Answer:
+        """Execute a call. `fault`: `after`, its answer is lost; `race`, it is answered as if it had not been made."""
+        value, error = None, None
+        try:
+            value = self._value(actor, call)
+        except ThroughlineError as raised:
+            error = raised
+        if fault == "after":
+            lost = CatalogUnavailable if call.to == "catalog" else StorageUnavailable
+            value, error = None, lost("the answer is lost", after=0.0)
+        elif fault == "race":
+            value = _RACES[call.name]
+        return Answer(time=self.storage.time, value=value, error=error)
+
+    def _value(self, actor: str, call: Call) -> Any:
+        if call.to == "host":
+            return self._of_host(call)
+        if call.to == "lease":
+            return getattr(self.storage, f"{call.name}_lease")(actor, *call.given)
+        if call.name == "lease":
+            return self.storage.take_lease(actor, *call.given)
+        found = getattr(getattr(self, call.to), call.name)(*call.given, **call.named)
+        return list(found) if call.name in LISTS else found
+
+    def _of_host(self, call: Call) -> Any:
+        if call.name == "wait":
+            self.storage.time += call.given[0]
+            return None
+        return self.storage.get(*call.given)
+
+
+class Way:
+    """An actor's way through its answers: gives one after the other, then notes the next call and pauses."""
+
+    def __init__(self, answers: Sequence[Answer], began: float) -> None:
+        self._answers = iter(answers)
+        self.time = began
+        self.next: Call | None = None
+        self.storage: Any = _Port(self, "storage")
+        self.catalog: Any = _Port(self, "catalog")
+        self.host = Host(self)
+
+    def ask(self, call: Call) -> Any:
+        """The answer to a call. Raises Paused when there is none yet, and again at each later call."""
+        if self.next is None:
+            answer = next(self._answers, None)
+            if answer is None:
+                self.next = call
+            else:
+                self.time = answer.time
+                if answer.error:
+                    raise answer.error
+                return answer.value
+        raise Paused
+
+    def now(self) -> datetime:
+        """The world's clock as of the last answer."""
+        return EPOCH + timedelta(seconds=self.time)
+
+
+class Host:
+    """What the host does for an actor, each a call of its own."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+
+    def blob(self, container: str, name: str) -> bytes | None:
+        """The blob of a message, read by the host as soon as it is there; None if it never will be."""
+        found: bytes | None = self._way.ask(Call(to="host", name="blob", given=(container, name)))
+        return found
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._way.ask(Call(to="host", name="wait", given=(seconds,)))
+
+
+class _Port:
+    """Storage or catalog as an actor sees it."""
+
+    def __init__(self, way: Way, to: str) -> None:
+        self._way = way
+        self._to = to
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name in UNASKED:
+            return getattr(_IDLE, name)  # type: ignore[no-any-return]  # a method of the catalog
+
+        def asked(*given: Any, **named: Any) -> Any:
+            call = Call(to=self._to, name=name, given=tuple(map(_at_one_moment, given)), named=named)
+            found = self._way.ask(call)
+            if name == "lease":
+                return found and _Lease(self._way, *given)
+            return iter(found) if name in LISTS else found
+
+        return asked
+
+    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
+        """Make a call for each row: the port guarantees only their order."""
+        for row in rows:
+            self._way.ask(Call(to=self._to, name="upsert_all", given=(table, [_at_one_moment(row)])))
+
+
+class _Lease:
+    def __init__(self, way: Way, name: str, seconds: int) -> None:
+        self._way, self._name, self._seconds = way, name, seconds
+
+    def renew(self) -> bool:
+        return bool(self._way.ask(Call(to="lease", name="renew", given=(self._name, self._seconds))))
+
+    def release(self) -> None:
+        self._way.ask(Call(to="lease", name="release", given=(self._name,)))
+
+
+_IDLE = MemoryCatalog()
+ENDED = Call(to="host", name="ended")
+"""In place of a call: the actor has nothing more to do."""
+
+
+def _at_one_moment(value: Any) -> Any:
+    """A row (or rows) whose times of the machine's clock are all the same, so that equal ways stay equal."""
+    if isinstance(value, list | tuple):
+        return [_at_one_moment(each) for each in value]
+    row = getattr(value, "row", None)
+    if isinstance(row, Row):  # an operation of a transaction
+        return replace(value, row=_at_one_moment(row))
+    if not isinstance(value, Row):
+        return value
+    values = {name: _moment(cell) for name, cell in value.values.items()}
+    return Row(partition=value.partition, key=value.key, values=values, etag=value.etag)
+
+
+def _moment(cell: Any) -> Any:
+    if isinstance(cell, datetime):
+        return EPOCH if _STARTED <= cell < _LATER else cell
+    if isinstance(cell, str) and _MOMENT.fullmatch(cell) and _STARTED <= datetime.fromisoformat(cell) < _LATER:
+        return EPOCH.isoformat()
+    return cell

@@ -1,0 +1,151 @@
+"""`python -m tests.faults.interleavings`: all interleavings of a few actors on small histories, and how they end.
+
+python -m tests.faults.interleavings                       all cases
+python -m tests.faults.interleavings --case "a late failure" --faults death after race
+python -m tests.faults.interleavings --states 1000000      go further in each case; by default 200,000 states
+"""
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Sequence
+
+from tests.faults.exploring import Bounds, Case, Explored, deliver, explore, publish, send, stall, sweep
+from tests.support.events import event, write
+
+_END = event("app", "COMPLETE", "11:00:00")
+_RUN = write("r", "app", "10:00", "/a")
+_SECOND = write("s", "app", "10:05", "/b")
+_DROPPED = event("d", "COMPLETE", "10:30:00", outputs=["/out"], states={"/out": ("DROP", "")}, application="app")
+_ONWARD = event("o", "COMPLETE", "10:20:00", inputs=["/out"], outputs=["/last"], application="app")
+_FAILED = event("r", "FAIL", "10:40:00", inputs=["/a"], outputs=["/out"], application="app")
+_NEWER = write("n", "newer", "12:00", "/c")
+_NEWER_END = event("newer", "COMPLETE", "12:30:00")
+_NOTEBOOK = event("f", "COMPLETE", "10:50:00", application="app", properties={"spark.databricks.notebook.path": "/N"})
+_BELOW = event("app", "COMPLETE", "11:00:00", application="task", job="app")
+_SPLIT = (
+    event("r", "START", "10:00:00", inputs=["/a"], outputs=["/out"], application="other"),
+    event("r", "COMPLETE", "10:00:30", inputs=["/a"], outputs=["/out"], application="app"),
+)
+_PUBLISHER = {"publisher": (publish(),)}
+
+CASES: tuple[Case, ...] = (
+    Case(
+        name="START and end of a run",
+        stored=(*_RUN,),
+        actors={"one": (deliver(_RUN[0]),), "two": (deliver(_RUN[1]),), **_PUBLISHER},
+    ),
+    Case(
+        name="a late failure",
+        stored=(_RUN[1],),
+        sent=(_FAILED,),
+        actors={"one": (deliver(_RUN[1]),), "two": (send(_FAILED), deliver(_FAILED)), **_PUBLISHER},
+    ),
+    Case(
+        name="two runs of an application",
+        stored=(_RUN[1], _SECOND[1]),
+        actors={"one": (deliver(_RUN[1]),), "two": (deliver(_SECOND[1]),), **_PUBLISHER},
+    ),
+    Case(
+        name="an event delivered twice",
+        stored=(_RUN[1],),
+        actors={"one": (deliver(_RUN[1]),), "two": (deliver(_RUN[1]),), **_PUBLISHER},
+    ),
+    Case(
+        name="a newer application",
+        stored=(_RUN[1], _NEWER[1], _NEWER_END),
+        actors={"one": (deliver(_RUN[1]),), "two": (deliver(_NEWER[1]), deliver(_NEWER_END)), **_PUBLISHER},
+    ),
+    Case(
+        name="a fact that is known late",
+        stored=(_RUN[1], _NOTEBOOK),
+        actors={"one": (deliver(_RUN[1]),), "two": (deliver(_NOTEBOOK),), **_PUBLISHER},
+    ),
+    Case(
+        name="a table that is dropped",
+        stored=(_RUN[1], _ONWARD, _DROPPED),
+        actors={"one": (deliver(_RUN[1]), deliver(_ONWARD)), "two": (deliver(_DROPPED),), **_PUBLISHER},
+    ),
+    Case(
+        name="an application below a task",
+        stored=(_RUN[1], _BELOW),
+        actors={"one": (deliver(_RUN[1]),), "two": (deliver(_BELOW),), **_PUBLISHER},
+    ),
+    Case(
+        name="a run of two applications",
+        stored=_SPLIT,
+        actors={"one": (deliver(_SPLIT[0]),), "two": (deliver(_SPLIT[1]),), **_PUBLISHER},
+    ),
+    Case(
+        name="a sender that gives up",
+        stored=(_RUN[1],),
+        sent=(_FAILED,),
+        actors={"sender": (send(_FAILED),), "one": (deliver(_RUN[1]),), "two": (deliver(_FAILED),)},
+    ),
+    Case(
+        name="a sweep beside a worker",
+        stored=(_RUN[1], _END),
+        actors={"one": (deliver(_RUN[1]),), "sweeper": (sweep(),), **_PUBLISHER},
+    ),
+    Case(
+        name="a publisher that stalls",
+        stored=(_RUN[1], _SECOND[1]),
+        actors={
+            "one": (deliver(_RUN[1]), publish()),
+            "two": (deliver(_SECOND[1]), publish()),
+            "time": (stall(70.0),),
+        },
+    ),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0 when all ends were as expected, else 1."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.faults.interleavings",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = [case.name for case in CASES]
+    parser.add_argument("--case", choices=names, action="append", help="only this case; may be repeated")
+    parser.add_argument("--states", type=int, default=200_000, help="the most states of a case")
+    parser.add_argument("--switches", type=int, help="the most switches from a worker that could go on; any by default")
+    parser.add_argument("--deaths", type=int, default=1, help="the most faults in one history")
+    parser.add_argument("--faults", nargs="*", choices=("death", "after", "race"), default=("death",))
+    options = parser.parse_args(arguments)
+    bounds = Bounds(
+        states=options.states, switches=options.switches, faults=options.deaths, kinds=tuple(options.faults)
+    )
+    wrong = 0
+    for case in CASES:
+        if options.case and case.name not in options.case:
+            continue
+        began = time.monotonic()
+        explored = explore(case, bounds)
+        wrong += len(explored.wrong)
+        _print(line_of(case, explored, time.monotonic() - began))
+        for way, differences in explored.wrong:
+            _print("".join(f"    {step}\n" for step in way) + f"  wrong: {'; '.join(differences)}")
+    return 1 if wrong else 0
+
+
+def line_of(case: Case, explored: Explored, seconds: float) -> str:
+    """Return the figures of a case."""
+    extent = "all" if explored.complete else "cut off"
+    faults = ", ".join(f"{count:,} by {kind}" for kind, count in explored.faults.most_common())
+    return (
+        f"{case.name} ({', '.join(case.actors)}): {explored.states:,} states ({extent}), {explored.steps:,} steps"
+        f" ({faults or 'no faults'}), {explored.ends:,} ends, {explored.different_ends:,} different ones,"
+        f" in {seconds:.0f} s: {len(explored.wrong)} wrong"
+    )
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    logging.disable()
+    sys.exit(main())
