@@ -1,14 +1,15 @@
 """`python -m local.package`: build the archive for Azure; the same files always give the same bytes.
 
-It contains the functions, `shared/`, host.json, `names.toml` and `watch.toml` if they exist, and the packages that
-requirements.txt pins (checked by their hashes) for Linux on x86-64 in `.python_packages/lib/site-packages`, where the
-Python worker finds them:
+It contains the functions, `shared/`, host.json, `names.toml` and `watch.toml` if they exist, the digest of its files,
+and the packages that requirements.txt pins (checked by their hashes) for Linux on x86-64 in
+`.python_packages/lib/site-packages`, where the Python worker finds them:
 https://learn.microsoft.com/azure/azure-functions/functions-reference-python#package-management. All modules are
 compiled, which saves a second of a cold start. The compiled files are of the unchecked kind (PEP 552), since Azure
 mounts the archive with other file times.
 """
 
 import argparse
+import hashlib
 import importlib.util
 import json
 import marshal
@@ -24,6 +25,7 @@ from pathlib import Path
 from local.toolchain.stamp import BUILD, install_once
 from shared.errors import Misconfigured
 from shared.naming.user_rules import parse_names
+from shared.versions import PACKAGE_FILE
 from shared.watching.rules_file import parse_watch_rules
 
 ROOT = Path(__file__).parents[1]
@@ -73,9 +75,10 @@ class PackageError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """An archive, the folder with the same content, and the sizes of both in bytes."""
+    """An archive, the folder with the same content, the digest of its files, and the sizes of both in bytes."""
 
     archive: Path
+    digest: str
     unpacked: Path
     files: int
     archive_size: int
@@ -119,9 +122,13 @@ def build(
     shutil.copytree(dependencies / "site", unpacked / PACKAGES, copy_function=shutil.copyfile)
     archive = folder / ARCHIVE
     files = sorted(path for path in unpacked.rglob("*") if path.is_file())
+    digest = _digest(unpacked, files)
+    (unpacked / PACKAGE_FILE).write_text(digest, encoding="ascii")
+    files.append(unpacked / PACKAGE_FILE)
     _zip(archive, unpacked, files)
     return Package(
         archive=archive,
+        digest=digest,
         unpacked=unpacked,
         files=len(files),
         archive_size=archive.stat().st_size,
@@ -189,6 +196,14 @@ def _compile(path: Path, root: Path, *, place: str = _ROOT_IN_AZURE) -> None:
     target.write_bytes(head + digest + marshal.dumps(code, 2))
 
 
+def _digest(root: Path, files: list[Path]) -> str:
+    """Return the SHA-256 of the files' names and contents: the same for equal packages, whatever compressed them."""
+    listing = "".join(
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(root).as_posix()}\n" for path in files
+    )
+    return hashlib.sha256(listing.encode()).hexdigest()
+
+
 def _zip(archive: Path, root: Path, files: list[Path]) -> None:
     archive.unlink(missing_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target:
@@ -224,7 +239,7 @@ def main() -> int:
         return 2
     sys.stdout.write(
         f"{package.archive}: {package.archive_size / 1e6:.1f} MB, {package.unpacked_size / 1e6:.1f} MB unpacked, "
-        f"{package.files:,} files\n"
+        f"{package.files:,} files, digest {package.digest}\n"
     )
     for name, size in largest(package):
         sys.stdout.write(f"  {size / 1e6:5.1f} MB  {name}\n")

@@ -1,11 +1,18 @@
 """POST /api/v1/lineage: one OpenLineage event, answered with a 2xx only when it is safely stored."""
 
+from pathlib import Path
+
 import azure.functions as func
 
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
 from shared.ingest.receiver import note_refusal
 from shared.ingest.responses import Answer, kept, refused, retry_later
+from shared.versions import PACKAGE_FILE, PACKAGE_HEADER
+
+_FILE = Path(__file__).parents[1] / PACKAGE_FILE
+_PACKAGE = {PACKAGE_HEADER: _FILE.read_text(encoding="ascii")} if _FILE.is_file() else {}
+"""Names the package that answers; empty where the functions run from a checkout."""
 
 
 def main(req: func.HttpRequest) -> func.HttpResponse:
@@ -23,4 +30,5 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def _http(answer: Answer) -> func.HttpResponse:
-    return func.HttpResponse(answer.body, status_code=answer.status, mimetype=answer.kind, headers=dict(answer.headers))
+    headers = {**answer.headers, **_PACKAGE}
+    return func.HttpResponse(answer.body, status_code=answer.status, mimetype=answer.kind, headers=headers)

@@ -162,7 +162,7 @@ ROOMS: dict[str, Room] = {
     "spark_pipeline.worker_daemon": _room("spark_pipeline.pipeline", "pandas pyspark"),
     "spark_pipeline.synth": _room("openlineage", "msgspec"),
     # the shells
-    "receiver_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
+    "receiver_function": _room("bootstrap_receiver errors ingest versions", "azure.functions"),
     "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
     "parser_function": _room("bootstrap errors events processing publishing storage_layout", "azure.functions"),
     "sweeper_function": _room("announcing bootstrap errors processing publishing records telemetry", "azure.functions"),

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from local.package import Package
 from local.spark.truth import Truth
 from local.world import World
 from shared.publishing.planning.planner import recorded as publishing_recorded
 from tests.capture.scenario import scenarios
+from shared.versions import PACKAGE_HEADER
 from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
 
@@ -33,6 +35,15 @@ def test_events_become_lineage(packaged_world: World) -> None:
     assert truth.differences(process for process, _ in recorded) == []
     for _, entity in recorded:
         assert process_in(parts.catalog, entity.qualified_name) == entity
+
+
+def test_the_receiver_names_its_package_in_every_answer(packaged_world: World, package: Package) -> None:
+    """So a deployment can tell the new package's answers from those of the version before it."""
+    place = f"{packaged_world.functions.url}/api/v1/lineage"
+    event = (GOLDEN / "customer_merge" / "events.jsonl").read_bytes().splitlines()[0]
+    for body, status in ((b"", 400), (event, 201)):
+        answer = requests.post(place, data=body, timeout=60)
+        assert (answer.status_code, answer.headers[PACKAGE_HEADER]) == (status, package.digest)
 
 
 def test_the_worker_loads_its_libraries_from_the_package(packaged_world: World, package: Package) -> None:

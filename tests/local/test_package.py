@@ -13,6 +13,7 @@ import pytest
 
 from cli.deploy.packaging import delivery_of
 from local.package import NAMES, PACKAGES, WATCH, Package, PackageError, build
+from shared.versions import PACKAGE_FILE
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
 
@@ -65,7 +66,7 @@ def test_the_package_contains_only_the_files_that_azure_needs(package: Package) 
     sources = {name for name in own if "__pycache__" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("shared/**/*.py")}
     expected |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("*_function/*") if path.is_file()}
-    assert sources - {NAMES, WATCH} == expected | {"host.json"}
+    assert sources - {NAMES, WATCH} == expected | {"host.json", PACKAGE_FILE}
     installed = {name.removeprefix(f"{PACKAGES}/").partition("/")[0] for name in names(package) - own}
     assert {"azure", "pyapacheatlas", "msgspec", "sqlglot", "cryptography"} <= installed
     assert not {"pyspark", "pytest", "typer", "rich", "bin"} & installed
@@ -194,6 +195,11 @@ def test_a_valid_file_of_names_is_included(package: Package, with_names: Package
     assert names(with_names) - {NAMES} == names(package) - {NAMES}
     assert (with_names.unpacked / NAMES).read_text() == OWN_NAMES
     assert f"/home/site/wwwroot/{NAMES}" in (ROOT / "docs/operate/deploy.md").read_text()
+
+
+def test_the_digest_names_the_content_and_not_the_build(package: Package, with_names: Package) -> None:
+    assert (package.unpacked / PACKAGE_FILE).read_text() == package.digest
+    assert package.digest != with_names.digest, "another function.json, and a file of names"
 
 
 def test_an_invalid_file_of_names_or_rules_is_refused(tmp_path: Path) -> None:
