@@ -125,7 +125,8 @@ class FunctionsHost(Host):
 
     `delivery` is how it finds blobs (local/host/blobs/delivery.py): by Event Grid, or by polling a real account or the
     emulator. `visibility` is the seconds until the messages of a dead host become visible again, `patience` those for
-    which storage may be unavailable until a host with blob triggers ends and is started again.
+    which storage may be unavailable until a host with blob triggers ends and is started again. `keys` is a file of keys
+    that requests must have, read again for each; without it they need none.
     """
 
     def __init__(
@@ -138,10 +139,12 @@ class FunctionsHost(Host):
         delivery: str = EVENT_GRID,
         visibility: int = 5,
         patience: float = 30.0,
+        keys: Path | None = None,
     ) -> None:
         event_grid = 0.0 if delivery == EVENT_GRID else None
         super().__init__(app=app, port=port, environment=environment, log=log, event_grid=event_grid)
         self._pace = ("--delivery", delivery, "--visibility", str(visibility), "--patience", str(patience))
+        self._keys = ("--keys", str(keys)) if keys else ()
         self._socket: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._ending = threading.Event()
@@ -204,7 +207,7 @@ class FunctionsHost(Host):
             self._child = subprocess.Popen(  # noqa: S603 - our own program, with arguments of our own code
                 [
                     *(sys.executable, "-m", "local.host", "--root", str(self._app), *self._pace),
-                    *("--fd", str(self._socket.fileno()), "--stop-with-stdin"),
+                    *("--fd", str(self._socket.fileno()), "--stop-with-stdin", *self._keys),
                 ],
                 cwd=_ROOT,
                 env=self._environment,

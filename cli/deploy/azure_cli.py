@@ -11,7 +11,10 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+WEB_API = "2025-03-01"
+"""The version of Resource Manager's interface to apps that infra/modules uses."""
 
 INSTALL = "Install the Azure CLI (https://learn.microsoft.com/cli/azure/install-azure-cli), then run: az login"
 
@@ -65,6 +68,13 @@ class AzureCliError(Exception):
     ) -> None:
         self.command, self.exit_code, self.code, self.first_line = command, exit_code, code, first_line
         super().__init__(message)
+
+
+class Az(Protocol):
+    """What is used of AzureCli."""
+
+    def json(self, *arguments: str) -> Any:
+        """The answer of `az` with these arguments. Raises AzureCliError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

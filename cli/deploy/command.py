@@ -4,11 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from cli.deploy.azure_cli import AzureCli, AzureCliError
 from cli.deploy.errors import DeployError
-from cli.deploy.packaging import build, check
+from cli.deploy.packaging import build, checked
 from cli.deploy.progress import Progress
 from cli.deploy.receiver import ROUTE, DeployedReceiver
 from cli.deploy.target import Target, from_azd, from_azure
@@ -18,16 +19,20 @@ from cli.deploy.worker import deploy_worker
 PACKAGE = "THROUGHLINE_PACKAGE"
 """Names an archive to deploy, as --package does, where azd starts this: a pipeline deploys the one that it tested."""
 
+NO_PROBE = "THROUGHLINE_NO_PROBE"
+"""Set to anything, it means --no-probe, where azd or a pipeline starts this."""
+
 _STOPPED = 130
 _DESCRIPTION = "Build the package of the functions and deploy it to both apps of one Throughline in Azure."
 _MORE = """\
 steps:
   1. make the package, for the way that the deployment delivers events (--package: take one that is there)
-  2. deploy the worker; with Event Grid, wait for its key and subscribe it to new events
-  3. deploy the receiver into its slot, wait until it works there, swap; where there is no slot, or nothing answers
-     yet, deploy it straight
-The worker goes first because it reads what the receiver writes: a new worker reads what an old receiver has written,
-an old worker need not read what a new receiver writes. Events that come meanwhile wait in storage.
+  2. deploy it to the receiver's slot, with production's keys, and wait until this very package answers there
+  3. deploy the worker; with Event Grid, wait for its key and subscribe it to new events
+  4. swap the slot into production, look at it for 20 seconds, and swap back if it refuses keys or does not work
+Where there is no slot, or nothing answers yet, worker and receiver are deployed straight, one after the other.
+The worker goes before the swap because it reads what the receiver writes: a new worker reads what an old receiver has
+written, an old worker need not read what a new receiver writes. Events that come meanwhile wait in storage.
 
 examples:
   az deployment group create --resource-group lineage --name throughline --template-file infra/main.bicep ...
@@ -99,7 +104,8 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
     else:
         target = from_azd(environment)
     limits = PollLimits(seconds=options.wait)
-    receiver = DeployedReceiver(az=az, target=target, limits=limits, progress=progress, probe=options.probe)
+    probe = options.probe and not environment.get(NO_PROBE)
+    receiver = DeployedReceiver(az=az, target=target, limits=limits, progress=progress, probe=probe)
     if options.rollback:
         receiver.roll_back()
         sys.stdout.write(
@@ -108,9 +114,8 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
         )
         return
     given = options.package or (Path(environment[PACKAGE]) if environment.get(PACKAGE) else None)
-    archive = check(given or build(target.delivery, progress), target.delivery)
-    deploy_worker(az, target, archive, limits, progress)
-    receiver.deploy(archive)
+    package = checked(given or build(target.delivery, progress), target.delivery)
+    receiver.deploy(package, partial(deploy_worker, az, target, limits=limits, progress=progress))
     sys.stdout.write(_left_to_do(target))
 
 

@@ -7,13 +7,24 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from cli.deploy.errors import DeployError
 from cli.deploy.progress import Progress
+from shared.versions import PACKAGE_FILE
 
 ROOT = Path(__file__).parents[2]
 _TRIGGER = "parser_function/function.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """An archive, the digest that its receiver names in answers, and how its parser gets notices of new events."""
+
+    archive: Path
+    digest: str
+    delivery: str
 
 
 def build(delivery: str, progress: Progress, *, root: Path = ROOT) -> Path:
@@ -31,30 +42,29 @@ def build(delivery: str, progress: Progress, *, root: Path = ROOT) -> Path:
     return root / "build/package/throughline.zip"
 
 
-def delivery_of(archive: Path) -> str:
-    """Return how a package's parser gets notices of new events: eventGrid or polling.
-
-    Raises DeployError where the file is no package.
-    """
+def read_package(archive: Path) -> Package:
+    """Return what an archive is. Raises DeployError where the file is no package."""
     try:
         with zipfile.ZipFile(archive) as package:
             bindings = json.loads(package.read(_TRIGGER))["bindings"]
+            digest = package.read(PACKAGE_FILE).decode("ascii")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DeployError(
             f"{archive} is no package of the functions ({error}). Make one: {_module_call('local.package')}"
         ) from error
-    return "eventGrid" if any(binding.get("source") == "EventGrid" for binding in bindings) else "polling"
+    delivery = "eventGrid" if any(binding.get("source") == "EventGrid" for binding in bindings) else "polling"
+    return Package(archive=archive, digest=digest, delivery=delivery)
 
 
-def check(archive: Path, delivery: str) -> Path:
-    """Return the archive. Raises DeployError where it was made for another delivery than the deployment's."""
-    made_for = delivery_of(archive)
-    if made_for != delivery:
+def checked(archive: Path, delivery: str) -> Package:
+    """Return a package. Raises DeployError where it was made for another delivery than the deployment's."""
+    package = read_package(archive)
+    if package.delivery != delivery:
         raise DeployError(
-            f"{archive} was made for {made_for}, but this deployment delivers events by {delivery}: its parser would "
-            f"never run. Make it again: {_module_call('local.package')} --delivery {delivery}"
+            f"{archive} was made for {package.delivery}, but this deployment delivers events by {delivery}: its parser "
+            f"would never run. Make it again: {_module_call('local.package')} --delivery {delivery}"
         )
-    return archive
+    return package
 
 
 def find_python(root: Path, progress: Progress) -> Path:

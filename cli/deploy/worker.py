@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from cli.deploy.azure_cli import AzureCli, AzureCliError
+from cli.deploy.azure_cli import Az, AzureCliError
 from cli.deploy.packaging import ROOT
 from cli.deploy.progress import Progress
 from cli.deploy.receiver import zip_deploy
@@ -17,7 +17,7 @@ _LONGEST_NAME = 64  # of a deployment
 _TRIES = 3
 
 
-def deploy_worker(az: AzureCli, target: Target, archive: Path, limits: PollLimits, progress: Progress) -> None:
+def deploy_worker(az: Az, target: Target, archive: Path, *, limits: PollLimits, progress: Progress) -> None:
     """Deploy the package to the worker; with Event Grid, subscribe it. Raises AzureCliError and DeployError.
 
     Events that come while it restarts wait in storage: Event Grid repeats itself, and the sweeper settles the rest.
@@ -40,7 +40,7 @@ def deploy_worker(az: AzureCli, target: Target, archive: Path, limits: PollLimit
         _subscribe(az, target, limits)
 
 
-def _has_key(az: AzureCli, target: Target) -> bool:
+def _has_key(az: Az, target: Target) -> bool:
     """Whether the key is there. Only its length leaves Azure's CLI."""
     length = az.json(
         *("functionapp", "keys", "list", "--resource-group", target.group, "--name", target.worker),
@@ -49,7 +49,7 @@ def _has_key(az: AzureCli, target: Target) -> bool:
     return bool(length)
 
 
-def _subscribe(az: AzureCli, target: Target, limits: PollLimits) -> None:
+def _subscribe(az: Az, target: Target, limits: PollLimits) -> None:
     """Deploy infra/subscription.bicep. Event Grid asks the parser's webhook to answer, which may take another try."""
     for tried in range(1, _TRIES + 1):
         try:

@@ -1,6 +1,7 @@
 """A stand-in for the program `az`: it answers from a table as Azure does, and records every call.
 
-Like the real one: `--query` is case-sensitive JMESPath; `--output` is json, tsv or none; the names of a deployment's
+A file that an argument names (`--body @FILE`) is recorded by its content, since it is gone after the call. Like the
+real one: `--query` is case-sensitive JMESPath; `--output` is json, tsv or none; the names of a deployment's
 outputs are returned in another case; errors go to standard error as "ERROR: (Code) message" with an exit code. A call
 without a matching answer is an error, as an unknown command is.
 
@@ -122,7 +123,8 @@ def changed_case(name: str) -> str:
 
 def serve(folder: str) -> int:
     """Run the program: record and answer one call."""
-    place, arguments = Path(folder), sys.argv[1:]
+    place = Path(folder)
+    arguments = [_content(each) if each.startswith("@") else each for each in sys.argv[1:]]
     with (place / "calls.jsonl").open("a") as notes:
         notes.write(json.dumps(arguments) + "\n")
     call = _call(arguments)
@@ -137,6 +139,11 @@ def serve(folder: str) -> int:
         return 0
     sys.stderr.write(f"ERROR: '{call.command}' is misspelled or not recognized by the system.\n")
     return 2
+
+
+def _content(argument: str) -> str:
+    file = Path(argument[1:])
+    return file.read_text() if file.is_file() else argument
 
 
 def _call(arguments: list[str]) -> Call:

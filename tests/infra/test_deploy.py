@@ -10,26 +10,27 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from cli.deploy.azure_cli import AzureCli, AzureCliError
+from cli.deploy.azure_cli import WEB_API, AzureCli, AzureCliError
 from cli.deploy.errors import DeployError
-from cli.deploy.packaging import check, delivery_of
+from cli.deploy.packaging import Package, checked, read_package
 from cli.deploy.progress import Progress
-from cli.deploy.receiver import DeployedReceiver, post_nothing
+from cli.deploy.receiver import ProbeAnswer, post_nothing
 from cli.deploy.target import Target, from_azd
 from cli.deploy.waiting import PollLimits
 from cli.deploy.worker import EXTENSION_KEY, deploy_worker
+from shared.versions import PACKAGE_FILE, PACKAGE_HEADER
 from tests.infra.azure_stand_in import AzureStandIn, Failure
 
 ROOT = Path(__file__).parents[2]
 KEY = "key-of-production"
-SLOT_KEY = "key-of-the-slot"
+OLD, NEW = "a" * 64, "b" * 64
+"""Digests of packages."""
 OUTPUTS = {
     "RECEIVER_NAME": "func-receiver",
     "RECEIVER_URL": "https://func-receiver.azurewebsites.net",
@@ -42,17 +43,26 @@ OUTPUTS = {
 }
 ZIP = "functionapp deployment source config-zip"
 SWAP = "functionapp deployment slot swap"
+RESTART = "functionapp restart"
 KEYS = "functionapp keys list"
+SITE = "/subscriptions/{subscriptionId}/resourceGroups/rg/providers/Microsoft.Web/sites/func-receiver"
 STARTING = Failure(message="Operation returned an invalid status 'Bad Request': ServiceUnavailable from host runtime")
 
 
-def package(folder: Path, source: str = "EventGrid") -> Path:
-    """Write an archive whose function.json has the delivery of the parser."""
-    archive = folder / f"{source or 'polling'}.zip"
+def package(folder: Path, source: str = "EventGrid", *, digest: str = NEW) -> Path:
+    """Write an archive with a digest, whose function.json has the delivery of the parser."""
+    archive = folder / f"{source or 'polling'}-{digest[:3]}.zip"
     binding = {"type": "blobTrigger"} | ({"source": source} if source else {})
     with zipfile.ZipFile(archive, "w") as target:
         target.writestr("parser_function/function.json", json.dumps({"bindings": [binding]}))
+        target.writestr(PACKAGE_FILE, digest)
     return archive
+
+
+def list_keys(path: str, slot: str = "") -> dict[str, str]:
+    """Return the options of a call that lists keys."""
+    place = f"{SITE}/slots/{slot}" if slot else SITE
+    return {"method": "post", "url": f"{place}/{path}/listkeys?api-version={WEB_API}"}
 
 
 @pytest.fixture
@@ -63,9 +73,8 @@ def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureStandIn:
     stand_in.outputs("rg", "throughline", OUTPUTS)
     for command in (ZIP, SWAP, "deployment group create"):
         stand_in.answer(command, {"status": "Succeeded"})
-    host = {"systemKeys": {EXTENSION_KEY: "secret-of-the-extension"}, "masterKey": "m"}
-    stand_in.answer(KEYS, host | {"functionKeys": {"default": KEY}})
-    stand_in.answer(KEYS, host | {"functionKeys": {"default": SLOT_KEY}}, slot="staging")
+    stand_in.answer(KEYS, {"systemKeys": {EXTENSION_KEY: "secret-of-the-extension"}, "masterKey": "m"})
+    stand_in.answer("rest", {"functionKeys": {"default": KEY}, "masterKey": "m"}, **list_keys("host/default"))
     stand_in.answer("functionapp show", {"defaultHostName": "func-receiver-staging.azurewebsites.net"})
     return stand_in
 
@@ -81,6 +90,8 @@ def receiver_at(*statuses: int) -> Iterator[str]:
             if status == 400 and self.headers["x-functions-key"] != KEY:
                 status = 401
             self.send_response(status if self.path == "/api/v1/lineage" else 404)
+            if status == 400:
+                self.send_header(PACKAGE_HEADER, NEW)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -115,7 +126,7 @@ def changes(az: AzureStandIn) -> list[tuple[str, str]]:
     return [
         (call.command, "/".join(filter(None, (call.options.get("--name"), call.options.get("--slot")))))
         for call in az.calls
-        if not call.command.endswith((" show", " list"))
+        if not call.command.endswith((" show", " list")) and "/listkeys?" not in call.options.get("--url", "")
     ]
 
 
@@ -210,10 +221,11 @@ def test_a_package_for_another_delivery_is_refused(az: AzureStandIn, tmp_path: P
     assert done.returncode == 1
     assert "was made for polling, but this deployment delivers events by eventGrid" in done.stderr
     assert changes(az) == []
-    assert check(package(tmp_path), "eventGrid") == package(tmp_path)
+    archive = package(tmp_path)
+    assert checked(archive, "eventGrid") == Package(archive=archive, digest=NEW, delivery="eventGrid")
     (tmp_path / "no.zip").write_text("no archive")
     with pytest.raises(DeployError, match="is no package of the functions"):
-        delivery_of(tmp_path / "no.zip")
+        read_package(tmp_path / "no.zip")
 
 
 def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, tmp_path: Path) -> None:
@@ -221,7 +233,7 @@ def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, t
     loading: dict[str, dict[str, str]] = {"systemKeys": {}, "functionKeys": {}}
     az.answer(KEYS, STARTING, loading, loading, {"systemKeys": {EXTENSION_KEY: "secret"}}, name="func-worker")
     shown = io.StringIO()
-    deploy_worker(AzureCli(), target(), package(tmp_path), LONG_WAIT, Progress(shown))
+    deploy_worker(AzureCli(), target(), package(tmp_path), limits=LONG_WAIT, progress=Progress(shown))
     commands = [call.command for call in az.calls]
     assert commands == [ZIP, *[KEYS] * 4, "deployment group create"]
     assert all(call.options["--query"].startswith("length(") for call in az.of(KEYS))  # never the key itself
@@ -231,7 +243,7 @@ def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, t
 def test_the_wait_for_a_missing_key_ends_with_the_next_step(az: AzureStandIn, tmp_path: Path) -> None:
     az.answer(KEYS, STARTING)
     with pytest.raises(DeployError, match=r"has not made the key blobs_extension.*throughline doctor.*Bad Request"):
-        deploy_worker(AzureCli(), target(), package(tmp_path), SHORT_WAIT, Progress(io.StringIO()))
+        deploy_worker(AzureCli(), target(), package(tmp_path), limits=SHORT_WAIT, progress=Progress(io.StringIO()))
     assert not az.of("deployment group create")
 
 
@@ -248,151 +260,47 @@ def test_an_error_that_waiting_cannot_resolve_is_reported_at_once(
 ) -> None:
     az.answer(KEYS, failure)
     with pytest.raises(AzureCliError):
-        deploy_worker(AzureCli(), target(), package(tmp_path), LONG_WAIT, Progress(io.StringIO()))
+        deploy_worker(AzureCli(), target(), package(tmp_path), limits=LONG_WAIT, progress=Progress(io.StringIO()))
     assert len(az.of(KEYS)) == 1
 
 
 def test_a_failed_webhook_handshake_is_repeated(az: AzureStandIn, tmp_path: Path) -> None:
     refused = Failure(code="URLValidation", message="Webhook validation handshake failed.")
     az.answer("deployment group create", refused, {"status": "Succeeded"})
-    deploy_worker(AzureCli(), target(), package(tmp_path), LONG_WAIT, Progress(io.StringIO()))
+    deploy_worker(AzureCli(), target(), package(tmp_path), limits=LONG_WAIT, progress=Progress(io.StringIO()))
     assert len(az.of("deployment group create")) == 2
     az.answer("deployment group create", Failure(code="InvalidTemplate", message="It is wrong."))
     with pytest.raises(AzureCliError, match="It is wrong"):
-        deploy_worker(AzureCli(), target(), package(tmp_path), LONG_WAIT, Progress(io.StringIO()))
+        deploy_worker(AzureCli(), target(), package(tmp_path), limits=LONG_WAIT, progress=Progress(io.StringIO()))
     assert len(az.of("deployment group create")) == 3
 
 
-@dataclass(kw_only=True)
-class World:
-    """Production and its slot at their addresses: the running versions, and their accepted keys."""
-
-    production: str = "old"
-    slot: str = ""
-    broken: frozenset[str] = frozenset()
-    keys_follow_the_code: bool = False
-    asked: list[str] = field(default_factory=list)
-
-    def post(self, url: str, key: str) -> int:
-        in_slot = "-staging." in url
-        runs = self.slot if in_slot else self.production
-        self.asked.append(runs)
-        if not runs:
-            return 404
-        wanted = SLOT_KEY if in_slot or (self.keys_follow_the_code and runs == "new") else KEY
-        if key != wanted:
-            return 401
-        return 500 if runs in self.broken else 400
-
-
-@dataclass(kw_only=True)
-class Upgrade:
-    """A deployment of `new` into a world that follows the calls of `az`."""
-
-    world: World
-    stand_in: AzureStandIn
-    seen: int = 0
-
-    def post(self, url: str, key: str) -> int:
-        for call in self.stand_in.calls[self.seen :]:
-            if call.command == SWAP:
-                self.world.production, self.world.slot = self.world.slot, self.world.production
-            elif call.command == ZIP and call.options.get("--slot"):
-                self.world.slot = "new"
-            elif call.command == ZIP:
-                self.world.production = "new"
-        self.seen = len(self.stand_in.calls)
-        return self.world.post(url, key)
-
-    def receiver(self, slot: str = "staging", *, probe: bool = True) -> DeployedReceiver:
-        return DeployedReceiver(
-            az=AzureCli(),
-            target=target(RECEIVER_SLOT=slot),
-            limits=SHORT_WAIT,
-            progress=Progress(io.StringIO()),
-            post=self.post,
-            probe=probe,
-        )
-
-    def end(self) -> tuple[str, str]:
-        """Return the versions in production and in the slot."""
-        self.post("", "")
-        return self.world.production, self.world.slot
-
-
-def test_a_working_receiver_is_swapped_from_its_slot_into_production(az: AzureStandIn, tmp_path: Path) -> None:
-    upgrade = Upgrade(world=World(), stand_in=az)
-    upgrade.receiver().deploy(package(tmp_path))
-    assert changes(az) == [(ZIP, "func-receiver/staging"), (SWAP, "func-receiver/staging")]
-    assert az.of(SWAP)[0].options["--target-slot"] == "production"
-    assert upgrade.end() == ("new", "old")
-    assert upgrade.world.asked[:2] == ["old", "new"]
-
-
-def test_a_failure_in_the_slot_keeps_the_version_out_of_production(az: AzureStandIn, tmp_path: Path) -> None:
-    upgrade = Upgrade(world=World(broken=frozenset({"new"})), stand_in=az)
-    with pytest.raises(DeployError, match=r"Production still runs the version before.*500: the package fails"):
-        upgrade.receiver().deploy(package(tmp_path))
-    assert upgrade.end() == ("old", "new")
-    assert not az.of(SWAP)
-
-
-def test_a_swap_after_which_senders_keys_fail_is_undone(az: AzureStandIn, tmp_path: Path) -> None:
-    upgrade = Upgrade(world=World(keys_follow_the_code=True), stand_in=az)
-    with pytest.raises(DeployError, match=r"401: it does not accept its key.*the swap was undone"):
-        upgrade.receiver().deploy(package(tmp_path))
-    assert upgrade.end() == ("old", "new")
-    assert len(az.of(SWAP)) == 2
-
-
-@pytest.mark.parametrize(("slot", "running"), [("", "old"), ("staging", "")], ids=["no slot", "first deployment"])
-def test_without_a_slot_or_a_running_version_the_receiver_is_deployed_directly(
-    az: AzureStandIn, tmp_path: Path, slot: str, running: str
-) -> None:
-    upgrade = Upgrade(world=World(production=running), stand_in=az)
-    upgrade.receiver(slot).deploy(package(tmp_path))
-    assert changes(az) == [(ZIP, "func-receiver")]
-    assert upgrade.end() == ("new", "")
-
-
-def test_a_failed_direct_deployment_is_an_error(az: AzureStandIn, tmp_path: Path) -> None:
-    upgrade = Upgrade(world=World(production="", broken=frozenset({"new"})), stand_in=az)
-    with pytest.raises(DeployError, match=r"does not work.*throughline doctor.*500: the package fails"):
-        upgrade.receiver().deploy(package(tmp_path))
-
-
-def test_rollback_swaps_the_previous_version_into_production(az: AzureStandIn) -> None:
-    upgrade = Upgrade(world=World(production="new", slot="old"), stand_in=az)
-    upgrade.receiver().roll_back()
-    assert upgrade.end() == ("old", "new")
-    assert changes(az) == [(SWAP, "func-receiver/staging")]
-
-
-def test_rollback_without_a_previous_version_changes_nothing(az: AzureStandIn) -> None:
-    for slot, message in (("staging", "nothing to swap back to"), ("", "git checkout TAG")):
-        upgrade = Upgrade(world=World(production="new", slot=""), stand_in=az)
-        with pytest.raises(DeployError, match=message):
-            upgrade.receiver(slot).roll_back()
-    assert changes(az) == []
-
-
-def test_a_closed_network_is_reported_and_can_be_deployed_without_a_probe(az: AzureStandIn, tmp_path: Path) -> None:
-    closed = Upgrade(world=World(), stand_in=az).receiver()
-    closed = DeployedReceiver(
-        az=closed.az, target=closed.target, limits=SHORT_WAIT, progress=closed.progress, post=lambda _url, _key: 403
-    )
-    with pytest.raises(DeployError, match=r"answers 403: .* --no-probe"):
-        closed.deploy(package(tmp_path))
-    assert not az.of(SWAP)
-    Upgrade(world=World(), stand_in=az).receiver(probe=False).deploy(package(tmp_path))
-    assert len(az.of(SWAP)) == 1
-
-
-def test_the_probe_sends_the_key_in_a_header() -> None:
+def test_the_probe_sends_the_key_in_a_header_and_reads_the_package_s_digest() -> None:
     with receiver_at(400, 503, 400) as url:
-        assert [post_nothing(f"{url}/api/v1/lineage", key) for key in (KEY, KEY, "", "wrong")] == [400, 503, 401, 401]
-        assert post_nothing(f"{url}/elsewhere", KEY) == 404
-    assert post_nothing(f"{url}/api/v1/lineage", KEY) == 0  # nothing listens there any more
+        seen = [post_nothing(f"{url}/api/v1/lineage", key) for key in (KEY, KEY, "", "wrong")]
+        assert seen == [ProbeAnswer(status=400, package=NEW), *(ProbeAnswer(status=each) for each in (503, 401, 401))]
+        assert post_nothing(f"{url}/elsewhere", KEY).status == 404
+    assert post_nothing(f"{url}/api/v1/lineage", KEY).status == 0  # nothing listens there any more
+
+
+def test_a_swap_is_done_by_commands_of_az_with_no_key_among_their_words(az: AzureStandIn, tmp_path: Path) -> None:
+    with receiver_at(400) as url:
+        az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url, "RECEIVER_SLOT": "staging"})
+        az.answer("rest", {"functionKeys": {"old": "x"}}, **list_keys("host/default", "staging"))
+        for function in ("receiver_function", "batch_function"):
+            for slot in ("", "staging"):
+                az.answer("rest", {"default": "same"}, **list_keys(f"functions/{function}", slot))
+        keys = f"{SITE}/slots/staging/host/default/functionkeys"
+        az.answer("rest", {}, method="put", url=f"{keys}/default?api-version={WEB_API}")
+        az.answer("rest", {}, method="delete", url=f"{keys}/old?api-version={WEB_API}")
+        az.answer(RESTART)
+        az.answer("functionapp show", {"defaultHostName": "127.0.0.1:9"})
+        done = deploy(az, "rg", "--package", str(package(tmp_path)), "--wait", "0.1")
+    assert "Production still runs the version before, and was not touched." in done.stderr, "the slot has no TLS here"
+    (put,) = [call for call in az.of("rest") if call.options["--method"] == "put"]
+    assert json.loads(put.options["--body"]) == {"properties": {"name": "default", "value": KEY}}
+    assert [call.options["--url"] for call in az.of("rest") if call.options["--method"] == "delete"]
+    assert changes(az)[:2] == [(ZIP, "func-receiver/staging"), (RESTART, "func-receiver/staging")]
 
 
 def test_ctrl_c_ends_the_deployment_with_a_message_and_without_processes(az: AzureStandIn, tmp_path: Path) -> None:
@@ -453,7 +361,7 @@ def test_help_names_the_steps_and_shows_examples() -> None:
     done = subprocess.run(
         [sys.executable, "-S", "-m", "cli.deploy", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "The worker goes first because" in done.stdout
+    assert "The worker goes before the swap because" in done.stdout
     assert "python3 -m cli.deploy lineage --rollback" in done.stdout
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.deploy.errors import DeployError
-from cli.deploy.packaging import build, delivery_of, find_python
+from cli.deploy.packaging import build, find_python, read_package
 from cli.deploy.progress import Progress
 from local.package import Package
 
@@ -42,7 +42,7 @@ def test_the_package_is_built_after_an_interrupted_set_up_and_sets_up_once(check
     shown = io.StringIO()
     archive = build("polling", Progress(shown), root=checkout)
     assert archive == checkout / "build/package/throughline.zip"
-    assert delivery_of(archive) == "polling"
+    assert (read_package(archive).delivery, read_package(archive).digest) == ("polling", package.digest)
     assert archive.read_bytes() == package.archive.read_bytes()
     assert "install what makes the package (once): done" in shown.getvalue()
     assert not half.exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.deploy.packaging import delivery_of
+from cli.deploy.packaging import read_package
 from local.package import NAMES, PACKAGES, WATCH, Package, PackageError, build
 from shared.versions import PACKAGE_FILE
 from tests.local.hosting import wait_for
@@ -223,7 +223,7 @@ def test_the_parser_is_triggered_by_event_grid_unless_built_for_polling(package:
     assert "source" not in trigger(ROOT)
     assert trigger(package.unpacked) == trigger(ROOT)
     assert trigger(with_names.unpacked) == trigger(ROOT) | {"source": "EventGrid"}
-    assert (delivery_of(package.archive), delivery_of(with_names.archive)) == ("polling", "eventGrid")
+    assert [read_package(each.archive).delivery for each in (package, with_names)] == ["polling", "eventGrid"]
     (default,) = re.findall(r"^param delivery string = '(\w+)'$", (ROOT / "infra/main.bicep").read_text(), re.MULTILINE)
     assert default == "eventGrid"
 

@@ -58,15 +58,17 @@ class HeldRequest:
 class Front:
     """Listens on a port of 127.0.0.1 while its context lasts.
 
-    `answered` counts answers by instance, `failed` requests without an instance's answer.
+    `answered` counts answers by instance, `failed` requests without an instance's answer, `cut` those whose sender's
+    connection was closed instead.
     """
 
     def __init__(self, *instances: str) -> None:
         self.answered: Counter[str] = Counter()
-        self.failed = 0
+        self.failed = self.cut = 0
         self._instances = instances
         self._turn = itertools.count()
         self._carried: Counter[str] = Counter()
+        self._senders: dict[socket.socket, str] = {}
         self._held: dict[bytes, HeldRequest] = {}
         self._changed = threading.Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -87,10 +89,17 @@ class Front:
         self._server.shutdown()
         self._server.server_close()
 
-    def route(self, *instances: str) -> None:
-        """Send requests to these instances from now on, in turn; other instances keep their current requests."""
+    def route(self, *instances: str, cut: bool = False) -> None:
+        """Send requests to these instances from now on, in turn.
+
+        Other instances keep their current requests; with `cut` these are ended, as one of Microsoft's pages says of a
+        swap: their senders' connections are closed.
+        """
         with self._changed:
             self._instances = instances
+            for sender in [each for each, instance in self._senders.items() if cut and instance not in instances]:
+                sender.shutdown(socket.SHUT_RDWR)
+                self.cut += 1
 
     def drain(self, instance: str, *, but: int = 0, seconds: float = 60.0) -> None:
         """Wait until an instance has all its requests answered except `but` of them. Raises TimeoutError."""
@@ -111,20 +120,24 @@ class Front:
             del self._held[body]
 
     @contextmanager
-    def _given(self) -> Iterator[str]:
+    def _given(self, sender: socket.socket) -> Iterator[str]:
         """Yield an instance, and count a request for it meanwhile."""
         with self._changed:
             instance = self._instances[next(self._turn) % len(self._instances)]
             self._carried[instance] += 1
+            self._senders[sender] = instance
         try:
             yield instance
         finally:
             with self._changed:
                 self._carried[instance] -= 1
+                del self._senders[sender]
                 self._changed.notify_all()
 
-    def _pass_on(self, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
-        with self._given() as instance:
+    def _pass_on(
+        self, sender: socket.socket, path: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, dict[str, str], bytes]:
+        with self._given(sender) as instance:
             held = self._held.get(body)
             connection = HTTPConnection(urlsplit(instance).netloc, timeout=_PATIENCE_SECONDS)
             pieces = held.pieces(body, connection) if held else (body,)
@@ -150,7 +163,14 @@ class Front:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                status, headers, answer = front._pass_on(self.path, _forwarded_headers(dict(self.headers)), body)
+                given = _forwarded_headers(dict(self.headers))
+                status, headers, answer = front._pass_on(self.connection, self.path, given, body)
+                try:
+                    self._answer(status, headers, answer)
+                except ConnectionError:
+                    self.close_connection = True  # it was cut
+
+            def _answer(self, status: int, headers: dict[str, str], answer: bytes) -> None:
                 self.send_response(status)
                 for name, value in _forwarded_headers(headers).items():
                     self.send_header(name, value)

@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+from shared.versions import PACKAGE_HEADER
+
 TIMEOUT_SECONDS = 5.0
 _REPEATED = frozenset({429, 503})
 _USUAL_PAUSE_SECONDS = 1.0
@@ -30,14 +32,15 @@ class LostEvent:
 class Listener:
     """The listener of one Spark application.
 
-    `versions` are the values of the header `X-Version` ("" without it), one for each answered event. `timeout` is in
-    seconds; tests use more than the listener's own because the machine may be busy.
+    `packages` are the digests that the answers name ("" for a checkout), one for each answered event. `timeout` is in
+    seconds; tests use more than the listener's own because the machine may be busy. `key` is sent as a function key.
     """
 
     url: str
     timeout: float = TIMEOUT_SECONDS
+    key: str = ""
     answered: list[bytes] = field(default_factory=list)
-    versions: list[str] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
     lost: list[LostEvent] = field(default_factory=list)
     _connection: HTTPConnection | None = None
 
@@ -69,11 +72,12 @@ class Listener:
         """Post the event; return the status and the seconds until a retry."""
         if self._connection is None:
             self._connection = HTTPConnection(urlsplit(self.url).netloc, timeout=self.timeout)
-        self._connection.request("POST", _PATH, body, {"Content-Type": "application/json; charset=UTF-8"})
+        headers = {"Content-Type": "application/json; charset=UTF-8", "x-functions-key": self.key}
+        self._connection.request("POST", _PATH, body, headers)
         answer = self._connection.getresponse()
         answer.read()
         if answer.status < 400:
-            self.versions.append(answer.headers.get("X-Version", ""))
+            self.packages.append(answer.headers.get(PACKAGE_HEADER, ""))
         return answer.status, float(answer.headers.get("Retry-After", _USUAL_PAUSE_SECONDS))
 
     def _disconnect(self) -> None:
