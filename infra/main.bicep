@@ -30,10 +30,13 @@ param plan string = 'dedicated'
 @description('Size of the dedicated plan. It must offer Always On: B1 or larger. Basic sizes have no deployment slots.')
 param planSize string = 'P0v3'
 
-@description('Machines of the dedicated plan. On Flex: the maximum number of instances of each app, at least 40.')
+@description('Machines of the dedicated plan. With one, the platform\'s maintenance and a fault lose events. On Flex: the maximum number of instances of each app, at least 40.')
 @minValue(1)
 @maxValue(1000)
-param instances int = plan == 'flex' ? 40 : 1
+param instances int = plan == 'flex' ? 40 : 2
+
+@description('Spread the plan\'s machines over the region\'s zones. It takes a region with zones, two machines, and a Premium size or Flex.')
+param zoneRedundant bool = false
 
 @description('On Flex: instances of the receiver that are always ready. With one, an upgrade leaves a gap.')
 @minValue(1)
@@ -109,8 +112,17 @@ param storageRedundancy string = 'Standard_LRS'
 @description('Lock the account with the events against deletion. Making a lock takes Owner or User Access Administrator.')
 param deleteLock bool = true
 
-@description('Mail address for alerts. Empty: alerts are only shown in the portal.')
+@description('Mail address for alerts. Without it and actionGroupIds, alerts are only shown in the portal.')
 param alertEmail string = ''
+
+@description('Resource ids of existing action groups that get the alerts, too.')
+param actionGroupIds string[] = []
+
+@description('Address of docs/operate/operations.md as your people reach it, which each alert names.')
+param runbookUrl string = ''
+
+@description('Places of Azure Monitor that call the receiver every five minutes, if the internet reaches it. None: no such test.')
+param testLocations string[] = ['emea-nl-ams-azr', 'us-va-ash-azr', 'apac-sg-sin-azr']
 
 @description('Tags on every resource.')
 param tags { *: string } = {}
@@ -129,11 +141,20 @@ var closed = networkAsked && !privateNetwork
   ? fail('Subnets, DNS zones, routeAllTraffic, privateApps and purviewAccountId need privateNetwork=true')
   : privateNetwork
 
+var premium = flex || startsWith(toUpper(planSize), 'P')
+var spread = zoneRedundant && !(premium && instances > 1)
+  ? fail('zoneRedundant needs two instances or more, of a Premium size or on Flex')
+  : zoneRedundant
+var checkedInstances = flex && instances < 40
+  ? fail('Flex Consumption takes no maximum below 40 instances: leave out instances')
+  : instances
+
 // ---- names, and the one Python version
 
 // The Python version of local/package.py; a test compares the two. See docs/operate/deploy.md, "Which plan".
 var pythonVersion = '3.11'
 var abbreviations = loadJsonContent('abbreviations.json')
+var planPrefix = '${abbreviations.webServerFarms}${environmentName}-'
 var token = toLower(uniqueString(resourceGroup().id, environmentName, location))
 var storageName = '${abbreviations.storageStorageAccounts}${token}'
 var receiverStorageName = '${abbreviations.storageStorageAccounts}rec${token}'
@@ -344,10 +365,11 @@ module functions 'modules/functions.bicep' = {
   params: {
     location: location
     tags: allTags
-    planPrefix: '${abbreviations.webServerFarms}${environmentName}-'
+    planPrefix: planPrefix
     plan: plan
     planSize: planSize
-    instances: instances
+    instances: checkedInstances
+    zoneRedundant: spread
     readyReceivers: readyReceivers
     pythonVersion: pythonVersion
     receiver: receiver
@@ -395,6 +417,7 @@ module topic 'modules/events.bicep' = if (checkedDelivery == 'eventGrid') {
 
 module alerts 'modules/alerts.bicep' = {
   dependsOn: [
+    functions
     monitoring
     storage
   ]
@@ -404,8 +427,16 @@ module alerts 'modules/alerts.bicep' = {
     environmentName: environmentName
     actionGroupName: '${abbreviations.insightsActionGroups}${environmentName}'
     workspaceId: workspaceId
+    componentName: componentName
     storageAccountName: storageName
+    receiverName: receiver.name
+    receiverPlanId: resourceId('Microsoft.Web/serverfarms', '${planPrefix}${flex ? 'receiver' : 'apps'}')
+    receiverPublic: receiver.public
+    flex: flex
+    testLocations: testLocations
     email: alertEmail
+    actionGroupIds: actionGroupIds
+    runbookUrl: runbookUrl
   }
 }
 

@@ -265,6 +265,13 @@ def test_targets_files_and_links_on_a_page_exist(page: Path) -> None:
     assert [name for name in named if not list(ROOT.glob(name))] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_table_has_its_rule_below_the_head_so_that_it_renders(page: Path) -> None:
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    tables = re.findall(r"(?:^ *\|.*\n)+", text, re.MULTILINE)
+    assert [table for table in tables if not re.match(r" *\|.*\n *\|[-:| ]+\|\n", table)] == []
+
+
 def test_links_in_the_changelog_exist() -> None:
     """Commands and files in it may have been removed since."""
     assert broken_links(ROOT / "CHANGELOG.md") == []

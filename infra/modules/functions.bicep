@@ -14,6 +14,9 @@ param plan string
 param planSize string
 param instances int
 
+@description('Spread the machines over the region\'s zones.')
+param zoneRedundant bool
+
 @description('Instances of the receiver that are always ready, on Flex Consumption.')
 param readyReceivers int
 param pythonVersion string
@@ -60,6 +63,7 @@ var apps = [
     own: {
       THROUGHLINE_STORAGE__blobServiceUri: 'https://${storageAccountName}.blob.${storageSuffix}/'
       THROUGHLINE_STORAGE__tableServiceUri: 'https://${storageAccountName}.table.${storageSuffix}/'
+      WEBSITE_HEALTHCHECK_MAXPINGFAILURES: '2'
     }
   }
   {
@@ -103,6 +107,7 @@ resource plans 'Microsoft.Web/serverfarms@2025-03-01' = [
     }
     properties: {
       reserved: true
+      zoneRedundant: zoneRedundant
     }
   }
 ]
@@ -123,13 +128,11 @@ var bodies = [
         }
   }
 ]
-var site = {
-  linuxFxVersion: flex ? null : 'Python|${pythonVersion}'
-  ftpsState: 'Disabled'
-  http20Enabled: true
-  minTlsVersion: '1.2'
-  scmMinTlsVersion: '1.2'
-}
+// Flex Consumption takes none of the properties of App Service.
+var ofAppService = flex ? {} : { linuxFxVersion: 'Python|${pythonVersion}', ftpsState: 'Disabled' }
+var site = union(ofAppService, { http20Enabled: true, minTlsVersion: '1.2', scmMinTlsVersion: '1.2' })
+// The host answers its start page while it runs. An instance that does not gets no requests after two minutes.
+var health = flex ? {} : { healthCheckPath: '/' }
 
 resource sites 'Microsoft.Web/sites@2025-03-01' = [
   for (app, index) in apps: {
@@ -147,9 +150,7 @@ resource sites 'Microsoft.Web/sites@2025-03-01' = [
       plans
     ]
     properties: union(bodies[index], {
-      siteConfig: union(site, {
-        alwaysOn: flex ? null : true
-      })
+      siteConfig: union(site, app.name == 'receiver' ? health : {}, flex ? {} : { alwaysOn: true })
       // siteUpdateStrategy is documented and missing in the compiler's types:
       // https://learn.microsoft.com/azure/azure-functions/flex-consumption-site-updates
       #disable-next-line BCP037
@@ -196,9 +197,7 @@ resource slot 'Microsoft.Web/sites/slots@2025-03-01' = if (withSlot) {
     }
   }
   properties: union(bodies[0], {
-    siteConfig: union(site, {
-      alwaysOn: false
-    })
+    siteConfig: union(site, health, { alwaysOn: false })
   })
 }
 
@@ -317,3 +316,4 @@ resource slotScm 'Microsoft.Web/sites/slots/basicPublishingCredentialsPolicies@2
 }
 
 output receiverUrl string = 'https://${sites[0].properties.defaultHostName}'
+output receiverPlanId string = plans[0].id

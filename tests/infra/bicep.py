@@ -54,7 +54,7 @@ class File:
     """A parsed file.
 
     `params` maps each parameter to whether a value is required; `resources` has the types with their versions,
-    `imports` the file of each imported name.
+    `imports` the file of each imported name; `exports` are types and variables.
     """
 
     path: Path
@@ -65,6 +65,7 @@ class File:
     modules: dict[str, Module] = field(default_factory=dict)
     outputs: set[str] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
+    exports: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     imports: dict[str, Use] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
@@ -94,8 +95,12 @@ def read(path: Path, source: str | None = None) -> File:
     for node in _walk(root):
         if node.type in {"ERROR", "UNEXPECTED"} or node.is_missing:
             file.syntax.append(_use(node))
+    decorators = ""
     for statement in root.named_children:
         _declare(file, statement)
+        if "@export()" in decorators:
+            file.exports.add(_text(statement.named_children[0]))
+        decorators = _text(statement) if statement.type == "decorators" else ""
         local = _local_names(statement)
         for node in _references(statement, top=True):
             if _text(node) not in local:
@@ -114,7 +119,9 @@ def problems(file: File, source_of: dict[Path, str] | None = None) -> list[str]:
     known = file.symbols | _BUILT_IN
     found += [f"{use.line}: nothing is called {use.name}" for use in file.uses if use.name not in known]
     used = {use.name for use in file.uses}
-    found += [f"{name} is declared and not used" for name in sorted({*file.params, *file.variables} - used)]
+    found += [
+        f"{name} is declared and not used" for name in sorted({*file.params, *file.variables} - used - file.exports)
+    ]
     found += [
         f"{use.line}: there is no file {use.name}" for use in file.loads if not (file.path.parent / use.name).is_file()
     ]
@@ -123,7 +130,7 @@ def problems(file: File, source_of: dict[Path, str] | None = None) -> list[str]:
         target = file.path.parent / source.name
         if not target.is_file():
             found.append(f"{source.line}: there is no file {source.name}")
-        elif name not in read(target).types:
+        elif name not in read(target).exports:
             found.append(f"{source.line}: {source.name} exports no {name}")
     modules: dict[str, File] = {}
     for name, module in file.modules.items():

@@ -121,6 +121,8 @@ def snapshot(folder: Path, template: Path, parameters: Mapping[str, Any]) -> Sna
 
 def _literal(value: Any) -> str:
     """Return a value in Bicep's syntax."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_literal, value)) + "]"
     if isinstance(value, dict):
         return "{ " + ", ".join(f"'{key}': {_literal(each)}" for key, each in value.items()) + " }"
     return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else f"'{value}'"

@@ -1,5 +1,6 @@
 """Kusto's own language service analyses every query against the tables' columns; planted mistakes are found."""
 
+import json
 import re
 from pathlib import Path
 
@@ -16,11 +17,10 @@ IN_PAGES = {
     for number, block in enumerate(re.findall(r"^```kusto\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL), 1)
 }
 QUERIES = FILES | IN_PAGES
-USES = {
-    path.stem: re.findall(r"\bquery: (.+)", path.read_text())
-    for path in (INFRA / "modules/alerts.bicep", INFRA / "modules/workbook.bicep")
-}
-"""The references to queries in the templates."""
+LOADED = (INFRA / "queries.bicep").read_text()
+ALERTS = [row["name"] for row in json.loads((INFRA / "alerts.json").read_text())]
+TILES = {row["query"]: row["view"] for row in json.loads((INFRA / "workbook.json").read_text())}
+"""The queries of the alerts, and those of the workbook with what shows their rows."""
 
 PLANTED = {
     "a column that is not there": (
@@ -75,12 +75,11 @@ def test_a_mistake_in_a_real_query_is_found(name: str, analyses: dict[str, Analy
 
 def test_templates_hold_no_query_of_their_own() -> None:
     """So each deployed query is in infra/queries, and is analysed."""
-    loaded = re.compile(r"loadTextContent\('\.\./queries/([\w-]+)\.kql'\)")
-    of_loops = {"rule.query", "part.query"}
-    for module, values in USES.items():
-        assert [each for each in values if not loaded.fullmatch(each) and each not in of_loops] == [], module
-    used = {found.group(1) for values in USES.values() for each in values if (found := loaded.fullmatch(each))}
-    assert used == set(FILES)
+    loaded = re.findall(r"^  '?([\w-]+)'?: loadTextContent\('queries/([\w-]+)\.kql'\)$", LOADED, re.MULTILINE)
+    assert loaded == [(name, name) for name in FILES]
+    for module in ("alerts", "workbook"):
+        text = (INFRA / f"modules/{module}.bicep").read_text()
+        assert set(re.findall(r"\bquery: (.+)", text)) <= {"queries[rule.name]", "queries[part.query]"}
 
 
 def test_the_queries_read_every_listed_table() -> None:
@@ -89,17 +88,16 @@ def test_the_queries_read_every_listed_table() -> None:
 
 
 def test_alert_queries_use_only_the_language_of_log_alert_rules() -> None:
-    for value in USES["alerts"]:
-        for name in re.findall(r"queries/([\w-]+)\.kql", value):
-            words = re.findall(r"\w+", FILES[name])
-            assert not set(words) & {*UNSUPPORTED_IN_ALERTS, "AggregatedValue"}
-            assert all(re.fullmatch(r"\d+[dhms]", ago) for ago in re.findall(r"\bago\((.*?)\)", FILES[name]))
-            assert len(FILES[name].encode()) < 1 << 16
+    assert ALERTS
+    for name in ALERTS:
+        words = re.findall(r"\w+", FILES[name])
+        assert not set(words) & {*UNSUPPORTED_IN_ALERTS, "AggregatedValue"}
+        assert all(re.fullmatch(r"\d+[dhms]", ago) for ago in re.findall(r"\bago\((.*?)\)", FILES[name]))
+        assert len(FILES[name].encode()) < 1 << 16
 
 
 def test_charts_over_time_have_a_datetime_column(analyses: dict[str, Analysis]) -> None:
-    workbook = (INFRA / "modules/workbook.bicep").read_text()
-    charts = re.findall(r"view: 'timechart'\s+query: loadTextContent\('\.\./queries/([\w-]+)\.kql'\)", workbook)
+    charts = [name for name, view in TILES.items() if view == "timechart"]
     assert charts
     for name in charts:
         assert "datetime" in analyses[name].columns.values()

@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"
 ALERTS = (INFRA / "modules/alerts.bicep").read_text()
+RULES = json.loads((INFRA / "alerts.json").read_text())
 THROTTLED = {
     "ClientAccountBandwidthThrottlingError",
     "ClientAccountRequestThrottlingError",
@@ -38,9 +39,9 @@ def test_no_diagnostic_setting_duplicates_stored_logs() -> None:
 
 
 def test_alerts_are_named_by_environment() -> None:
-    made = re.findall(r"^resource \w+ '[^']+' = .*?^ +name: ([^\n]+)", ALERTS, re.DOTALL | re.MULTILINE)
-    assert len(made) == 3
-    assert all("${environmentName}" in name or name == "actionGroupName" for name in made)
+    made = re.findall(r"^resource \w+ '[^']+' = (?!existing).*?^ +name: ([^\n]+)", ALERTS, re.DOTALL | re.MULTILINE)
+    assert len(made) == 6
+    assert all("${prefix}" in name or name == "actionGroupName" for name in made)
 
 
 def test_the_throttling_alert_counts_every_kind_of_throttled_response() -> None:
@@ -49,12 +50,11 @@ def test_the_throttling_alert_counts_every_kind_of_throttled_response() -> None:
 
 def test_only_rules_with_ago_in_their_query_have_a_look_back() -> None:
     """Unless `lookBack` is set, a rule runs its query over the window only, even with a longer `ago()`."""
-    rules = re.findall(r"queries/([\w-]+)\.kql'\)\s+most: \d+\s+window: '(\w+)'.*\s+lookBack: '?(\w+)'?", ALERTS)
-    assert len(rules) == ALERTS.count("loadTextContent")
-    for name, window, look_back in rules:
-        assert {window, look_back} <= LOOK_BACK | {"null"}
-        query = (INFRA / f"queries/{name}.kql").read_text()
-        assert ("ago(" in query) == (look_back == "P2D"), name
+    for rule in RULES:
+        look_back = rule.get("lookBack")
+        assert {rule.get("window", "PT15M"), look_back} <= LOOK_BACK | {None}
+        query = (INFRA / f"queries/{rule['name']}.kql").read_text()
+        assert ("ago(" in query) == (look_back == "P2D"), rule["name"]
 
 
 # ---- the templates as the compiler evaluates them
@@ -97,7 +97,7 @@ if shutil.which("bicep"):  # it can't be installed everywhere
 
     def test_each_rule_mails_once_and_when_it_is_resolved(deployed: list[dict[str, Any]]) -> None:
         rules = [each for each in deployed if each["type"] == "Microsoft.Insights/scheduledQueryRules"]
-        assert len(rules) == ALERTS.count("loadTextContent")
+        assert len(rules) == len(RULES)
         for rule in rules:
             what = rule["properties"]
             assert (what["autoMitigate"], what["evaluationFrequency"], what["enabled"]) == (True, "PT5M", True)

@@ -102,9 +102,9 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
     calls = [call("receiver_function", ago(minutes=30), ResultCode="201"), call("sweeper_function", ago(minutes=20))]
     quiet = set(QUERIES) & {
         *("dead-letters", "receiver-errors", "receiver-slow", "worker-failures", "sweeper-silent", "undelivered"),
-        *("oldest-waiting", "backlog", "catalog-away", "daily-cap", "announcements"),
+        *("oldest-waiting", "backlog", "catalog-away", "daily-cap", "announcements", "no-events"),
     }
-    assert len(quiet) == 11
+    assert len(quiet) == 12
     found = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
     assert {name: rows for name, rows in found.items() if rows} == {}
 
@@ -134,6 +134,25 @@ def test_a_silent_sweeper_raises_an_alert_after_the_first_deployment(
     traces: list[Row], calls: list[Row], alert: bool
 ) -> None:
     assert bool(answer("sweeper-silent", AppTraces=traces, AppRequests=calls)) is alert
+
+
+EVENT = "event run=8a03 state=kept bytes=672 type=START job=nightly.execute seconds=0.01"
+DOCTOR = "event run=9b14 state=kept bytes=500 type=START job=throughline_doctor.execute_insert seconds=0.01"
+SILENCE: dict[str, tuple[list[Row], bool]] = {
+    "no event ever": ([], False),
+    "events a day ago, none since": (lines(EVENT, at=ago(hours=26)), True),
+    "events just now": (lines(EVENT, at=ago(hours=26)) + lines(EVENT, at=ago(hours=3)), False),
+    "none now, none in these hours of the day before": (lines(EVENT, at=ago(hours=20)), False),
+    "none for a weekend": (lines(EVENT, at=ago(hours=49)), False),
+    "a check of the deployment is no event": (lines(EVENT, at=ago(hours=26)) + lines(DOCTOR, at=ago(hours=1)), True),
+    "nor were those of the day before": (lines(DOCTOR, at=ago(hours=26)), False),
+    "refused bodies are none": (lines(EVENT, at=ago(hours=26)) + lines("event state=refused bytes=9"), True),
+}
+
+
+@pytest.mark.parametrize(("traces", "alert"), SILENCE.values(), ids=SILENCE)
+def test_senders_that_fall_silent_raise_an_alert(traces: list[Row], alert: bool) -> None:
+    assert bool(answer("no-events", AppTraces=traces)) is alert
 
 
 def test_each_failed_invocation_is_one_row() -> None:

@@ -36,6 +36,9 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "endpointsSubnetId": f"{_SUBNETS}/endpoints",
         "dnsZonesGroupId": _HUB,
         "routeAllTraffic": True,
+        "alertEmail": "ann@example.com",
+        "actionGroupIds": [f"{_HUB}/providers/Microsoft.Insights/actionGroups/duty"],
+        "runbookUrl": "https://wiki.example.com/lineage",
     },
 }
 """The parameters of the tested variants: each takes a second or two."""

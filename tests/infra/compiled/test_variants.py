@@ -52,6 +52,9 @@ INVALID_COMBINATIONS = {
         "Give both appsSubnetId and endpointsSubnetId",
     ),
     "private apps in no network": ({"privateApps": True}, "need privateNetwork=true"),
+    "few instances on Flex": ({"plan": "flex", "instances": 2}, "takes no maximum below 40"),
+    "zones with one machine": ({"zoneRedundant": True, "instances": 1}, "zoneRedundant needs two instances"),
+    "zones of a Standard size": ({"zoneRedundant": True, "planSize": "S1"}, "of a Premium size or on Flex"),
 }
 
 

@@ -1,0 +1,23 @@
+// Every query of infra/queries by its name. alerts.json and workbook.json say which are alerts and which are shown.
+@export()
+var queries = {
+  announcements: loadTextContent('queries/announcements.kql')
+  backlog: loadTextContent('queries/backlog.kql')
+  'catalog-away': loadTextContent('queries/catalog-away.kql')
+  counts: loadTextContent('queries/counts.kql')
+  coverage: loadTextContent('queries/coverage.kql')
+  'daily-cap': loadTextContent('queries/daily-cap.kql')
+  'dead-letters': loadTextContent('queries/dead-letters.kql')
+  durations: loadTextContent('queries/durations.kql')
+  'failing-jobs': loadTextContent('queries/failing-jobs.kql')
+  lag: loadTextContent('queries/lag.kql')
+  'no-events': loadTextContent('queries/no-events.kql')
+  'oldest-waiting': loadTextContent('queries/oldest-waiting.kql')
+  received: loadTextContent('queries/received.kql')
+  'receiver-errors': loadTextContent('queries/receiver-errors.kql')
+  'receiver-slow': loadTextContent('queries/receiver-slow.kql')
+  'sweeper-silent': loadTextContent('queries/sweeper-silent.kql')
+  undelivered: loadTextContent('queries/undelivered.kql')
+  waiting: loadTextContent('queries/waiting.kql')
+  'worker-failures': loadTextContent('queries/worker-failures.kql')
+}

@@ -1,0 +1,184 @@
+"""The rules that need no log, evaluated over what Azure Monitor records: samples of metrics, rows of the activity log.
+
+Shapes: https://learn.microsoft.com/azure/azure-monitor/platform/activity-log-schema, for metrics the minutes' values of
+https://learn.microsoft.com/azure/app-service/monitor-app-service-reference. Azure evaluated none of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.infra.compiled.conftest import VARIANTS
+from tests.infra.snapshots import GROUP, Snapshot
+
+Variant = Callable[[str], Snapshot]
+RECEIVER = f"{GROUP}/providers/Microsoft.Web/sites/func-lineage-receiver-mz35fqtkh47iw"
+WORKER = RECEIVER.replace("-receiver-", "-worker-")
+PLAN = f"{GROUP}/providers/Microsoft.Web/serverfarms/plan-lineage-apps"
+_AGGREGATE: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "Average": lambda values: sum(values) / len(values),
+    "Total": sum,
+}
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    "GreaterThan": lambda value, threshold: value > threshold,
+    "LessThan": lambda value, threshold: value < threshold,
+}
+
+
+def rule(found: Snapshot, kind: str, name: str) -> Mapping[str, Any]:
+    (properties,) = [
+        each["properties"]
+        for each in found.of(f"Microsoft.Insights/{kind}")
+        if each["name"] == f"throughline-lineage-{name}"
+    ]
+    assert isinstance(properties, Mapping)
+    return properties
+
+
+def raised_by_metric(properties: Mapping[str, Any], metric: str, minutes: Sequence[float]) -> bool:
+    """Whether the values of the last minutes raise an alert. Azure evaluates no rule without a value."""
+    (criterion,) = properties["criteria"]["allOf"]
+    values = minutes[-int(properties["windowSize"].strip("PTM")) :]
+    if criterion["metricName"] != metric or not values:
+        return False
+    return _COMPARE[criterion["operator"]](_AGGREGATE[criterion["timeAggregation"]](values), criterion["threshold"])
+
+
+def raised_by_record(properties: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    """Whether a row of the activity log raises an alert."""
+
+    def value(path: str) -> str:
+        part: Any = record
+        for name in path.split("."):
+            part = part.get(name, {})
+        return str(part.get("value", "") if isinstance(part, Mapping) else part).casefold()
+
+    def holds(condition: Mapping[str, Any]) -> bool:
+        wanted = condition.get("containsAny") or [condition["equals"]]
+        return value(condition["field"]) in [each.casefold() for each in wanted]
+
+    inside = any(record["resourceId"].casefold().startswith(scope.casefold()) for scope in properties["scopes"])
+    return inside and all(holds(each) for each in properties["condition"]["allOf"])
+
+
+METRICS = {
+    "all instances answer": ("receiver-unhealthy", "HealthCheckStatus", [100] * 5, False),
+    "one of two does not answer for five minutes": ("receiver-unhealthy", "HealthCheckStatus", [50] * 5, True),
+    "none answers": ("receiver-unhealthy", "HealthCheckStatus", [100, 100, 0, 0, 0], True),
+    "an instance restarts": ("receiver-unhealthy", "HealthCheckStatus", [100, 50, 50, 100, 100], False),
+    "a single error": ("receiver-5xx", "Http5xx", [0, 0, 1, 0, 0], False),
+    "the front end answers 503": ("receiver-5xx", "Http5xx", [0, 0, 0, 2, 2], True),
+    "errors that are over": ("receiver-5xx", "Http5xx", [9, 0, 0, 0, 0, 0], False),
+    "no request": ("receiver-5xx", "Http5xx", [], False),
+}
+
+
+@pytest.mark.parametrize(("name", "metric", "minutes", "alert"), METRICS.values(), ids=METRICS)
+def test_a_metric_s_values_raise_the_alert(
+    name: str, metric: str, minutes: list[float], alert: bool, variant: Variant
+) -> None:
+    properties = rule(variant("default"), "metricAlerts", name)
+    assert properties["evaluationFrequency"] == "PT1M"
+    assert properties["scopes"] == [RECEIVER]
+    assert raised_by_metric(properties, metric, minutes) is alert
+
+
+def health(resource: str, now: str, status: str = "Active") -> Mapping[str, Any]:
+    return {
+        "category": {"value": "ResourceHealth", "localizedValue": "Resource Health"},
+        "operationName": {"value": "Microsoft.Resourcehealth/healthevent/Activated/action"},
+        "resourceId": resource,
+        "status": {"value": status},
+        "properties": {"currentHealthStatus": now, "previousHealthStatus": "Available", "cause": "PlatformInitiated"},
+    }
+
+
+def done(operation: str, resource: str = RECEIVER, status: str = "Succeeded") -> Mapping[str, Any]:
+    return {
+        "category": {"value": "Administrative"},
+        "operationName": {"value": operation},
+        "resourceId": resource,
+        "status": {"value": status},
+        "properties": {"entity": resource},
+    }
+
+
+RECORDS = {
+    "the receiver is unavailable": (health(RECEIVER, "Unavailable"), {"resource-health"}),
+    "its plan is degraded": (health(PLAN, "Degraded", "In Progress"), {"resource-health"}),
+    "it is available again": (health(RECEIVER, "Available", "Resolved"), set()),
+    "the worker is unavailable": (health(WORKER, "Unavailable"), set()),
+    "the receiver was stopped": (done("Microsoft.Web/sites/stop/Action"), {"receiver-stopped"}),
+    "somebody may not stop it": (done("Microsoft.Web/sites/stop/Action", status="Failed"), set()),
+    "it was deleted": (done("Microsoft.Web/sites/delete"), {"receiver-stopped"}),
+    "it was started": (done("Microsoft.Web/sites/start/Action"), set()),
+    "the slot was restarted": (done("Microsoft.Web/sites/slots/restart/Action", f"{RECEIVER}/slots/staging"), set()),
+    "the worker was stopped": (done("Microsoft.Web/sites/stop/Action", WORKER), set()),
+}
+
+
+@pytest.mark.parametrize(("record", "alerts"), RECORDS.values(), ids=RECORDS)
+def test_a_row_of_the_activity_log_raises_the_alert(
+    record: Mapping[str, Any], alerts: set[str], variant: Variant
+) -> None:
+    found = variant("closed"), variant("default")
+    for each in found:
+        rules = {name: rule(each, "activityLogAlerts", name) for name in ("resource-health", "receiver-stopped")}
+        assert {name for name, properties in rules.items() if raised_by_record(properties, record)} == alerts
+
+
+def test_the_receiver_s_address_is_called_from_three_places_without_a_key(variant: Variant) -> None:
+    """The host's 401 comes before any of our code, so nothing is stored; 403 is a stopped app, 503 one in error."""
+    found = variant("default")
+    (test,) = found.of("Microsoft.Insights/webtests")
+    properties = test["properties"]
+    assert (properties["Request"]["HttpVerb"], properties["ValidationRules"]["ExpectedHttpStatusCode"]) == ("POST", 401)
+    assert "Headers" not in properties["Request"]
+    assert properties["Request"]["RequestUrl"].endswith("/api/v1/lineage']") or "api/v1/lineage" in str(properties)
+    assert (properties["Frequency"], len(properties["Locations"]), properties["RetryEnabled"]) == (300, 3, True)
+    down = rule(found, "metricAlerts", "receiver-down")
+    assert (down["severity"], down["windowSize"], down["criteria"]["failedLocationCount"]) == (0, "PT5M", 2)
+    assert down["criteria"]["webTestId"] == test["id"]
+
+
+@pytest.mark.parametrize("name", ["closed", "given"])
+def test_no_test_calls_a_receiver_that_the_internet_does_not_reach(name: str, variant: Variant) -> None:
+    """There the health check, the activity log and silence speak."""
+    assert variant(name).of("Microsoft.Insights/webtests") == []
+    assert rule(variant(name), "metricAlerts", "receiver-unhealthy")["scopes"] == [RECEIVER]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_platform_looks_at_each_instance_of_the_receiver(name: str, variant: Variant) -> None:
+    found = variant(name)
+    flex = VARIANTS[name].get("plan") == "flex"
+    bodies = [found.body("receiver"), *(each["properties"] for each in found.of("Microsoft.Web/sites/slots"))]
+    for body in bodies:
+        assert body["siteConfig"].get("healthCheckPath") == (None if flex else "/")
+    assert "healthCheckPath" not in found.body("worker")["siteConfig"]
+    assert found.settings("receiver")["WEBSITE_HEALTHCHECK_MAXPINGFAILURES"] == "2"
+    plans = [each["sku"]["capacity"] for each in found.of("Microsoft.Web/serverfarms") if not flex]
+    assert plans == ([] if flex else [2]), "one restarts, one answers"
+
+
+def test_alerts_go_to_given_groups_beside_the_mail_and_name_a_runbook(variant: Variant) -> None:
+    group = VARIANTS["given"]["actionGroupIds"][0]
+    own = f"{GROUP}/providers/Microsoft.Insights/actionGroups/ag-lineage"
+    found = variant("given")
+    for each in found.of("Microsoft.Insights/scheduledQueryRules"):
+        assert each["properties"]["actions"]["actionGroups"] == [group, own]
+        name = each["name"].removeprefix("throughline-lineage-")
+        assert each["properties"]["actions"]["customProperties"] == {
+            "alert": name,
+            "runbook": "https://wiki.example.com/lineage",
+        }
+        assert "https://wiki.example.com/lineage" in each["properties"]["description"]
+    for kind, places in (
+        ("metricAlerts", lambda p: p["actions"]),
+        ("activityLogAlerts", lambda p: p["actions"]["actionGroups"]),
+    ):
+        for each in found.of(f"Microsoft.Insights/{kind}"):
+            assert [action["actionGroupId"] for action in places(each["properties"])] == [group, own]
+    for each in variant("default").of("Microsoft.Insights/scheduledQueryRules"):
+        assert each["properties"]["actions"]["actionGroups"] == []
