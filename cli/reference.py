@@ -35,21 +35,19 @@ _FINDINGS = """\
 
 `throughline doctor` checks the parts of a Throughline; with `--group GROUP` also a deployment in Azure, by read-only
 calls of `az`. Each failure has a stable code, which `--json` prints as well, and one command. Doctor prints commands
-ready to type; here, capitals stand for what it fills in. `PARAMETERS` are all parameters of the deployment, since those
-that are left out get their defaults again. Azure's answers were read in its documentation and played in tests
-([unproven.md](unproven.md)).
+ready to type; here, capitals stand for what it fills in. `--template` deploys `infra/main.bicep` again with all the
+parameters of the last good deployment, so it sets what is missing and changes nothing else. Azure's answers were read
+in its documentation and played in tests ([unproven.md](unproven.md)).
 
 Four symptoms that are often met first elsewhere:
 
-- **`Host.Startup[515]`** in the worker's log: the host did not start, and neither parser nor sweeper run. With
-  `BlobLogListener.EnableLoggingAsync` it is [`host-polling-role`](#the-host), else `host-role`, `host-network` or
-  `host-error`.
+- **`Host.Startup[515]`** in the worker's log: the host did not start, and neither parser nor sweeper run:
+  [`host-role`, `host-network` or `host-error`](#the-host).
 - **503 at `/`** of an app: the same, seen from outside: [`root-503`](#the-host). The receiver's own 503, at
   `/api/v1/lineage`, is another: [`receiver-storage`](#the-receiver).
 - **A worker that starts again every half minute**: it cannot reach its storage,
   [`host-restarts`](#the-host); findings about [roles and networks](#the-deployment) name the cause.
-- **Receipts that pile up**: [`receipts-pile-up`](#delivery-of-events) in `azure-webjobs-hosts`, or messages in the
-  [`poison-queue`](#delivery-of-events).
+- **Messages that pile up**: the [`poison-queue`](#delivery-of-events).
 """
 
 

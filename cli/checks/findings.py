@@ -12,9 +12,9 @@ Places = Mapping[str, str | tuple[str, ...]]
 
 UNKNOWN: Places = {
     "group": "GROUP",
-    "deployment": "throughline",
+    "deployment": "DEPLOYMENT",
     "storage": "STORAGE",
-    "address": "YOUR_PUBLIC_IP",
+    "address": ("--set", "alertEmail=YOU@EXAMPLE.COM"),
     "scope": "STORAGE_ID",
     "role": "Storage Blob Data Reader",
     "receiver": "RECEIVER",
@@ -64,8 +64,8 @@ def good(subject: str, found: str) -> CheckResult:
 def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> CheckResult:
     """A bad subject, by the rule of this code; `places` fill the names in braces of the rule's command, else UNKNOWN.
 
-    A `subscription` among the places is added to the commands of `az`. Raises KeyError for a code without a rule, and
-    for a name that is not filled.
+    A `subscription` and an `environment` among the places are added to the commands that take them. Raises KeyError for
+    a code without a rule, and for a name that is not filled.
     """
     return _by_rule(CheckState.BAD, code, subject, found, places)
 
@@ -78,16 +78,15 @@ def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...])
 def _by_rule(state: CheckState, code: str, subject: str, found: str, places: Places) -> CheckResult:
     rule = BY_CODE[code]
     words = {name: (value,) if isinstance(value, str) else value for name, value in {**UNKNOWN, **places}.items()}
-    command = rule.command.format(**{name: shlex.join(each) for name, each in words.items()})
-    subscription = places.get("subscription")
-    if isinstance(subscription, str) and subscription and _takes_subscription(command):
-        command += f" --subscription {shlex.quote(subscription)}"
+    command = rule.command.format(**{name: shlex.join(each) for name, each in words.items()}).rstrip()
+    for option, (programs, others) in _OPTIONS.items():
+        value = places.get(option)
+        takes = command.startswith(programs) and not command.startswith(others) and f"--{option}" not in command
+        if isinstance(value, str) and value and takes:
+            command += f" --{option} {shlex.quote(value)}"
     return CheckResult(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
 
 
-_WITH_SUBSCRIPTION = ("az ", "python3 -m cli.deploy ", "throughline doctor --group ")
-_WITHOUT = ("az login", "az account", "az upgrade")
-
-
-def _takes_subscription(command: str) -> bool:
-    return command.startswith(_WITH_SUBSCRIPTION) and not command.startswith(_WITHOUT)
+_OURS = ("python3 -m cli.deploy ", "throughline doctor --group ")
+_OPTIONS = {"environment": (_OURS, ()), "subscription": (("az ", *_OURS), ("az login", "az account", "az upgrade"))}
+"""Options that are added to a command: the programs that take them, and those of their commands that do not."""

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -44,11 +43,26 @@ _HELP = (
     ),
     (r"ResourceGroupNotFound", "Check the resource group and the subscription: az group list --output table"),
     (
-        r"DeploymentNotFound",
+        r"without additional quota|quota of 0|QuotaExceeded",
         (
-            "Deploy infra/main.bicep first, or name its deployment; those that exist: "
-            "az deployment group list --resource-group GROUP --output table"
+            "The subscription has no quota of its region for this size: ask for it in the portal (Quotas, App "
+            "Service), or choose another planSize, as S1 (docs/operate/deploy.md, step 1)"
         ),
+    ),
+    (
+        r"one system topic",
+        (
+            "The account has a system topic already, as of Defender for Storage: name it by the parameter "
+            "eventTopicName (az eventgrid system-topic list --resource-group GROUP --output table)"
+        ),
+    ),
+    (
+        r"RequestDisallowedByPolicy",
+        "docs/operate/policies.md says which policies the template meets, and by which parameters",
+    ),
+    (
+        r"MissingSubscriptionRegistration|NoRegisteredProviderFound",
+        "Ask an Owner of the subscription for: az provider register --wait --namespace NAMESPACE",
     ),
     (r"ServiceUnavailable|TooManyRequests|GatewayTimeout", "Azure is busy: wait a minute, then run the command again"),
 )
@@ -113,21 +127,6 @@ class AzureCli:
             raise AzureCliError(command=command, exit_code=0, message=message) from error
 
 
-def deployment_outputs(az: AzureCli, group: str, deployment: str) -> Mapping[str, str]:
-    """Return the outputs of a deployment into a resource group: values as text, by names in capitals.
-
-    Resource Manager changes the case of outputs' names (RECEIVER_NAME may come back as receiveR_NAME:
-    https://github.com/Azure/bicep/issues/9360), so they are read without regard to it.
-
-    Raises AzureCliError where there is no such deployment or it may not be read.
-    """
-    found = az.json(
-        *("deployment", "group", "show", "--resource-group", group, "--name", deployment),
-        *("--query", "properties.outputs"),
-    )
-    return {name.upper(): _text(output.get("value")) for name, output in (found or {}).items()}
-
-
 def shown(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a call as it may be shown: `az` and its words, without the values of options that hold secrets."""
     before = ("", *words)
@@ -162,9 +161,3 @@ def _failure(command: tuple[str, ...], exit_code: int, stderr: str) -> AzureCliE
     return AzureCliError(
         command=command, exit_code=exit_code, message=message, code=code, first_line=first.partition("\n")[0]
     )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value)

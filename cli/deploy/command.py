@@ -12,6 +12,7 @@ from cli.deploy.errors import DeployError
 from cli.deploy.packaging import build, checked
 from cli.deploy.progress import Progress
 from cli.deploy.receiver import ROUTE, DeployedReceiver
+from cli.deploy.record import deploy_template, last_good
 from cli.deploy.target import Target, from_azd, from_azure
 from cli.deploy.waiting import PollLimits
 from cli.deploy.worker import deploy_worker
@@ -35,11 +36,12 @@ The worker goes before the swap because it reads what the receiver writes: a new
 written, an old worker need not read what a new receiver writes. Events that come meanwhile wait in storage.
 
 examples:
-  az deployment group create --resource-group lineage --name throughline --template-file infra/main.bicep ...
+  az deployment group create --resource-group lineage --name throughline --parameters infra/lineage.bicepparam
   python3 -m cli.deploy lineage                          deploy what this folder holds
   python3 -m cli.deploy lineage --package throughline.zip
   python3 -m cli.deploy lineage --rollback               swap the receiver's version before back
-  azd deploy                                             the same, with the names that azd knows
+  python3 -m cli.deploy lineage --template               deploy infra/main.bicep again, with the parameters on record
+  azd deploy                                             the code, with the names that azd knows
 
 Azure is called by the Azure CLI, signed in by `az login`. Running this again is safe at any time.
 """
@@ -78,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         "group", nargs="?", default="", help="the resource group; without it: azd's (AZURE_RESOURCE_GROUP)"
     )
     parser.add_argument(
-        "--deployment", default="throughline", help="name of main.bicep's deployment there (throughline)"
+        "--environment", default="", help="the parameter environmentName, where the group holds several environments"
     )
     parser.add_argument(
         "--subscription", default="", help="its id or name; without it: AZURE_SUBSCRIPTION_ID, else az's own"
@@ -93,14 +95,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rollback", action="store_true", help="swap the receiver's version before back, and nothing else"
     )
+    parser.add_argument(
+        "--template",
+        action="store_true",
+        help="deploy infra/main.bicep with the parameters of the last good deployment, and nothing else",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="with --template: another value of a parameter"
+    )
     return parser
 
 
 def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: Progress) -> None:
     az = AzureCli(subscription=options.subscription or environment.get("AZURE_SUBSCRIPTION_ID", ""))
-    if options.group:  # outputs of another environment may be left in this shell
-        with progress.step(f"read the outputs of {options.deployment}"):
-            target = from_azure(az, options.group, options.deployment)
+    group = options.group or environment.get("AZURE_RESOURCE_GROUP", "")
+    if options.group or options.template:  # outputs of another environment may be left in this shell
+        with progress.step(f"look for the last good deployment in {group}"):
+            record = last_good(az, group, options.environment)
+        if options.template:
+            deploy_template(az, group, record, _changes(options.set), progress)
+            return
+        target = from_azure(group, record)
     else:
         target = from_azd(environment)
     limits = PollLimits(seconds=options.wait)
@@ -117,6 +132,13 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
     package = checked(given or build(target.delivery, progress), target.delivery)
     receiver.deploy(package, partial(deploy_worker, az, target, limits=limits, progress=progress))
     sys.stdout.write(_left_to_do(target))
+
+
+def _changes(pairs: Sequence[str]) -> Mapping[str, str]:
+    """The changed parameters by name. Raises DeployError for what is no NAME=VALUE."""
+    if wrong := [each for each in pairs if "=" not in each]:
+        raise DeployError(f"--set takes NAME=VALUE, not {wrong[0]!r}")
+    return dict(each.split("=", 1) for each in pairs)
 
 
 def _left_to_do(target: Target) -> str:

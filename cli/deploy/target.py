@@ -1,10 +1,12 @@
 """Where to deploy: the outputs of infra/main.bicep, as azd passes them on or Azure keeps them with the deployment."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from cli.deploy.azure_cli import AzureCli, deployment_outputs
 from cli.deploy.errors import DeployError
+from cli.deploy.record import DeploymentRecord
 
 DELIVERIES = ("eventGrid", "polling")
 """How the parser may get notices of new events."""
@@ -28,13 +30,10 @@ class Target:
     topic: str
 
 
-def from_azure(az: AzureCli, group: str, deployment: str) -> Target:
-    """Read the target from a deployment of infra/main.bicep. Raises AzureCliError and DeployError."""
-    again = (
-        f"Deploy it again: az deployment group create --resource-group {group} --name {deployment} "
-        "--template-file infra/main.bicep --parameters … (docs/operate/deploy.md, step 2)"
-    )
-    return _target(group, deployment_outputs(az, group, deployment), f"deployment {deployment}", again)
+def from_azure(group: str, record: DeploymentRecord) -> Target:
+    """Read the target from a deployment of infra/main.bicep. Raises DeployError."""
+    again = f"Deploy it again: {Path(sys.executable).name} -m cli.deploy {group} --template"
+    return _target(group, record.outputs, f"deployment {record.name}", again)
 
 
 def from_azd(environment: Mapping[str, str]) -> Target:

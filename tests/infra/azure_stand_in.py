@@ -86,11 +86,22 @@ class AzureStandIn:
         self._answers.insert(0, {"command": command.split(), "options": wanted, "answers": given, "id": counter})
         self._save()
 
-    def outputs(self, group: str, deployment: str, values: Mapping[str, Any]) -> None:
-        """Add a deployment with these outputs, whose names Resource Manager changes."""
+    def outputs(self, group: str, values: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> None:
+        """Add a deployment of infra/main.bicep with these outputs, whose names Resource Manager changes.
+
+        As `az deployment group list` shows it, after the deployment of one of its modules.
+        """
+        given = {"environmentName": "lineage", "purviewAccountName": "pv"} if parameters is None else parameters
         outputs = {changed_case(name): {"type": "String", "value": value} for name, value in values.items()}
-        body = {"name": deployment, "properties": {"provisioningState": "Succeeded", "outputs": outputs}}
-        self.answer("deployment group show", body, resource_group=group, name=deployment)
+        properties = {
+            "provisioningState": "Succeeded",
+            "timestamp": "2026-11-20T10:01:00.123456+00:00",
+            "parameters": {name: {"value": value} for name, value in given.items()},
+            "outputs": outputs,
+        }
+        module = {"provisioningState": "Succeeded", "timestamp": "2026-11-20T10:02:00+00:00", "parameters": {}}
+        made = [{"name": "roles-x", "properties": module}, {"name": "throughline", "properties": properties}]
+        self.answer("deployment group list", made, resource_group=group)
 
     def environment(self, **more: str) -> dict[str, str]:
         """Return an environment in which `az` is this stand-in."""

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from cli.deploy import azure_cli
-from cli.deploy.azure_cli import AzureCli, AzureCliError, deployment_outputs
+from cli.deploy.azure_cli import AzureCli, AzureCliError
+from cli.deploy.record import last_good
 from tests.infra.azure_stand_in import AzureStandIn, Failure, changed_case
 
 
@@ -48,15 +49,10 @@ def test_the_stand_in_changes_case_as_resource_manager_does(name: str) -> None:
 
 
 def test_outputs_are_found_in_any_case(stand_in: AzureStandIn) -> None:
-    stand_in.outputs("rg", "throughline", {"RECEIVER_NAME": "func-receiver", "INSTANCES": 2, "DELIVERY": ""})
-    found = deployment_outputs(AzureCli(subscription="s"), "rg", "throughline")
+    stand_in.outputs("rg", {"RECEIVER_NAME": "func-receiver", "INSTANCES": 2, "DELIVERY": ""})
+    found = last_good(AzureCli(subscription="s"), "rg").outputs
     assert found == {"RECEIVER_NAME": "func-receiver", "INSTANCES": "2", "DELIVERY": ""}
     assert stand_in.calls[0].options["--subscription"] == "s"
-
-
-def test_a_deployment_without_outputs_has_none(stand_in: AzureStandIn) -> None:
-    stand_in.answer("deployment group show", {"properties": {"outputs": None}})
-    assert deployment_outputs(AzureCli(), "rg", "throughline") == {}
 
 
 FAILURES = {
@@ -64,9 +60,21 @@ FAILURES = {
         Failure(code="AuthorizationFailed", message="The client 'me' does not have authorization."),
         ("AuthorizationFailed", 1, "Ask an Owner"),
     ),
-    "no deployment": (
-        Failure(code="DeploymentNotFound", message="Deployment 'x' could not be found.", exit_code=3),
-        ("DeploymentNotFound", 3, "Deploy infra/main.bicep first"),
+    "no quota": (
+        Failure(code="Unauthorized", message="Operation cannot be completed without additional quota."),
+        ("Unauthorized", 1, "quota of its region"),
+    ),
+    "another system topic": (
+        Failure(code="InvalidRequest", message="Only one system topic is allowed per source."),
+        ("InvalidRequest", 1, "eventTopicName"),
+    ),
+    "a policy": (
+        Failure(code="RequestDisallowedByPolicy", message="Resource 'st' was disallowed by policy."),
+        ("RequestDisallowedByPolicy", 1, "docs/operate/policies.md"),
+    ),
+    "no provider": (
+        Failure(code="MissingSubscriptionRegistration", message="The subscription is not registered to use namespace"),
+        ("MissingSubscriptionRegistration", 1, "az provider register"),
     ),
     "not signed in": (Failure(message="Please run 'az login' to setup account."), ("", 1, "Sign in: az login")),
     "as JSON": (

@@ -70,7 +70,7 @@ def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureStandIn:
     """Azure with both apps deployed before: the keys exist, and every deployment succeeds."""
     stand_in = AzureStandIn(tmp_path / "bin")
     monkeypatch.setenv("PATH", stand_in.environment()["PATH"])
-    stand_in.outputs("rg", "throughline", OUTPUTS)
+    stand_in.outputs("rg", OUTPUTS)
     for command in (ZIP, SWAP, "deployment group create"):
         stand_in.answer(command, {"status": "Succeeded"})
     stand_in.answer(KEYS, {"systemKeys": {EXTENSION_KEY: "secret-of-the-extension"}, "masterKey": "m"})
@@ -141,7 +141,7 @@ SHORT_WAIT = PollLimits(seconds=0.2, pause=0.01)
 def test_the_outputs_of_a_deployment_determine_the_targets(az: AzureStandIn, tmp_path: Path) -> None:
     archive = package(tmp_path)
     with receiver_at(400) as url:
-        az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url})
+        az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url})
         done = deploy(az, "rg", "--subscription", "sub", "--package", str(archive))
     assert done.returncode == 0, done.stderr
     assert changes(az) == [
@@ -159,8 +159,8 @@ def test_the_outputs_of_a_deployment_determine_the_targets(az: AzureStandIn, tmp
 
 def test_the_deployment_prints_the_remaining_steps(az: AzureStandIn, tmp_path: Path) -> None:
     with receiver_at(400) as url:
-        az.outputs("rg", "other", OUTPUTS | {"RECEIVER_URL": url})
-        done = deploy(az, "rg", "--deployment", "other", "--package", str(package(tmp_path)))
+        az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url})
+        done = deploy(az, "rg", "--environment", "lineage", "--package", str(package(tmp_path)))
     assert f"{url}/api/v1/lineage (RECEIVER in docs/operate/deploy.md is func-receiver)" in done.stdout
     assert "The storage account: stabc" in done.stdout
     assert "throughline purview grant --account PURVIEW --collection COLLECTION --principal 0000-1111" in done.stdout
@@ -182,7 +182,7 @@ def test_outputs_and_subscription_of_azd_are_used(az: AzureStandIn, tmp_path: Pa
 
 def test_variables_of_another_environment_in_the_shell_are_not_used(az: AzureStandIn, tmp_path: Path) -> None:
     with receiver_at(400) as url:
-        az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url})
+        az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url})
         done = deploy(az, "rg", "--package", str(package(tmp_path)), RECEIVER_NAME="func-of-yesterday")
     assert done.returncode == 0, done.stderr
     assert not any("func-of-yesterday" in call.arguments for call in az.calls)
@@ -203,7 +203,7 @@ def test_an_output_without_a_value_ends_the_deployment_with_a_message(name: str,
 
 
 def test_a_missing_output_is_reported_before_any_change(az: AzureStandIn, tmp_path: Path) -> None:
-    az.outputs("rg", "throughline", OUTPUTS | {"WORKER_NAME": ""})
+    az.outputs("rg", OUTPUTS | {"WORKER_NAME": ""})
     done = deploy(az, "rg", "--package", str(package(tmp_path)))
     assert done.returncode == 1
     assert "The deployment throughline has no value for WORKER_NAME" in done.stderr
@@ -285,7 +285,7 @@ def test_the_probe_sends_the_key_in_a_header_and_reads_the_package_s_digest() ->
 
 def test_a_swap_is_done_by_commands_of_az_with_no_key_among_their_words(az: AzureStandIn, tmp_path: Path) -> None:
     with receiver_at(400) as url:
-        az.outputs("rg", "throughline", OUTPUTS | {"RECEIVER_URL": url, "RECEIVER_SLOT": "staging"})
+        az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url, "RECEIVER_SLOT": "staging"})
         az.answer("rest", {"functionKeys": {"old": "x"}}, **list_keys("host/default", "staging"))
         for function in ("receiver_function", "batch_function"):
             for slot in ("", "staging"):

@@ -10,6 +10,7 @@ import pytest
 from azure.data.tables import TableClient, TableServiceClient
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, ContainerClient
 
+from cli.checks.azure import reading
 from shared.errors import Refused
 from shared.ingest.receiver import note_refusal
 from shared.settings.reading import load
@@ -370,6 +371,22 @@ def test_api_versions_are_well_formed_and_one_for_each_type() -> None:
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
     previews = {name for name, found in versions.items() if any("preview" in version for version in found)}
     assert previews == {"Microsoft.Insights/diagnosticSettings"}  # which never had another version
+
+
+DOCTOR_READS = {
+    "Microsoft.Web/sites": reading.WEB,
+    "Microsoft.Storage/storageAccounts": reading.STORAGE,
+    "Microsoft.EventGrid/systemTopics": reading.EVENT_GRID,
+    "Microsoft.OperationalInsights/workspaces": reading.WORKSPACES,
+    "Microsoft.Insights/components": reading.COMPONENTS,
+    "Microsoft.Insights/actionGroups": reading.ACTION_GROUPS,
+    "Microsoft.Insights/scheduledQueryRules": reading.ALERT_RULES,
+}
+
+
+def test_doctor_reads_resources_with_the_versions_of_the_template() -> None:
+    pairs = [kind.split("@") for path in INFRA.rglob("*.bicep") for kind in read(path).resources.values()]
+    assert {kind: version for kind, version in pairs if kind in DOCTOR_READS} == DOCTOR_READS
 
 
 def test_modules_are_local_files_and_from_no_registry() -> None:

@@ -103,11 +103,10 @@ def code(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
 def _switched(app: FunctionApp, found: Mapping[str, Mapping[str, Any]], subject: str) -> Iterator[CheckResult]:
     for name in FUNCTIONS:
         off, wanted = bool(found[name].get("isDisabled")), name in _RUNS[app.part]
-        setting = f"AzureWebJobs.{name}.Disabled"
         if off and wanted:
-            yield bad("function-off", subject, f"{name} is off", **app.places, setting=setting)
+            yield bad("function-off", subject, f"{name} is off", **app.places)
         elif not off and not wanted:
-            yield bad("function-on", subject, f"{name} runs here", **app.places, setting=f"{setting}=true")
+            yield bad("function-on", subject, f"{name} runs here", **app.places)
 
 
 def _delivery(deployed: Deployed, app: FunctionApp, parser: Mapping[str, Any]) -> Iterator[CheckResult]:
@@ -136,7 +135,7 @@ def runtime(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     python, wrong = deployed.python, []
     if version != python:
         what = f"Python {version or 'unknown'}, the package is for {python}"
-        wrong.append(bad("python-differs", subject, what, **app.places, runtime=f"Python|{python}"))
+        wrong.append(bad("python-differs", subject, what, **app.places))
     if not always:
         wrong.append(bad("always-on-off", subject, f"{app.name} is not always on", **app.places))
     yield from wrong or [good(subject, f"Python {version}" + ("" if app.flex else ", always on"))]

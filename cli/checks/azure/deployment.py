@@ -6,11 +6,11 @@ from functools import partial
 
 from cli.checks.azure import apps, events, host, rights, settings
 from cli.checks.azure.apps import FunctionApp
-from cli.checks.azure.deployed import Deployed, DeploymentName
+from cli.checks.azure.deployed import Deployed, DeploymentQuery
 from cli.checks.azure.reaching import reach
-from cli.checks.azure.reading import Az, guarded, not_seen
+from cli.checks.azure.reading import guarded, not_seen
 from cli.checks.findings import CheckResult
-from cli.deploy.azure_cli import AzureCliError
+from cli.deploy.azure_cli import Az, AzureCliError
 
 Look = Callable[[Deployed, FunctionApp], Iterator[CheckResult]]
 
@@ -24,17 +24,13 @@ _OF_EACH_APP: tuple[tuple[str, Look], ...] = (
     ("functions", apps.code),
 )
 _OF_WORKER: tuple[tuple[str, Look], ...] = (
-    ("webhook key", events.webhook_key),
     ("Event Grid", events.subscription),
     ("deliveries", events.deliveries),
 )
-_BEHIND: tuple[tuple[str, Look], ...] = (
-    ("poison queue", events.poison),
-    ("receipts", events.receipts),
-)
+_BEHIND: tuple[tuple[str, Look], ...] = (("poison queue", events.poison),)
 
 
-def check_deployment(az: Az, target: DeploymentName) -> Generator[CheckResult, None, Deployed | None]:
+def check_deployment(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deployed | None]:
     """Every part of a deployment: a finding at a time; then the deployment, None where it was not reached.
 
     A part that cannot be looked at hides no other.
@@ -42,7 +38,7 @@ def check_deployment(az: Az, target: DeploymentName) -> Generator[CheckResult, N
     try:
         deployed = yield from reach(az, target)
     except AzureCliError as error:
-        yield not_seen(error, "deployment", target.places({}))
+        yield not_seen(error, "deployment", target.places)
         return None
     if deployed is None:
         return None

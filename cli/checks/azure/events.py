@@ -1,7 +1,6 @@
 """Delivery of events from the account to the parser: topic, subscription, key, delivery counts, poison queue."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cli.checks.azure.apps import PARSER, FunctionApp
@@ -55,18 +54,6 @@ def _elsewhere(properties: Mapping[str, Any], app: FunctionApp) -> str:
     return "" if begins == _PREFIX else f"the filter begins with {begins!r}, and not with {_PREFIX!r}"
 
 
-def webhook_key(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
-    """Whether the key is there that Event Grid calls the worker with. `az` looks; the key stays in it."""
-    there = deployed.az.json(
-        *("functionapp", "keys", "list", "--resource-group", deployed.group, "--name", app.name),
-        *("--query", "systemKeys != null && contains(keys(systemKeys), 'blobs_extension')"),
-    )
-    if there:
-        yield good("webhook key", "there")
-    else:
-        yield bad("webhook-key-missing", "webhook key", f"{app.name} has no blobs_extension", **app.places)
-
-
 def deliveries(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """How many events Event Grid has delivered, and how many it has not."""
     hour = _totals(deployed, ("DeliverySuccessCount", "DeliveryAttemptFailCount"), "PT1H", "1h")
@@ -112,21 +99,6 @@ def poison(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
         yield bad("poison-queue", "poison queue", many, **app.places)
     else:
         yield good("poison queue", "empty")
-
-
-MANY_RECEIPTS = 10_000
-_MONTH = timedelta(days=30)
-
-
-def receipts(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
-    """How many receipts polling has left; counting ends where they are many."""
-    blobs = ("blob", "list", "--container-name", "azure-webjobs-hosts", "--prefix", "blobreceipts/")
-    count = _stored(deployed, *blobs, "--num-results", str(MANY_RECEIPTS), "--query", "length(@)")
-    if count >= MANY_RECEIPTS:
-        month = f"{datetime.now(UTC) - _MONTH:%Y-%m-%dT%H:%MZ}"
-        yield bad("receipts-pile-up", "receipts", f"{count:,} or more", **app.places, month=month)
-    else:
-        yield good("receipts", f"{count:,}")
 
 
 def _stored(deployed: Deployed, *words: str) -> Any:

@@ -15,7 +15,6 @@ from cli.checks.findings import CheckResult, bad, good, unseen
 from cli.deploy.azure_cli import AzureCliError
 
 _ERRORS = (
-    (re.compile(r"BlobLogListener|SetBlobServiceProperties|SetPropertiesAsync"), "host-polling-role"),
     (
         re.compile(r"AuthorizationPermissionMismatch|not authorized to perform this operation using this perm"),
         "host-role",
@@ -42,7 +41,7 @@ def status(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
         return
     errors = " ".join(" ".join(found.get("errors") or ()).split())
     if found.get("state") == "Error" or errors:
-        yield _failed(deployed, app, subject, f"state Error: {errors or 'it gives no reason'}")
+        yield _failed(app, subject, f"state Error: {errors or 'it gives no reason'}")
     elif _restarts(deployed, app, found):
         what = f"{app.name} was up for less than {_RESTART:.0f} s, and {_AGAIN:.0f} s later again"
         yield bad("host-restarts", subject, what, **app.places)
@@ -64,11 +63,10 @@ def _asked(deployed: Deployed, app: FunctionApp) -> Mapping[str, Any] | None:
     return found
 
 
-def _failed(deployed: Deployed, app: FunctionApp, subject: str, words: str) -> CheckResult:
+def _failed(app: FunctionApp, subject: str, words: str) -> CheckResult:
     """The finding for a host that did not start, by its error."""
     code = next((code for pattern, code in _ERRORS if pattern.search(words)), "host-error")
-    places = {**app.places, "principal": app.principal, "scope": deployed.storage_id}
-    return bad(code, subject, words[:_LONGEST], **places)
+    return bad(code, subject, words[:_LONGEST], **app.places)
 
 
 def _restarts(deployed: Deployed, app: FunctionApp, found: Mapping[str, Any]) -> bool:
@@ -154,7 +152,7 @@ def logs(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckRes
     )
     rows = list(_rows(answer))
     for app in apps:
-        yield from _logged(deployed, app, {row["Kind"]: row for row in rows if row["App"] == app.name.lower()})
+        yield from _logged(app, {row["Kind"]: row for row in rows if row["App"] == app.name.lower()})
 
 
 def _rows(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -163,13 +161,13 @@ def _rows(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (dict(zip(names, row, strict=True)) for row in table["rows"])
 
 
-def _logged(deployed: Deployed, app: FunctionApp, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[CheckResult]:
+def _logged(app: FunctionApp, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[CheckResult]:
     subject = f"{app.part}'s log"
     startup, ended, sweep = rows.get("startup"), rows.get("ended"), rows.get("sweep")
     wrong = []
     if startup:
         words = f"Host.Startup[515], {startup['Times']} times in an hour: {startup['Text']}"
-        wrong.append(_failed(deployed, app, subject, words))
+        wrong.append(_failed(app, subject, words))
     if ended and int(ended["Times"]) >= _OFTEN:
         wrong.append(bad("host-restarts", subject, f"the host ended {ended['Times']} times in an hour", **app.places))
     if app.part == "worker":

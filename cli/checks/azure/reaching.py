@@ -1,12 +1,12 @@
 """The way to a deployment: CLI, sign-in, subscription, group, the deployment's record, its outputs."""
 
-from collections.abc import Generator, Iterator, Mapping
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from cli.checks.azure.deployed import EVENT_GRID, Deployed, DeploymentName
-from cli.checks.azure.reading import Az, if_there, words_of
+from cli.checks.azure.deployed import EVENT_GRID, Deployed, DeploymentQuery
+from cli.checks.azure.reading import if_there, words_of
 from cli.checks.findings import CheckResult, bad, good
-from cli.deploy.azure_cli import AzureCliError
+from cli.deploy.azure_cli import Az, AzureCliError
+from cli.deploy.record import DeploymentRecord, deployment_records
 
 NEEDED = (
     "RECEIVER_NAME",
@@ -24,8 +24,8 @@ _NOT_STARTED = 127
 _GROUPS = "2021-04-01"
 
 
-def reach(az: Az, target: DeploymentName) -> Generator[CheckResult, None, Deployed | None]:
-    """Look for the deployment: what was found on the way, and the deployment if there is one with all its outputs.
+def reach(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deployed | None]:
+    """Look for the newest good deployment: what was found on the way, and the deployment if it has all its outputs.
 
     Raises AzureCliError for what is none of the known failures.
     """
@@ -39,25 +39,38 @@ def reach(az: Az, target: DeploymentName) -> Generator[CheckResult, None, Deploy
     if group is None:
         yield _no_group(az, target, account["name"])
         return None
-    record = if_there(az, "deployment", "group", "show", "--resource-group", target.group, "--name", target.name)
-    if record is None:
-        yield _no_deployment(az, target)
+    records = deployment_records(az, target.group, target.environment)
+    environments = sorted({each.environment for each in records})
+    if len(environments) > 1:
+        what = f"{target.group} holds the environments {', '.join(environments)}"
+        yield bad("deployment-unclear", "deployment", what, group=target.group, chosen=environments[0])
         return None
-    properties = record["properties"]
-    raw = {key: each.get("value") for key, each in (properties.get("outputs") or {}).items()}
+    record = next((each for each in records if each.good), None)
+    if record is None:
+        yield _no_deployment(az, target, records)
+        return None
+    newest = records[0]
     deployed = Deployed(
         az=az,
         target=target,
+        name=record.name,
         cloud=str(account.get("environmentName", "")),
         group_id=group["id"],
-        outputs={key.upper(): str(value or "") for key, value in raw.items()},
-        parameters={key: each.get("value") for key, each in (properties.get("parameters") or {}).items()},
+        outputs=record.outputs,
+        parameters=record.parameters,
     )
-    yield _judged(deployed, properties, raw)
-    return deployed if not _lacking(deployed.outputs) else None
+    if not newest.good:
+        reason = f": {newest.error[:200]}" if newest.error else ""
+        what = f"{newest.name} is {newest.state}{reason}; the one before it, {record.name}, is checked"
+        yield bad("deployment-failed", "deployment", what, **deployed.places, deployment=newest.name)
+    if lacking := _lacking(record.outputs):
+        yield bad("outputs-missing", "outputs", f"{record.name} has no {', '.join(lacking)}", **deployed.places)
+        return None
+    yield good("deployment", f"{record.name} in {deployed.group}: {len(record.outputs)} outputs")
+    return deployed
 
 
-def _no_way_in(error: AzureCliError, target: DeploymentName) -> CheckResult:
+def _no_way_in(error: AzureCliError, target: DeploymentQuery) -> CheckResult:
     sentence = words_of(error)
     if error.exit_code == _NOT_STARTED:
         return bad("az-missing", "Azure CLI", sentence)
@@ -68,7 +81,7 @@ def _no_way_in(error: AzureCliError, target: DeploymentName) -> CheckResult:
     raise error
 
 
-def _no_group(az: Az, target: DeploymentName, subscription: str) -> CheckResult:
+def _no_group(az: Az, target: DeploymentQuery, subscription: str) -> CheckResult:
     here = f"there is no group {target.group} in {subscription}"
     elsewhere = list(_subscriptions_with(az, target.group)) if not target.subscription else []
     if not elsewhere:
@@ -92,28 +105,14 @@ def _subscriptions_with(az: Az, group: str) -> Iterator[str]:
         yield str(each["name"])
 
 
-def _no_deployment(az: Az, target: DeploymentName) -> CheckResult:
+def _no_deployment(az: Az, target: DeploymentQuery, records: Sequence[DeploymentRecord]) -> CheckResult:
+    if records:
+        newest = records[0]
+        what = f"{newest.name} is {newest.state}: {newest.error[:200]}; none before it was good"
+        return bad("deployment-failed", "deployment", what, **target.places, deployment=newest.name)
     others = az.json("deployment", "group", "list", "--resource-group", target.group, "--query", "[].name")
-    what = f"{target.group} has no deployment {target.name!r}; it has {', '.join(others[:8]) or 'none'}"
-    return bad("deployment-missing", "deployment", what, **target.places({}))
-
-
-def _judged(deployed: Deployed, properties: Mapping[str, Any], raw: Mapping[str, Any]) -> CheckResult:
-    """The deployment's state, then its outputs."""
-    name, state = deployed.target.name, properties.get("provisioningState")
-    if state != "Succeeded":
-        error = properties.get("error") or {}
-        reason = f": {error['code']}: {error.get('message', '')[:200]}" if error.get("code") else ""
-        return bad("deployment-failed", "deployment", f"{name} is {state}{reason}", **deployed.places)
-    lacking = _lacking(deployed.outputs)
-    if lacking:
-        missing = [output for output in lacking if output not in deployed.outputs]
-        if missing:
-            return bad("outputs-missing", "outputs", f"no {', '.join(missing)}", **deployed.places)
-        return bad("outputs-empty", "outputs", f"empty: {', '.join(lacking)}", **deployed.places)
-    changed = [key for key in raw if key != key.upper()]
-    case = f", their names in Azure's case ({changed[0]})" if changed else ""
-    return good("deployment", f"{name} in {deployed.group}: {len(raw)} outputs{case}")
+    what = f"{target.group} has no deployment of infra/main.bicep; it has {', '.join(others[:8]) or 'none'}"
+    return bad("deployment-missing", "deployment", what, **target.places)
 
 
 def _lacking(outputs: Mapping[str, str]) -> list[str]:

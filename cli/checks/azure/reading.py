@@ -8,29 +8,24 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import lru_cache, wraps
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from cli.checks.findings import CheckResult, Places, unseen
-from cli.deploy.azure_cli import AzureCliError
+from cli.deploy.azure_cli import WEB_API, Az, AzureCliError
 
-WEB = "2024-04-01"
-STORAGE = "2024-01-01"
+WEB = WEB_API
+STORAGE = "2026-04-01"
 EVENT_GRID = "2025-02-15"
-WORKSPACES = "2023-09-01"
+WORKSPACES = "2025-07-01"
+COMPONENTS = "2020-02-02"
 ACTION_GROUPS = "2023-01-01"
-ALERT_RULES = "2022-06-15"
-"""API versions: those of the template's resources in infra/modules."""
+ALERT_RULES = "2026-03-01"
+"""API versions: those of the template's resources in infra/modules, to which a test compares them."""
 
 _NOT_FOUND = re.compile(r"\b(\w*NotFound)\b|\bNot Found\b")
 _FORBIDDEN = re.compile(r"\b(AuthorizationFailed|LinkedAuthorizationFailed)\b|Forbidden")
+_OF_APPS = re.compile(r"Microsoft\.Web/\S+/(list|action)", re.IGNORECASE)
 _DATA_FORBIDDEN = re.compile(r"AuthorizationPermissionMismatch|required permissions needed to perform this operation")
-
-
-class Az(Protocol):
-    """The part of `cli.deploy.azure_cli.AzureCli` that is used here."""
-
-    def json(self, *arguments: str) -> Any:
-        """The answer of `az` with these arguments. Raises AzureCliError."""
 
 
 _MAX_LENGTH = 300
@@ -100,5 +95,7 @@ def not_seen(error: AzureCliError, subject: str, places: Places) -> CheckResult:
             "data-forbidden", subject, sentence, **{**places, "scope": places.get("storage_id", "STORAGE_ID")}
         )
     if _FORBIDDEN.search(sentence):
-        return unseen("azure-forbidden", subject, sentence, **{**places, "scope": places.get("group_id", "GROUP_ID")})
+        role = "Website Contributor" if _OF_APPS.search(sentence) else "Reader"
+        scope = places.get("group_id", "GROUP_ID")
+        return unseen("azure-forbidden", subject, sentence, **{**places, "scope": scope, "role": role})
     return unseen("azure-error", subject, sentence)

@@ -8,7 +8,7 @@ from typing import Any
 from cli.checks.azure.accounts import accounts_of
 from cli.checks.azure.apps import FunctionApp
 from cli.checks.azure.deployed import Deployed
-from cli.checks.azure.reading import ACTION_GROUPS, ALERT_RULES, listed, once
+from cli.checks.azure.reading import ACTION_GROUPS, ALERT_RULES, COMPONENTS, get, listed, once
 from cli.checks.findings import CheckResult, bad, good
 
 ROLES = Path(__file__).parents[3] / "infra/roles.json"
@@ -69,7 +69,7 @@ def _within(scope: str, at: str) -> bool:
 @once
 def _component(deployed: Deployed) -> str:
     """The id of the group's Application Insights; empty where there is none."""
-    found = listed(deployed.az, deployed.resource("Microsoft.Insights/components"), "2020-02-02")
+    found = listed(deployed.az, deployed.resource("Microsoft.Insights/components"), COMPONENTS)
     return next((str(each["id"]) for each in found), "")
 
 
@@ -103,17 +103,24 @@ _RECEIVERS = "Receivers"
 
 
 def alerts(deployed: Deployed) -> Iterator[CheckResult]:
-    """Whether there are alert rules, and receivers of their messages."""
+    """Whether there are alert rules, and receivers of their messages: those of the groups that the rules name."""
     rules = list(listed(deployed.az, deployed.resource("Microsoft.Insights/scheduledQueryRules"), ALERT_RULES))
     if not rules:
         yield bad("alerts-missing", "alerts", "there are no alert rules", **deployed.places)
         return
-    groups = listed(deployed.az, deployed.resource("Microsoft.Insights/actionGroups"), ACTION_GROUPS)
-    people = sum(_people(each["properties"]) for each in groups)
+    groups = {
+        group.lower(): group
+        for rule in rules
+        for group in rule["properties"].get("actions", {}).get("actionGroups", ())
+    }
+    found = filter(None, (get(deployed.az, group, ACTION_GROUPS) for group in groups.values()))
+    people = sum(_people(each["properties"]) for each in found)
     if people:
         yield good("alerts", f"{len(rules)} rules, {people} receivers")
     else:
-        yield bad("alerts-unheard", "alerts", f"{len(rules)} rules without a receiver", **deployed.places)
+        asked = any(deployed.parameters.get(name) for name in ("alertEmail", "actionGroupIds"))
+        places = deployed.places | ({"address": ()} if asked else {})
+        yield bad("alerts-unheard", "alerts", f"{len(rules)} rules without a receiver", **places)
 
 
 def _people(group: Mapping[str, Any]) -> int:

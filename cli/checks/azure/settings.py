@@ -10,28 +10,36 @@ from cli.checks.findings import CheckResult, bad, good
 from cli.deploy.azure_cli import AzureCliError
 
 _CONNECTION_STRING = "AzureWebJobsStorage"
+_HOST_ID = "AzureFunctionsWebHost__hostid"
 
 
 def settings(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
-    """Whether the settings are those of the template."""
-    subject = f"{app.part}'s settings"
+    """Whether the settings are those of the template, also in the receiver's slot: a swap brings them to production."""
+    slot = deployed.outputs.get("RECEIVER_SLOT", "") if app.part == "receiver" else ""
     expected = _expected(deployed, app)
-    names, values = _read(deployed, app.name, [name for name, value in expected.items() if value])
+    yield from _compared(deployed, app, expected, f"{app.part}'s settings", "")
+    if slot:
+        in_slot = expected | {_HOST_ID: f"receiver-{slot}"}
+        yield from _compared(deployed, app, in_slot, f"{app.part}'s settings in slot {slot}", slot)
+
+
+def _compared(
+    deployed: Deployed, app: FunctionApp, expected: Mapping[str, str], subject: str, slot: str
+) -> Iterator[CheckResult]:
+    names, values = _read(deployed, app.name, [name for name, value in expected.items() if value], slot)
     wrong = []
     for name, value in expected.items():
         if name not in names:
-            setting = f"{name}={value or 'VALUE'}"
-            wrong.append(bad("setting-missing", subject, f"{name} is not set", **app.places, setting=setting))
+            wrong.append(bad("setting-missing", subject, f"{name} is not set", **app.places))
         elif value and values.get(name, "").rstrip("/") != value.rstrip("/"):
             what = f"{name} is {values.get(name)!r}, the template sets {value!r}"
-            wrong.append(bad("setting-differs", subject, what, **app.places, setting=f"{name}={value}"))
+            wrong.append(bad("setting-differs", subject, what, **app.places))
     if _CONNECTION_STRING in names:
-        what = f"{_CONNECTION_STRING} is set beside the identity"
-        wrong.append(bad("setting-unwanted", subject, what, **app.places, setting=_CONNECTION_STRING))
+        wrong.append(bad("setting-unwanted", subject, f"{_CONNECTION_STRING} is set beside the identity", **app.places))
     yield from wrong or [good(subject, f"{len(names)} settings, those of the template as it sets them")]
 
 
-def _expected(deployed: Deployed, app: FunctionApp) -> Mapping[str, str]:
+def _expected(deployed: Deployed, app: FunctionApp) -> dict[str, str]:
     """The settings that the template gives an app; empty where any value will do, which is not read then."""
     accounts = accounts_of(deployed)
     host, data = accounts.host_of(app.part), accounts.data
@@ -52,15 +60,18 @@ def _expected(deployed: Deployed, app: FunctionApp) -> Mapping[str, str]:
         found |= {"FUNCTIONS_WORKER_RUNTIME": "python", "FUNCTIONS_EXTENSION_VERSION": "~4"}
         found["WEBSITE_RUN_FROM_PACKAGE"] = "1"
         if deployed.outputs.get("RECEIVER_SLOT"):  # an app whose name begins as its slot's needs an id, else both stop
-            found["AzureFunctionsWebHost__hostid"] = app.part
+            found[_HOST_ID] = app.part
     return found
 
 
-def _read(deployed: Deployed, app: str, names: Collection[str]) -> tuple[frozenset[str], Mapping[str, str]]:
+def _read(
+    deployed: Deployed, app: str, names: Collection[str], slot: str = ""
+) -> tuple[frozenset[str], Mapping[str, str]]:
     """The names of all settings of an app, and the values of these `names`, which open nothing: `az` drops the rest."""
     wanted = ", ".join(f'"{name}"' for name in names)
     found = deployed.az.json(
         *("functionapp", "config", "appsettings", "list", "--resource-group", deployed.group, "--name", app),
+        *(("--slot", slot) if slot else ()),
         *("--query", f"{{names: [].name, values: [?contains(`[{wanted}]`, name)].{{name: name, value: value}}}}"),
     )
     return frozenset(found["names"]), {each["name"]: str(each["value"] or "") for each in found["values"]}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.checks.azure.deployed import Deployed, DeploymentName
+from cli.checks.azure.deployed import Deployed, DeploymentQuery
 from cli.checks.azure.deployment import check_deployment
 from cli.checks.azure.settings import place_of
 from cli.checks.catalog import check_catalog, check_connection
@@ -35,7 +35,9 @@ def doctor(
     subscription: Annotated[
         str, typer.Option(metavar="NAME", help="The group's subscription; default: the one that `az` uses")
     ] = "",
-    deployment: Annotated[str, typer.Option(metavar="NAME", help="The deployment's name")] = "throughline",
+    environment: Annotated[
+        str, typer.Option(metavar="NAME", help="The parameter environmentName, if the group holds several environments")
+    ] = "",
     catalog: Annotated[bool, typer.Option("--catalog", help="Check access to the catalog with a trial write")] = False,
     listener: Annotated[bool, typer.Option("--listener", help="Post two events and follow them")] = False,
     url: Annotated[
@@ -65,7 +67,7 @@ def doctor(
         throughline doctor --group GROUP --catalog
         THROUGHLINE_KEY=... throughline doctor --group GROUP --listener
     """
-    azure = DeploymentName(group=group, name=deployment, subscription=subscription) if group else None
+    azure = DeploymentQuery(group=group, environment=environment, subscription=subscription) if group else None
     trial = _Trial(url=url, key=key, patience=patience) if listener else None
     report(_look(context, home, azure, trial, catalog=catalog), as_json=as_json)
 
@@ -104,7 +106,7 @@ def _show(finding: CheckResult) -> None:
 
 
 def _look(
-    context: typer.Context, home: Path, azure: DeploymentName | None, trial: _Trial | None, *, catalog: bool
+    context: typer.Context, home: Path, azure: DeploymentQuery | None, trial: _Trial | None, *, catalog: bool
 ) -> Iterator[CheckResult]:
     yield from check_machine(local=not azure and not named(place=True))
     deployed = None

@@ -27,6 +27,7 @@ RECEIVER_STORAGE = f"{ACCOUNTS}/streclineage"
 TOPIC = f"{BASE}/providers/Microsoft.EventGrid/systemTopics/evgt-lineage"
 EVENTS = f"{TOPIC}/eventSubscriptions/events"
 INSIGHTS = f"{BASE}/providers/Microsoft.Insights"
+ACTION_GROUP = f"{INSIGHTS}/actionGroups/ag-lineage"
 RECEIVER, WORKER = "func-receiver-x", "func-worker-x"
 SITES = {name: f"{BASE}/providers/Microsoft.Web/sites/{name}" for name in (RECEIVER, WORKER)}
 PRINCIPALS = {RECEIVER: "11111111-0000-4000-8000-000000000001", WORKER: "11111111-0000-4000-8000-000000000002"}
@@ -45,17 +46,14 @@ class PlayedAzure:
 
     resources: dict[str, Any]
     settings: dict[str, dict[str, str]]
-    keys: dict[str, str] | None
     roles: dict[str, list[dict[str, str]]]
     outputs: dict[str, str]
     parameters: dict[str, Any]
     rows: list[list[Any]]
     metrics: dict[str, float] = field(default_factory=dict)
-    deployments: list[str] = field(default_factory=lambda: ["throughline"])
-    state: str = "Succeeded"
+    records: list[dict[str, Any]] = field(default_factory=list)
     groups: dict[str, str] = field(default_factory=lambda: {SUBSCRIPTION: GROUP})
     poison: int = 0
-    receipts: int = 3
     failing: dict[str, str] = field(default_factory=dict)
     calls: list[tuple[str, ...]] = field(default_factory=list)
     answered: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
@@ -88,8 +86,7 @@ class PlayedAzure:
                 for each in {SUBSCRIPTION: "", **self.groups}
             ],
             "group show": self._group,
-            "deployment group show": self._deployment,
-            "deployment group list": lambda _: [{"name": name} for name in self.deployments],
+            "deployment group list": lambda _: [*self.records, *self._newest()],
             "rest --method get": lambda options: self._get(options["--url"]),
             "rest --method post --resource https://api.loganalytics.io": lambda _: {
                 "tables": [
@@ -97,7 +94,6 @@ class PlayedAzure:
                 ]
             },
             "functionapp config appsettings list": self._settings,
-            "functionapp keys list": lambda _: {"masterKey": SECRET, "functionKeys": {}, "systemKeys": self.keys},
             "role assignment list": lambda options: self.roles.get(options["--assignee"], []),
             "monitor metrics list": lambda options: {
                 "value": [
@@ -108,7 +104,6 @@ class PlayedAzure:
             },
             "storage queue exists": lambda _: {"exists": self.poison > 0},
             "storage message peek": lambda options: [{"id": "m"}] * min(self.poison, int(options["--num-messages"])),
-            "storage blob list": lambda options: [{"name": "b"}] * min(self.receipts, int(options["--num-results"])),
         }
 
     def _group(self, options: dict[str, str]) -> Any:
@@ -117,19 +112,11 @@ class PlayedAzure:
             raise cli_error(f"(ResourceGroupNotFound) Resource group '{name}' could not be found.")
         return {"id": BASE, "name": name, "properties": {"provisioningState": "Succeeded"}}
 
-    def _deployment(self, options: dict[str, str]) -> Any:
-        name = options["--name"]
-        if name not in self.deployments:
-            raise cli_error(f"(DeploymentNotFound) Deployment '{name}' could not be found.")
-        failed = {"code": "DeploymentFailed", "message": "At least one resource deployment operation failed."}
-        return {
-            "properties": {
-                "provisioningState": self.state,
-                "error": failed if self.state == "Failed" else None,
-                "parameters": {name: {"type": "String", "value": value} for name, value in self.parameters.items()},
-                "outputs": {name: {"type": "String", "value": value} for name, value in self.outputs.items()},
-            }
-        }
+    def _newest(self) -> list[dict[str, Any]]:
+        """The newest deployment, as azd names it, and one of its modules; none where `parameters` are empty."""
+        module = deployment("storage-abc", "2026-11-20T10:00:30", {"name": "stlineage"}, {})
+        made = deployment("lineage-1763632800", "2026-11-20T10:01:00", self.parameters, self.outputs)
+        return [module, made] if self.parameters else [module]
 
     def _get(self, url: str) -> Any:
         path = url.partition("?")[0]
@@ -143,8 +130,25 @@ class PlayedAzure:
         return found
 
     def _settings(self, options: dict[str, str]) -> Any:
-        held = self.settings[options["--name"]]
+        held = self.settings["/".join(filter(None, (options["--name"], options.get("--slot"))))]
         return [{"name": name, "slotSetting": False, "value": value} for name, value in held.items()]
+
+
+def deployment(
+    name: str, time: str, parameters: Mapping[str, Any], outputs: Mapping[str, str], state: str = "Succeeded"
+) -> dict[str, Any]:
+    """A deployment as `az deployment group list` shows it."""
+    failed = {"code": "DeploymentFailed", "message": "At least one resource deployment operation failed."}
+    return {
+        "name": name,
+        "properties": {
+            "provisioningState": state,
+            "timestamp": f"{time}.123456+00:00",
+            "error": failed if state == "Failed" else None,
+            "parameters": {name: {"type": "String", "value": value} for name, value in parameters.items()},
+            "outputs": {name: {"type": "String", "value": value} for name, value in outputs.items()},
+        },
+    }
 
 
 def cli_error(text: str, *arguments: str) -> AzureCliError:
@@ -288,16 +292,19 @@ def healthy(receiver_url: str = f"https://{RECEIVER}.azurewebsites.net") -> Play
                 }
             },
             f"{INSIGHTS}/components": {"value": [{"id": f"{INSIGHTS}/components/appi-lineage"}]},
-            f"{INSIGHTS}/scheduledQueryRules": {"value": [{"name": "a"}], "nextLink": None},
-            f"{INSIGHTS}/actionGroups": {
-                "value": [{"properties": {"enabled": True, "emailReceivers": [{"name": "mail"}], "smsReceivers": []}}]
+            f"{INSIGHTS}/scheduledQueryRules": {
+                "value": [{"name": "a", "properties": {"actions": {"actionGroups": [ACTION_GROUP]}}}],
+                "nextLink": None,
+            },
+            ACTION_GROUP: {
+                "properties": {"enabled": True, "emailReceivers": [{"name": "mail"}], "smsReceivers": []},
             },
             f"{BASE}/providers/Microsoft.OperationalInsights/workspaces": {
                 "value": [{"properties": {"customerId": "99999999-0000-4000-8000-000000000009"}}]
             },
         },
-        settings={name: _settings(name) for name in SITES},
-        keys={"blobs_extension": SECRET},
+        settings={name: _settings(name) for name in SITES}
+        | {f"{RECEIVER}/staging": _settings(RECEIVER) | {"AzureFunctionsWebHost__hostid": "receiver-staging"}},
         roles={PRINCIPALS[RECEIVER]: roles_of("receiver"), PRINCIPALS[WORKER]: roles_of("worker")},
         outputs={
             # the case of the first letters is Azure's to change
@@ -310,7 +317,7 @@ def healthy(receiver_url: str = f"https://{RECEIVER}.azurewebsites.net") -> Play
             "delivery": "eventGrid",
             "evenT_TOPIC_NAME": "evgt-lineage",
         },
-        parameters={"environmentName": "lineage", "purviewAccountName": "pv", "pythonVersion": "3.11"},
+        parameters={"environmentName": "lineage", "purviewAccountName": "pv", "alertEmail": "ann@example.com"},
         rows=[row("sweep", times=60)],
         metrics={"DeliverySuccessCount": 120.0, "DeliveryAttemptFailCount": 2.0, "DroppedEventCount": 0.0},
     )

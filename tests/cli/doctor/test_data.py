@@ -274,7 +274,7 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
     ),
     "storage-network": (
         lambda: storage_of(StorageForbidden("no", code="AuthorizationFailure")),
-        "az storage account network-rule add --resource-group rg --account-name st --ip-address",
+        "az storage account show --resource-group rg --name st --query networkRuleSet",
     ),
     "storage-role": (
         lambda: storage_of(StorageForbidden("no", code="AuthorizationPermissionMismatch")),

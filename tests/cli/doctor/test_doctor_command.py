@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.checks.azure.deployed import DeploymentName
+from cli.checks.azure.deployed import DeploymentQuery
 from cli.checks.azure.deployment import check_deployment
 from cli.checks.rules import SECTIONS
 from cli.commands.operate.doctor import report
@@ -19,7 +19,7 @@ from shared.naming.names import BUILT_IN
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planning.options import PublishOptions
 from shared.storage.memory import MemoryStorage
-from tests.cli.doctor.played_azure import GROUP, SECRET, WORKER, PlayedAzure, healthy
+from tests.cli.doctor.played_azure import EVENTS, GROUP, SECRET, WORKER, PlayedAzure, healthy
 from tests.infra.azure_stand_in import AzureStandIn, Failure
 from tests.support.deployment import Root
 
@@ -33,7 +33,7 @@ def root() -> Iterator[Root]:
 
 def stand_in(folder: Path, azure: PlayedAzure) -> AzureStandIn:
     """A program `az` that gives each answer which this Azure gives to doctor."""
-    list(check_deployment(azure, DeploymentName(group=GROUP)))
+    list(check_deployment(azure, DeploymentQuery(group=GROUP)))
     program = AzureStandIn(folder)
     for arguments, answer in azure.answered:
         first = next((place for place, argument in enumerate(arguments) if argument.startswith("--")), len(arguments))
@@ -67,9 +67,7 @@ def test_a_healthy_deployment_ends_with_0_and_only_good_lines(tmp_path: Path, ro
     done = run(program, "--group", GROUP)
     assert done.exit_code == 0, done.output
     assert all(line.startswith("good") for line in done.output.splitlines()), done.output
-    assert (
-        "deployment  throughline in rg-lineage: 8 outputs, their names in Azure's case (receiveR_NAME)" in done.output
-    )
+    assert "deployment  lineage-1763632800 in rg-lineage: 8 outputs" in done.output, "by azd's name"
     assert "storage  answers" in done.output, "the data is looked at too"
     assert SECRET not in done.output
     assert len(program.calls) < 45, "each call of az takes a second"
@@ -78,7 +76,7 @@ def test_a_healthy_deployment_ends_with_0_and_only_good_lines(tmp_path: Path, ro
 def reported(azure: PlayedAzure, *, as_json: bool) -> int:
     """The exit code of a report on a deployment."""
     try:
-        report(check_deployment(azure, DeploymentName(group=GROUP)), as_json=as_json)
+        report(check_deployment(azure, DeploymentQuery(group=GROUP)), as_json=as_json)
     except typer.Exit as end:
         return end.exit_code
     return 0
@@ -110,14 +108,14 @@ def test_a_check_that_cannot_be_made_ends_with_3(root: Root, capsys: pytest.Capt
 
 def test_a_bad_finding_is_shown_with_meaning_code_and_command(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
     azure = healthy(root.url)
-    azure.keys = {}
+    azure.resources.pop(EVENTS)
     assert reported(azure, as_json=False) == 1
     lines = capsys.readouterr().out.splitlines()
-    at = lines.index(f"bad   webhook key  {WORKER} has no blobs_extension")
+    at = lines.index("bad   Event Grid  no subscription 'events'")
     meaning, command = lines[at + 1 : at + 3]
-    assert meaning.startswith("      The host makes the key")
-    assert meaning.endswith("(webhook-key-missing)")
-    assert command.strip() == f"python3 -m cli.deploy {GROUP} --deployment throughline"
+    assert meaning.startswith("      The second step of the deployment")
+    assert meaning.endswith("(subscription-missing)")
+    assert command.strip() == f"python3 -m cli.deploy {GROUP}"
 
 
 def test_a_missing_az_and_a_missing_sign_in_are_reported(tmp_path: Path) -> None:

@@ -174,11 +174,10 @@ def test_alerts_go_to_given_groups_beside_the_mail_and_name_a_runbook(variant: V
             "runbook": "https://wiki.example.com/lineage",
         }
         assert "https://wiki.example.com/lineage" in each["properties"]["description"]
-    for kind, places in (
-        ("metricAlerts", lambda p: p["actions"]),
-        ("activityLogAlerts", lambda p: p["actions"]["actionGroups"]),
-    ):
-        for each in found.of(f"Microsoft.Insights/{kind}"):
-            assert [action["actionGroupId"] for action in places(each["properties"])] == [group, own]
+    actions = [each["properties"]["actions"] for each in found.of("Microsoft.Insights/metricAlerts")]
+    actions += [
+        each["properties"]["actions"]["actionGroups"] for each in found.of("Microsoft.Insights/activityLogAlerts")
+    ]
+    assert {tuple(one["actionGroupId"] for one in each) for each in actions} == {(group, own)}
     for each in variant("default").of("Microsoft.Insights/scheduledQueryRules"):
         assert each["properties"]["actions"]["actionGroups"] == []
