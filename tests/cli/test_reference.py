@@ -30,7 +30,7 @@ def test_commands_on_the_page_have_placeholders_in_capitals() -> None:
     assert [rule.code for rule in BY_CODE.values() if "|" in f"{rule.symptom}{rule.means}{rule.shown}"] == []
 
 
-@pytest.mark.parametrize("symptom", ["Host.Startup[515]", "503 at `/`", "every half minute", "Receipts that pile up"])
+@pytest.mark.parametrize("symptom", ["Host.Startup[515]", "503 at `/`", "every half minute", "Messages that pile up"])
 def test_each_symptom_on_the_page_names_its_rule(symptom: str) -> None:
     bullets = PAGES["cli-findings.md"].partition("# What doctor finds")[2].partition("### ")[0].split("\n- ")
     (bullet,) = [each for each in bullets if symptom in each.partition(":")[0]]

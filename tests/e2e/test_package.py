@@ -11,8 +11,8 @@ from local.package import Package
 from local.spark.truth import Truth
 from local.world import World
 from shared.publishing.planning.planner import recorded as publishing_recorded
-from tests.capture.scenario import scenarios
 from shared.versions import PACKAGE_HEADER
+from tests.capture.scenario import scenarios
 from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
 

@@ -17,7 +17,8 @@ from tests.infra.azure_roles import IDS
 
 INFRA = Path(__file__).parents[2] / "infra"
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg"
-_SECONDS = 120
+_PLACE = ("--subscription-id", GROUP.split("/")[2], "--resource-group", "rg", "--location", "westeurope")
+_SECONDS = 300
 _NAMES = {number: name for name, number in IDS.items()}
 _IDENTITY = re.compile(r"userAssignedIdentities/id-\w+-(receiver|worker)'")
 _ASSIGNMENT = "/providers/Microsoft.Authorization/"
@@ -28,11 +29,10 @@ def compiler() -> str | None:
     return shutil.which("bicep")
 
 
-def bicep(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def bicep(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run the compiler."""
-    return subprocess.run(
-        [compiler() or "bicep", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=_SECONDS
-    )
+    command = [compiler() or "bicep", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS, env=environment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -103,15 +103,25 @@ def evaluated(folder: Path, template: Path, parameters: Mapping[str, Any]) -> su
     shutil.copyfile(template, folder / "main.json")
     file = folder / "given.bicepparam"
     file.write_text("\n".join(["using 'main.json'", *lines, ""]))
-    where = ("--subscription-id", GROUP.split("/")[2], "--resource-group", "rg", "--location", "westeurope")
-    return bicep("snapshot", file, "--mode", "overwrite", *where)
+    return bicep("snapshot", file, "--mode", "overwrite", *_PLACE)
 
 
 def snapshot(folder: Path, template: Path, parameters: Mapping[str, Any]) -> Snapshot:
     """Return the snapshot of a compiled template with these parameters."""
     done = evaluated(folder, template, parameters)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((folder / "given.snapshot.json").read_text())
+    return _read(folder / "given.snapshot.json")
+
+
+def snapshot_of(file: Path, environment: Mapping[str, str]) -> Snapshot:
+    """Return the snapshot of a file of parameters, with these environment variables."""
+    done = bicep("snapshot", file, "--mode", "overwrite", *_PLACE, environment=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return _read(file.with_suffix(".snapshot.json"))
+
+
+def _read(file: Path) -> Snapshot:
+    found = json.loads(file.read_text())
     return Snapshot(
         resources=tuple(found["predictedResources"]),
         outputs=found["outputs"],

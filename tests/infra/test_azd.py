@@ -1,9 +1,8 @@
-"""azure.yaml: its keys are azd's, its hooks run the deployment, and it passes the template's parameters on.
+"""azure.yaml: its keys are azd's, its hooks run the deployment; infra/main.bicepparam reads azd's variables.
 
 azd's schema is in no package registry: its keys are here, from `schemas/v1.0/azure.yaml.json` in Azure/azure-dev.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from cli.deploy.command import PACKAGE
 from cli.deploy.target import OPTIONAL
 from tests.infra.bicep import read
 
@@ -57,6 +55,7 @@ def unknown(value: Any, place: str = "") -> Iterator[str]:
 
 
 SOURCE = (ROOT / "azure.yaml").read_text()
+PARAMETERS = (INFRA / "main.bicepparam").read_text()
 AZURE = load(SOURCE)
 
 
@@ -89,18 +88,18 @@ def test_each_operating_system_runs_the_same_deployment_in_its_own_shell() -> No
 def test_azd_up_makes_the_resources_and_then_deploys() -> None:
     assert [step["azd"] for step in AZURE["workflows"]["up"]["steps"]] == ["provision", "deploy --all"]
     assert (AZURE["infra"]["path"], AZURE["infra"]["module"]) == ("infra", "main")
-    assert (INFRA / "main.parameters.json").is_file()
+    assert (INFRA / "main.bicepparam").is_file()
 
 
-def test_a_pipeline_has_all_variables_that_the_parameters_read() -> None:
-    used = set(re.findall(r"\$\{(\w+)", (INFRA / "main.parameters.json").read_text()))
-    assert used - OWN <= set(AZURE["pipeline"]["variables"])
-    assert AZURE["pipeline"]["variables"] == sorted(AZURE["pipeline"]["variables"])
-    steps = load((ROOT / ".github/workflows/deploy-to.yml").read_text())["jobs"]["deploy"]
-    assert set(steps["env"]) == OWN | set(AZURE["pipeline"]["variables"])
-    for name, value in steps["env"].items():
-        assert value == f"${{{{ vars.{name} }}}}"
-    assert PACKAGE in json.dumps(steps["steps"])
+def test_each_parameter_has_a_variable_of_the_azd_environment() -> None:
+    """Azd prefers main.bicepparam to main.bicep, and compiles it with its environment's variables."""
+    read_from = re.findall(
+        r"^param (\w+) = .*?readEnvironmentVariable\(\s*'(\w+)'", PARAMETERS, re.MULTILINE | re.DOTALL
+    )
+    assert [name for name, _ in read_from] == list(read(INFRA / "main.bicep").params)
+    variables = [variable for _, variable in read_from]
+    assert len(set(variables)) == len(variables)
+    assert set(variables) >= OWN - {"AZURE_SUBSCRIPTION_ID"}
 
 
 def test_the_deployment_reads_existing_outputs() -> None:

@@ -71,14 +71,6 @@ def test_the_page_on_costs_has_the_number_of_alert_rules_of_the_template() -> No
     assert counts == [str(rules)]
 
 
-def test_commands_of_azure_use_parameters_of_the_template() -> None:
-    given = re.findall(r"--parameters ((?:\w+=\S+ ?)+)", (ROOT / "docs/operate/deploy.md").read_text())
-    names = {pair.partition("=")[0] for each in given for pair in each.split()}
-    params = read(ROOT / "infra/main.bicep").params
-    assert names <= set(params)
-    assert {name for name, needed in params.items() if needed} <= names
-
-
 def test_dependabot_checks_every_folder_with_pinned_versions() -> None:
     """By Dependabot, https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-options-reference."""
     folders = set(

@@ -1,5 +1,6 @@
 """The pipelines of GitHub Actions and Azure DevOps, by actionlint and by the schemas of check-jsonschema."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,10 +10,16 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from cli.deploy.command import NO_PROBE
+
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 PIPELINES = sorted((ROOT / ".azdo/pipelines").glob("*.yml"))
 VERSION = (ROOT / ".python-version").read_text().strip()
+WHAT_IF = 'az deployment group what-if --resource-group "$GROUP" --parameters "$PARAMETERS"'
+CREATE = 'az deployment group create --resource-group "$GROUP" --name throughline --parameters "$PARAMETERS"'
+DEPLOY = 'python3 -m cli.deploy "$GROUP" --package'
+ARCHIVE = "build/tested/throughline.zip"
 PINNED = re.compile(r"uses: (?:\./\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)\n")
 
 
@@ -108,28 +115,51 @@ def test_github_deploys_the_tested_package_to_staging_then_to_production() -> No
     deploy = load(ROOT / ".github/workflows/deploy-to.yml")["jobs"]["deploy"]
     assert deploy["environment"] == "${{ inputs.environment }}"
     steps = [step.get("run", step.get("uses", "")).partition("@")[0] for step in deploy["steps"]]
-    order = ["actions/download-artifact", "azd provision --no-prompt", "Azure/login", "azd deploy --all --no-prompt"]
-    assert [step for step in steps if step in order] == order
+    order = ["actions/checkout", "actions/download-artifact", "Azure/login", WHAT_IF, CREATE, f"{DEPLOY} {ARCHIVE}"]
+    assert [re.sub(r" --output none$", "", step) for step in steps] == order
+    assert deploy["env"]["PARAMETERS"] == "infra/${{ inputs.environment }}.bicepparam"
+    assert deploy["runs-on"] == "${{ vars.THROUGHLINE_RUNNER || 'ubuntu-24.04' }}", "closed networks have their own"
+    assert set(deploy["steps"][-1]["env"]) == {NO_PROBE}
 
 
 def test_azure_devops_deploys_the_tested_package_to_staging_then_to_production() -> None:
     test, *deployments = load(ROOT / ".azdo/pipelines/azure-dev.yml")["stages"]
     assert test["stage"] == "test"
+    pool = "${{ parameters.pool }}"
     assert [each["parameters"] for each in deployments] == [
-        {"environment": "staging", "after": "test"},
-        {"environment": "production", "after": "staging"},
+        {"environment": "staging", "after": "test", "pool": pool},
+        {"environment": "production", "after": "staging", "pool": pool},
     ]
     (stage,) = load(ROOT / ".azdo/pipelines/deploy-to.yml")["stages"]
     (job,) = stage["jobs"]
-    assert job["environment"] == "throughline-${{ parameters.environment }}"
+    assert (job["environment"], stage["pool"]) == ("throughline-${{ parameters.environment }}", pool)
     steps = job["strategy"]["runOnce"]["deploy"]["steps"]
-    azure = next(step for step in steps if step.get("task") == "AzureCLI@2")
-    assert "azd provision --no-prompt\nazd deploy --all --no-prompt\n" in azure["inputs"]["inlineScript"]
-    assert azure["env"]["THROUGHLINE_PACKAGE"] == "$(Pipeline.Workspace)/throughline/throughline.zip"
+    script = next(step for step in steps if step.get("task") == "AzureCLI@2")["inputs"]["inlineScript"]
+    commands = (
+        script.replace("\\\n", "").replace("$AZURE_RESOURCE_GROUP", "$GROUP").replace("$parameters", "$PARAMETERS")
+    )
+    lines = [re.sub(r" +", " ", line) for line in commands.splitlines()]
+    assert lines[1:] == [
+        "parameters=infra/${{ parameters.environment }}.bicepparam",
+        WHAT_IF,
+        f"{CREATE} --output none",
+        f'{DEPLOY} "$(Pipeline.Workspace)/throughline/throughline.zip"',
+    ]
+
+
+def test_the_deploying_identity_may_grant_the_template_s_roles_and_no_others() -> None:
+    """The condition is read by Azure: https://learn.microsoft.com/azure/role-based-access-control/conditions-format."""
+    condition = (ROOT / "infra/deployer-condition.txt").read_text()
+    roles = sorted({row["role"] for row in json.loads((ROOT / "infra/roles.json").read_text())})
+    assert re.findall(r"GuidEquals \{([^}]*)\}", condition) == [", ".join(roles)] * 2
+    assert re.findall(r"roleAssignments/(\w+)'", condition) == ["write", "delete"]
+    assert '--condition "$(cat infra/deployer-condition.txt)"' in (ROOT / "docs/operate/pipelines.md").read_text()
 
 
 def test_workflows_and_pipelines_use_the_python_version_of_the_package() -> None:
     for path in WORKFLOWS:
         assert path.read_text().count("python-version-file: .python-version") == path.read_text().count("setup-python@")
     for path in PIPELINES:
-        assert re.findall(r'versionSpec: "([\d.]+)"', path.read_text()) == [VERSION]
+        assert re.findall(r'versionSpec: "([\d.]+)"', path.read_text()) == [VERSION] * path.read_text().count(
+            "UsePython"
+        )

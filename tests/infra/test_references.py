@@ -96,13 +96,6 @@ def test_a_parameter_without_a_default_must_be_given() -> None:
     assert problems(read(INFRA / "main.bicep", without), {module: with_default}) == []
 
 
-def test_the_parameters_file_has_the_template_s_parameters() -> None:
-    given = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
-    wanted = read(INFRA / "main.bicep").params
-    assert set(given) <= set(wanted)
-    assert {name for name, needed in wanted.items() if needed} <= set(given)
-
-
 def test_used_abbreviations_are_exactly_the_defined_ones() -> None:
     abbreviations = json.loads((INFRA / "abbreviations.json").read_text())
     source = (INFRA / "main.bicep").read_text()

@@ -1,0 +1,40 @@
+// The parameters under azd: each is read from a variable of the azd environment (`azd env set NAME VALUE`; lists and
+// objects as JSON). By hand and in pipelines a file of your own takes its place: docs/operate/deploy.md, step 2.
+using 'main.bicep'
+
+param environmentName = readEnvironmentVariable('AZURE_ENV_NAME')
+param location = readEnvironmentVariable('AZURE_LOCATION')
+param purviewAccountName = readEnvironmentVariable('PURVIEW_ACCOUNT_NAME')
+param catalogEndpoint = readEnvironmentVariable('THROUGHLINE_CATALOG_ENDPOINT', '')
+param plan = readEnvironmentVariable('THROUGHLINE_PLAN', 'dedicated')
+param planSize = readEnvironmentVariable('THROUGHLINE_PLAN_SIZE', 'P0v3')
+param instances = int(readEnvironmentVariable('THROUGHLINE_INSTANCES', plan == 'flex' ? '40' : '2'))
+param zoneRedundant = bool(readEnvironmentVariable('THROUGHLINE_ZONE_REDUNDANT', 'false'))
+param readyReceivers = int(readEnvironmentVariable('THROUGHLINE_READY_RECEIVERS', '2'))
+param delivery = readEnvironmentVariable('THROUGHLINE_DELIVERY', 'eventGrid')
+param collection = readEnvironmentVariable('PURVIEW_COLLECTION', '')
+param catalogRate = readEnvironmentVariable('THROUGHLINE_MAX_CATALOG_RATE', '20')
+param redact = bool(readEnvironmentVariable('THROUGHLINE_REDACT', 'false'))
+param shadow = bool(readEnvironmentVariable('THROUGHLINE_SHADOW', 'false'))
+param settings = json(readEnvironmentVariable('THROUGHLINE_SETTINGS', '{}'))
+param privateNetwork = bool(readEnvironmentVariable('THROUGHLINE_PRIVATE_NETWORK', 'false'))
+param privateApps = bool(readEnvironmentVariable('THROUGHLINE_PRIVATE_APPS', 'false'))
+param networkAddresses = readEnvironmentVariable('THROUGHLINE_NETWORK_ADDRESSES', '10.71.0.0/24')
+param appsSubnetId = readEnvironmentVariable('THROUGHLINE_APPS_SUBNET_ID', '')
+param endpointsSubnetId = readEnvironmentVariable('THROUGHLINE_ENDPOINTS_SUBNET_ID', '')
+param dnsZonesGroupId = readEnvironmentVariable('THROUGHLINE_DNS_ZONES_GROUP_ID', '')
+param routeAllTraffic = bool(readEnvironmentVariable('THROUGHLINE_ROUTE_ALL_TRAFFIC', 'false'))
+param purviewAccountId = readEnvironmentVariable('PURVIEW_ACCOUNT_ID', '')
+param retentionDays = int(readEnvironmentVariable('THROUGHLINE_RETENTION_DAYS', '30'))
+param dailyCapGb = int(readEnvironmentVariable('THROUGHLINE_DAILY_CAP_GB', '10'))
+param logDeletes = bool(readEnvironmentVariable('THROUGHLINE_LOG_DELETES', 'false'))
+param storageRedundancy = readEnvironmentVariable('THROUGHLINE_STORAGE_REDUNDANCY', 'Standard_LRS')
+param deleteLock = bool(readEnvironmentVariable('THROUGHLINE_DELETE_LOCK', 'true'))
+param alertEmail = readEnvironmentVariable('THROUGHLINE_ALERT_EMAIL', '')
+param actionGroupIds = json(readEnvironmentVariable('THROUGHLINE_ACTION_GROUP_IDS', '[]'))
+param runbookUrl = readEnvironmentVariable('THROUGHLINE_RUNBOOK_URL', '')
+param testLocations = json(readEnvironmentVariable(
+  'THROUGHLINE_TEST_LOCATIONS',
+  '["emea-nl-ams-azr", "us-va-ash-azr", "apac-sg-sin-azr"]'
+))
+param tags = json(readEnvironmentVariable('THROUGHLINE_TAGS', '{}'))

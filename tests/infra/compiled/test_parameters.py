@@ -1,0 +1,50 @@
+"""Files of parameters: that of azd, and those that the pages show, compiled and evaluated."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.infra.compiled.conftest import ALWAYS
+from tests.infra.snapshots import INFRA, Snapshot, snapshot_of
+
+ROOT = INFRA.parent
+AZD = {"AZURE_ENV_NAME": "lineage", "AZURE_LOCATION": "westeurope", "PURVIEW_ACCOUNT_NAME": "acme"}
+PAGES = ("deploy", "closed-networks")
+
+
+def test_azd_s_file_without_variables_gives_the_template_s_defaults(
+    variant: Callable[[str], Snapshot], tmp_path: Path
+) -> None:
+    infra = shutil.copytree(INFRA, tmp_path / "infra")
+    plain = snapshot_of(infra / "main.bicepparam", {**os.environ, **AZD})
+    assert plain == variant("default")
+    lists = {"THROUGHLINE_TAGS": '{"costCenter":"42"}', "THROUGHLINE_ACTION_GROUP_IDS": '["/g"]'}
+    given = snapshot_of(infra / "main.bicepparam", {**os.environ, **AZD, **lists, "THROUGHLINE_PLAN": "flex"})
+    (receiver, *_) = given.of("Microsoft.Web/sites")
+    assert receiver["tags"]["costCenter"] == "42"
+    assert receiver["properties"]["functionAppConfig"]["scaleAndConcurrency"]["maximumInstanceCount"] == 40
+
+
+def files() -> dict[str, str]:
+    """The files of parameters on the pages."""
+    found = {}
+    for page in PAGES:
+        text = (ROOT / f"docs/operate/{page}.md").read_text()
+        for number, block in enumerate(re.findall(r"^```bicep\n(.*?)^```", text, re.MULTILINE | re.DOTALL), 1):
+            found[f"{page} {number}"] = block
+    return found
+
+
+@pytest.mark.parametrize("name", files())
+def test_a_file_on_a_page_is_valid(name: str, tmp_path: Path) -> None:
+    infra = shutil.copytree(INFRA, tmp_path / "infra")
+    given = files()[name]
+    begin = "" if given.startswith("using") else "using 'main.bicep'\n"
+    always = "".join(f"param {key} = {json.dumps(value).replace(chr(34), chr(39))}\n" for key, value in ALWAYS.items())
+    (infra / "page.bicepparam").write_text(begin + given if begin == "" else begin + always + given)
+    assert snapshot_of(infra / "page.bicepparam", dict(os.environ)).diagnostics == ()
