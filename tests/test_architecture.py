@@ -112,8 +112,8 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.query": _room(
-        "errors lineage model openlineage atlas catalog storage storage_layout texts translation records events "
-        "publishing watching",
+        "errors lineage model openlineage atlas catalog classifying storage storage_layout texts translation records "
+        "events publishing watching",
         "msgspec",
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),
@@ -122,7 +122,7 @@ ROOMS: dict[str, Room] = {
         "telemetry watching",
         "msgspec requests",
     ),
-    "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout"),
+    "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout", "msgspec"),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("errors settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),

@@ -131,9 +131,10 @@ export function impactOf(view, dataset, column) {
 export function impactPanel(view, dataset, column) {
   const { model } = view;
   const rows = impactOf(view, dataset, column);
-  const text = ["distance,dataset,column\r\n", ...rows.flatMap((row) => {
-    const names = row.columns.length ? row.columns.map((each) => model.columns[each].name || TEXTS.allRows) : [""];
-    return names.map((name) => csvRow([String(row.distance), model.datasets[row.dataset].qualified_name, name]));
+  const tags = (/** @type {number} */ each) => model.tags.get(each) ?? [];
+  const text = ["distance,dataset,column,tags\r\n", ...rows.flatMap((row) => {
+    const names = row.columns.length ? row.columns.map((each) => [model.columns[each].name || TEXTS.allRows, tags(each).join(" ")]) : [["", ""]];
+    return names.map((name) => csvRow([String(row.distance), model.datasets[row.dataset].qualified_name, ...name]));
   })].join("");
   const status = element("span.status", { role: "status" });
   /** @type {Node[]} */
@@ -141,7 +142,7 @@ export function impactPanel(view, dataset, column) {
   for (const distance of new Set(rows.map((row) => row.distance))) {
     groups.push(element("h3", {}, `${distance} ${TEXTS.steps}${distance === 1 ? "" : "s"}`), element("ul.impact", { "data-distance": distance },
       ...rows.filter((row) => row.distance === distance).map((row) => element("li", { "data-impact": model.datasets[row.dataset].qualified_name },
-        nameLink(view, row.dataset, null), ...row.columns.flatMap((each, place) => [place ? ", " : ": ", nameLink(view, row.dataset, each)])))));
+        nameLink(view, row.dataset, null), ...row.columns.flatMap((each, place) => [place ? ", " : ": ", nameLink(view, row.dataset, each), ...tags(each).map((tag) => element("span.tag", {}, tag))])))));
   }
   const subject = `${model.datasets[dataset].name}${column === undefined ? "" : `.${model.columns[column].name}`}`;
   return [

@@ -51,16 +51,20 @@ def apply(
     do.
     """
     ports = {AttachedKind.CLASSIFICATION: catalog, AttachedKind.TERM: terms}
+    note_attached(storage, plan.joined, plan.file)
     for (kind, name), marks in groupby(plan.attach, key=lambda each: (each.kind, each.name)):
         for some in _chunks(list(marks)):
-            note_attached(storage, some)
-            _attach(ports[kind], name, {mark: plan.attach[mark] for mark in some}, storage)
+            note_attached(storage, some, plan.file)
+            for mark in _others_marks(ports[kind], name, {mark: plan.attach[mark] for mark in some}):
+                forget_attached(storage, mark, plan.file)
             done(len(some))
     for mark, guid in plan.detach.items():
         if guid:
             ports[mark.kind].detach(mark.name, guid)
-        forget_attached(storage, mark)
+        forget_attached(storage, mark, plan.file)
         done(1)
+    for mark in plan.left:
+        forget_attached(storage, mark, plan.file)
 
 
 def _chunks(marks: Sequence[Mark]) -> Iterator[Sequence[Mark]]:
@@ -68,7 +72,7 @@ def _chunks(marks: Sequence[Mark]) -> Iterator[Sequence[Mark]]:
         yield marks[start : start + MAX_ENTITIES]
 
 
-def _attach(catalog: Classifications, name: str, guids: Mapping[Mark, str], storage: Storage) -> None:
+def _others_marks(catalog: Classifications, name: str, guids: Mapping[Mark, str]) -> Iterator[Mark]:
     """Attach in one call; one by one if an entity has it already. That one is another user's, and not ours, unless a
     try of ours may have attached it.
     """
@@ -78,7 +82,7 @@ def _attach(catalog: Classifications, name: str, guids: Mapping[Mark, str], stor
     for mark, guid in guids.items():
         alone = _refusal(catalog, name, [guid])
         if alone and not (together.after_lost_try or alone.after_lost_try):
-            forget_attached(storage, mark)
+            yield mark
 
 
 def _refusal(catalog: Classifications, name: str, guids: Sequence[str]) -> CatalogRefused | None:

@@ -1,9 +1,11 @@
 """Rows of the classifications and terms that Throughline attached. Nothing else is ever removed.
 
-A row is written before the catalog is called, so an interrupted command leaves nothing attached without a row.
+A row is written before the catalog is called, so an interrupted command leaves nothing attached without a row. There is
+a row for each rules file that gives a mark: the mark is removed with the last of them.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,41 +36,43 @@ class Mark:
         """What identifies the entity in the catalog: its type and qualified name."""
         return self.type, self.qualified_name
 
-    @property
-    def row_key(self) -> str:
-        """The key of its row."""
-        return digest_of(f"{self.name}\n{self.type}\n{self.qualified_name}".encode())
+    def row_key(self, file: str) -> str:
+        """The key of its row for a rules file."""
+        return digest_of(f"{self.name}\n{self.type}\n{self.qualified_name}\n{file}".encode())
 
 
-def attached(storage: Storage) -> frozenset[Mark]:
+Attached = Mapping[Mark, frozenset[str]]
+"""Marks, each with the names of the rules files that give it."""
+
+
+def attached(storage: Storage) -> Attached:
     """Everything that was attached, or was about to be. Raises StorageUnavailable."""
-    return frozenset(
-        Mark(
-            kind=kind,
-            name=str(row.values["name"]),
-            type=str(row.values["type"]),
-            qualified_name=str(row.values["qualified_name"]),
-        )
-        for kind in AttachedKind
-        for row in storage.partition(ATTACHED, kind)
-    )
+    found: defaultdict[Mark, set[str]] = defaultdict(set)
+    for kind in AttachedKind:
+        for row in storage.partition(ATTACHED, kind):
+            name, entity_type, qualified_name, file = (str(row.values.get(each, "")) for each in _CELLS)
+            found[Mark(kind=kind, name=name, type=entity_type, qualified_name=qualified_name)].add(file)
+    return {mark: frozenset(files) for mark, files in found.items()}
 
 
-def note_attached(storage: Storage, marks: Iterable[Mark]) -> None:
-    """Write the rows of these marks. Raises StorageUnavailable."""
+_CELLS = ("name", "type", "qualified_name", "file")
+
+
+def note_attached(storage: Storage, marks: Iterable[Mark], file: str) -> None:
+    """Write the rows of these marks for a rules file. Raises StorageUnavailable."""
     storage.upsert_all(
         ATTACHED,
         [
             Row(
                 partition=mark.kind,
-                key=mark.row_key,
-                values={"name": mark.name, "type": mark.type, "qualified_name": mark.qualified_name},
+                key=mark.row_key(file),
+                values=dict(zip(_CELLS, (mark.name, mark.type, mark.qualified_name, file), strict=True)),
             )
             for mark in marks
         ],
     )
 
 
-def forget_attached(storage: Storage, mark: Mark) -> None:
-    """Delete the row of a mark that is removed. Raises StorageUnavailable."""
-    storage.delete(ATTACHED, mark.kind, mark.row_key)
+def forget_attached(storage: Storage, mark: Mark, file: str) -> None:
+    """Delete the row of a mark that this rules file no longer gives. Raises StorageUnavailable."""
+    storage.delete(ATTACHED, mark.kind, mark.row_key(file))

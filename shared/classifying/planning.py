@@ -6,7 +6,7 @@ from datetime import date
 
 from shared.atlas.columns import column_name, column_rule
 from shared.catalog.port import AssetKey, Classifications, Classified, Terms
-from shared.classifying.attached import AttachedKind, Mark
+from shared.classifying.attached import Attached, AttachedKind, Mark
 from shared.governance.patterns import matching_columns, matching_datasets
 from shared.governance.propagation import CatalogTags, TagPropagation, propagate
 from shared.governance.rules import Rules, Term
@@ -20,15 +20,21 @@ CERTIFIED = "Certified"
 class ClassificationPlan:
     """The changes of an apply, sorted.
 
+    - `file`: the rules file, by the name under which what it attaches is on record.
     - `attach`, `detach`: with the guids of the entities; an empty guid: the entity is gone.
+    - `joined`: another rules file has attached it, and this one now gives it too. `left`: this one no longer gives it,
+      another one does. Neither changes the catalog.
     - `scanned`: not attached, because a scan found the data set. `absent`: the catalog lacks the entity.
     - `others`: attached by others. `kept`: ours stays, because it is not known whether the value still arrives.
     - `tags`: the classifications of others that the rules ask about.
     """
 
     propagations: Mapping[str, TagPropagation]
+    file: str = ""
     attach: Mapping[Mark, str] = field(default_factory=dict)
     detach: Mapping[Mark, str] = field(default_factory=dict)
+    joined: tuple[Mark, ...] = ()
+    left: tuple[Mark, ...] = ()
     scanned: tuple[Mark, ...] = ()
     absent: tuple[Mark, ...] = ()
     others: tuple[Mark, ...] = ()
@@ -55,7 +61,7 @@ def dataset_key(document: LineageDocument, dataset: int) -> AssetKey:
 
 
 def catalog_tags(
-    document: LineageDocument, rules: Rules, catalog: Classifications, ours: frozenset[Mark]
+    document: LineageDocument, rules: Rules, catalog: Classifications, ours: Iterable[Mark]
 ) -> CatalogTags:
     """Classifications that others attached to columns that the rules ask about (`classified_as`)."""
     asked = {number for rule in rules.tags if rule.classified_as for number in matching_columns(document, rule.where)}
@@ -73,14 +79,15 @@ def plan(
     document: LineageDocument,
     rules: Rules,
     catalog: Classifications,
-    ours: frozenset[Mark],
+    ours: Attached,
     *,
     terms: Terms,
     today: date,
     onto_scanned: bool,
 ) -> ClassificationPlan:
     """Compare what the rules give with what the catalog has, classifications and terms. `ours`: the rows of earlier
-    applies. Reads the catalog in bulk, and writes nothing. Raises as the ports do.
+    applies, of this rules file and of others: what only others attached stays. Reads the catalog in bulk, and writes
+    nothing. Raises as the ports do.
     """
     tags = catalog_tags(document, rules, catalog, ours)
     propagations = propagate(document, rules, today=today, catalog=tags)
@@ -88,31 +95,34 @@ def plan(
     unknown = {
         _mark(name, column_key(document, number)) for name, each in propagations.items() for number in each.unknown
     }
+    mine = {mark for mark, files in ours.items() if rules.file in files}
     held: dict[AttachedKind, Mapping[AssetKey, Classified]] = {}
     for kind, port in ((AttachedKind.CLASSIFICATION, catalog), (AttachedKind.TERM, terms)):
-        keys = {each.key for each in (*wanted, *ours) if each.kind is kind}
+        keys = {each.key for each in (*wanted, *mine) if each.kind is kind}
         keys |= {dataset for mark, dataset in wanted.items() if mark.kind is kind}
         held[kind] = port.classified(sorted(keys)) if keys else {}
     attach: dict[Mark, str] = {}
-    left: dict[str, list[Mark]] = {"scanned": [], "absent": [], "others": []}
+    left: dict[str, list[Mark]] = {"scanned": [], "absent": [], "others": [], "joined": []}
     for mark, dataset in sorted(wanted.items()):
         found = held[mark.kind].get(mark.key)
         if found is None:
             left["absent"].append(mark)
         elif mark.name in found.names:
-            if mark not in ours:
-                left["others"].append(mark)
+            if mark not in mine:
+                left["joined" if mark in ours else "others"].append(mark)
         elif onto_scanned or _is_placed(held[mark.kind], dataset):
             attach[mark] = found.guid
         else:
             left["scanned"].append(mark)
-    kept = sorted(mark for mark in ours if mark in unknown and mark not in wanted)
-    gone = sorted(mark for mark in ours if mark not in wanted and mark not in unknown)
+    kept = sorted(mark for mark in mine if mark in unknown and mark not in wanted)
+    gone = sorted(mark for mark in mine if mark not in wanted and mark not in unknown)
     return ClassificationPlan(
         propagations=propagations,
+        file=rules.file,
         attach=attach,
-        detach={mark: _attached_to(held[mark.kind].get(mark.key), mark.name) for mark in gone},
+        detach={mark: _attached_to(held[mark.kind].get(mark.key), mark.name) for mark in gone if len(ours[mark]) == 1},
         kept=tuple(kept),
+        left=tuple(mark for mark in gone if len(ours[mark]) > 1),
         tags=tags,
         **{name: tuple(marks) for name, marks in left.items()},
     )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
+from pathlib import PurePath
 
 from shared.governance.patterns import Selector
 
@@ -161,9 +162,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """All rules of a file; `place` is its path, for messages."""
+    """All rules of a file; `place` is its path, for messages, and `name` the one that it gives itself."""
 
     place: str = ""
+    name: str = ""
     classifications: tuple[Classification, ...] = ()
     tags: tuple[TagRule, ...] = ()
     masks: tuple[Mask, ...] = ()
@@ -178,6 +180,11 @@ class Rules:
         return tuple(
             sorted({*(each.name for each in self.classifications), *(each.classification for each in self.tags)})
         )
+
+    @property
+    def file(self) -> str:
+        """By what the file is known among several: its own name for itself, or else the last part of its path."""
+        return self.name or PurePath(self.place).name
 
     @property
     def asks_catalog(self) -> bool:

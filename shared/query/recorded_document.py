@@ -8,6 +8,8 @@ from itertools import groupby
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
+from shared.classifying.attached import attached
+from shared.classifying.tagging import with_classifications
 from shared.events.run_rows import RunRows
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
@@ -37,13 +39,16 @@ def document_of_record(
     statements: bool = False,
     expressions: bool = False,
     recorded: Sequence[RecordedProcess] | None = None,
+    classified: bool = True,
 ) -> LineageDocument:
     """The document of all recorded processes, on the assets that the catalog was found to have. A job is overdue as of
     `options.now()`.
 
     Reads the tables of runs, contributions and asset matches by one scan each. `expressions`: with those of edges;
     `statements`: also with the SQL of the last run of each process, without literals, for which the events of that run
-    are read. `recorded`: the processes, where they have been read. Raises StorageUnavailable.
+    are read. `recorded`: the processes, where they have been read. `classified`: with the classifications that
+    `classify apply` has attached, as tags; what applies them must not take them for tags of events. Raises
+    StorageUnavailable.
     """
     matches = {each.own: each for each in all_matches(storage)}
     failed = _failed_processes(storage)
@@ -52,7 +57,8 @@ def document_of_record(
     known = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
     excluded = excluded_jobs(excluded_writes(storage), ((each.process, each.last) for each in known))
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
-    return document_of("record", (*known, *unseen), expressions=expressions or statements)
+    document = document_of("record", (*known, *unseen), expressions=expressions or statements)
+    return with_classifications(document, attached(storage)) if classified else document
 
 
 def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDocument, tuple[str, ...]]:

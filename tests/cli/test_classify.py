@@ -1,5 +1,7 @@
 """`throughline classify`: its output, explanations and writes, on memory and on a catalog over HTTP."""
 
+import base64
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -163,3 +165,48 @@ def test_a_rule_about_the_catalogs_classifications_is_not_called_unused(tmp_path
     parts.worker.classifications.attach("MICROSOFT.EMAIL", [each.guid for each in held.values()])
     found = parts.run("classify", "plan", "--rules", rules(tmp_path, text)).output
     assert "unused" not in found
+
+
+# --- after an apply
+
+
+def test_search_the_page_and_checks_know_what_was_attached(tmp_path: Path) -> None:
+    parts = recorded()
+    before = parts.run("search", "mail", "--tag", "Acme.PII")
+    assert before.exit_code == 1
+    assert parts.run("classify", "apply", "--rules", rules(tmp_path)).exit_code == 0
+    found = json.loads(parts.run("search", "mail", "--tag", "Acme.PII", "--json").output)
+    assert [each["column"] for each in found if each["column"]] == ["mail", "mail"]
+    assert parts.run("view", "clean", "--html", str(tmp_path / "page.html")).exit_code == 0
+    data = (tmp_path / "page.html").read_text().partition('id="data"')[2].partition(">")[2].partition("<")[0]
+    assert "Acme.PII" in gzip.decompress(base64.b64decode(data)).decode()
+    policy = """
+[[tag]]
+classification = "PII"
+tag = "Acme.PII"
+[[policy]]
+name = "clean"
+datasets = "clean"
+no_tag = "PII"
+"""
+    (tmp_path / "policy.toml").write_text(policy)
+    checked = parts.run("check", str(tmp_path / "policy.toml"))
+    assert checked.exit_code == 3
+    assert "PII reaches clean.mail" in checked.output
+
+
+def test_an_apply_takes_no_attached_classification_for_a_tag_of_events(tmp_path: Path) -> None:
+    """Else a classification would keep itself attached for ever."""
+    parts = recorded()
+    both = RULES + '\n[[tag]]\nclassification = "Acme.PII"\ntag = "Acme.*"\n'
+    parts.run("classify", "apply", "--rules", rules(tmp_path, both))
+    left = both.replace('datasets = "raw"', 'datasets = "nothing"')
+    assert "0 attached, 2 taken away" in parts.run("classify", "apply", "--rules", rules(tmp_path, left)).output
+
+
+def test_a_second_rules_file_takes_nothing_away(tmp_path: Path) -> None:
+    parts = recorded()
+    parts.run("classify", "apply", "--rules", rules(tmp_path))
+    (tmp_path / "other.toml").write_text(RULES.replace("Acme.PII", "Other.PII").replace('"raw"', '"clean"'))
+    planned = parts.run("classify", "plan", "--rules", str(tmp_path / "other.toml"))
+    assert "1 to attach, 0 to take away" in planned.output

@@ -181,8 +181,8 @@ def test_impact_is_shown_as_a_list_and_saved_as_csv(shown: Browser) -> None:
     ] == ["clean/customers", "mart/crm_export", "mart/orders_wide"]
     saved = Path(shown.ask("download", selector="text=Save as CSV"))
     table = list(csv.reader(io.StringIO(saved.read_text())))
-    assert table[0] == ["distance", "dataset", "column"]
-    assert ["2", f"{STORE}mart/crm_export", "email_sha"] in table
+    assert table[0] == ["distance", "dataset", "column", "tags"]
+    assert ["2", f"{STORE}mart/crm_export", "email_sha", ""] in table
 
 
 def test_unknown_lineage_is_drawn(shown: Browser) -> None:

@@ -179,7 +179,7 @@ def _document(parts: Worker, lake: str) -> LineageDocument:
             document = document_of_lake(opened, expressions=True)
     else:
         with reported():
-            document = document_of_record(parts.storage, parts.publishing, expressions=True)
+            document = document_of_record(parts.storage, parts.publishing, expressions=True, classified=False)
     if not document.datasets:
         fail("there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived")
     return document

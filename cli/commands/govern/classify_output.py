@@ -39,6 +39,8 @@ def show(
     reasons = {
         "on scanned assets, which are left alone: --onto-scanned includes them": found.scanned,
         "attached by others already": found.others,
+        "attached by another rules file already": found.joined,
+        "no longer given by this rules file, but by another": found.left,
         "kept, since it is not known whether the value still arrives": found.kept,
         "on columns or data sets that the catalog does not have": found.absent,
     }
@@ -57,7 +59,7 @@ def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:
         out.print(f"  … and {len(listed) - most:,} more: --wide lists all")
 
 
-_LISTS = ("attach", "detach", "scanned", "others", "kept", "absent")
+_LISTS = ("attach", "detach", "joined", "left", "scanned", "others", "kept", "absent")
 
 
 def plan_as_json(document: LineageDocument, found: ClassificationPlan) -> dict[str, object]:

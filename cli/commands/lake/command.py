@@ -1,8 +1,9 @@
 """`throughline lake`: lineage as tables, made of the archive on this machine."""
 
 import csv
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,12 +14,14 @@ from cli.commands.lake.coverage import coverage
 from cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Root, opened_lake
 from cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
 from cli.commands.lake.rows import show_rows
+from cli.commands.lineage.document_source import marks_if_any
 from cli.context.names_file import TextFile, names_in
 from cli.context.target import HOME, Home, reported, target
 from cli.ui.console import bar, counted, fail, note, out, print_json
 from cli.ui.options import AsJson, Key, Plan, Wide, moment
 from cli.ui.tables import print_table
 from cli.ui.teaching import TeachingApp
+from shared.classifying.tagging import Classified, classifications_of, classified_entities
 from shared.maintenance.import_processes import import_processes
 from shared.publishing.writing.catalog_write import Published
 from shared.texts.suggestion import suggestion
@@ -120,6 +123,7 @@ def _as_of(text: str) -> datetime | None:
 
 
 def impact(
+    context: typer.Context,
     asset: Annotated[str, typer.Argument(help="The qualified name of a data set, or the end of it")],
     column: Annotated[str, typer.Argument(help="A column of that data set")],
     *,
@@ -127,8 +131,10 @@ def impact(
     engine: EngineOption = EngineName.auto,
     wide: Wide = False,
     as_json: AsJson = False,
+    home: Home = HOME,
 ) -> None:
-    """List all columns that depend on a column: what breaks when it is removed.
+    """List all columns that depend on a column: what breaks when it is removed. Each with its tags, and the
+    classifications that `throughline classify apply` has attached to it.
 
     throughline lake impact /data/sales/orders amount
     """
@@ -136,7 +142,7 @@ def impact(
         from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
 
         from spark_pipeline.gold.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - the same
-        from spark_pipeline.tables.schemas import SCHEMAS  # noqa: PLC0415 - the same
+        from spark_pipeline.tables.schemas import ASSETS, SCHEMAS, TAGS  # noqa: PLC0415 - the same
 
         known = columns_of(column_edges(lake))
         name = _one_asset(asset, [str(each) for each in known.nodes.assets])
@@ -144,17 +150,42 @@ def impact(
         seen = {field["name"] for row in schemas.collect() for field in row[0]}
         _refuse_unknown_column(name, column, seen.union(known.nodes.columns_of(name)))
         found = downstream(known, name, column)
+        types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).collect()}
+        tags = {(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).collect()}
+    tags_of = _tags(tags, types, classified_entities(marks_if_any(context, home)))
     if as_json:
-        print_json(found)
+        print_json([{**asdict(each), "tags": tags_of(each.asset, each.column)} for each in found])
     elif not found:
         out.print(f"nothing depends on the column {column} of {name}", markup=False)
     else:
         rows = [
-            [str(each.depth), each.asset, each.column or "(all rows)", "yes" if each.direct else "", each.process]
+            [
+                str(each.depth),
+                each.asset,
+                each.column or "(all rows)",
+                "yes" if each.direct else "",
+                ", ".join(tags_of(each.asset, each.column)),
+                each.process,
+            ]
             for each in found
         ]
-        titles = ("steps", "data set", "column", "value", "process")
+        titles = ("steps", "data set", "column", "value", "tags", "process")
         print_table(titles, rows, numbers=("steps",), wide=wide, only_wide=1)
+
+
+def _tags(
+    tags: Iterable[tuple[str, str, str]], types: Mapping[str, str], classified: Classified
+) -> Callable[[str, str], list[str]]:
+    """A function that gives the tags of a column, and the classifications that are attached to it."""
+    named: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for asset, column, tag in tags:
+        named[asset, column].add(tag)
+
+    def tags_of(asset: str, column: str) -> list[str]:
+        own = classifications_of(classified, types[asset], asset, column) if column and asset in types else frozenset()
+        return sorted(named.get((asset, column), set()) | own)
+
+    return tags_of
 
 
 def _one_asset(wanted: str, known: Sequence[str]) -> str:

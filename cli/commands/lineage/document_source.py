@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.commands.lake.lake_session import opened_lake
-from cli.context.target import parts_of, reported
-from cli.ui.console import fail
+from cli.context.target import parts_if_any, parts_of, reported
+from cli.ui.console import fail, note
+from shared.classifying.attached import Attached, attached
+from shared.classifying.tagging import with_classifications
+from shared.errors import StorageUnavailable
 from shared.governance.checks.findings import Facts
 from shared.lineage.document import LineageDocument
 from shared.query.recorded_document import document_of_record, judged_record
@@ -29,7 +32,7 @@ def lineage_document(context: typer.Context, home: Path, lake: str, *, sql: bool
         with opened_lake(lake, engine=EngineName.auto) as opened:
             from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
 
-            document = document_of_lake(opened, statements=sql)
+            document = with_classifications(document_of_lake(opened, statements=sql), marks_if_any(context, home))
     else:
         parts = parts_of(context, home)
         with reported():
@@ -42,13 +45,26 @@ def lineage_document(context: typer.Context, home: Path, lake: str, *, sql: bool
     return document
 
 
+def marks_if_any(context: typer.Context, home: Path) -> Attached:
+    """What `classify apply` has attached: none where no Throughline is named or runs here, or its storage does not
+    answer, which a note says.
+    """
+    parts = parts_if_any(context, home)
+    try:
+        return attached(parts.storage) if parts else {}
+    except StorageUnavailable as error:
+        note("classifications", f"those of `classify apply` are not shown: {error}")
+        return {}
+
+
 def judged_lineage(context: typer.Context, home: Path, lake: str) -> Judged:
     """What policies are checked against, of the lake in this folder, where one is named, else of the record. It may be
     empty.
     """
     if lake:
         with opened_lake(lake, engine=EngineName.auto) as opened:
-            return judged_lake(opened)
+            document, facts = judged_lake(opened)
+        return with_classifications(document, marks_if_any(context, home)), facts
     parts = parts_of(context, home)
     with reported():
         document, excluded = judged_record(parts.storage, parts.publishing)

@@ -31,7 +31,8 @@ from shared.governance.rules import (
     Term,
     Wanted,
 )
-from shared.governance.rules_file.keys import OF_OTHERS, ON_UNKNOWN, TABLES, UNKNOWN
+from shared.governance.rules_file.keys import FILE_NAME, OF_OTHERS, ON_UNKNOWN, TABLES, UNKNOWN
+from shared.rules_file.keys import TEXT
 from shared.rules_file.nearest import did_you_mean
 from shared.rules_file.reading import RulesEntry, RulesReader
 
@@ -42,7 +43,8 @@ Made = TypeVar("Made", Classification, TagRule, Mask, Declassification, Term, Ce
 def parse_rules(text: str, place: str) -> Rules:
     """The rules in this text; `place`: its path, for messages. Raises Misconfigured with all its mistakes."""
     reader = RulesReader(text, place)
-    reader.only({*TABLES, UNKNOWN, *OF_OTHERS})
+    reader.only({*TABLES, FILE_NAME, UNKNOWN, *OF_OTHERS})
+    name = reader.value(TEXT, FILE_NAME) or ""
     on_unknown = reader.value(ON_UNKNOWN, UNKNOWN) or OnUnknown.FAIL
     entries = {name: reader.entries(keys, name) for name, keys in TABLES.items()}
     _refuse_contradictions(entries, reader)
@@ -50,6 +52,7 @@ def parse_rules(text: str, place: str) -> Rules:
     reader.finish()
     return Rules(
         place=place,
+        name=name,
         classifications=_made(Classification, entries["classification"]),
         tags=_made(TagRule, entries["tag"]),
         masks=_made(Mask, entries["mask"]),

@@ -76,6 +76,8 @@ _DEMANDS = {
     Demand.QUALITY_PASSED: _key(TRUE, "all quality assertions passed, here and upstream"),
 }
 
+FILE_NAME = "name"
+"""A key at the top of the file: by this name `classify apply` knows what the file attached."""
 UNKNOWN = "unknown"
 """A key of a policy, and at the top of the file: its default for all policies."""
 TABLES: Mapping[str, Keys] = {

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from shared.governance.rules import Demand
-from shared.governance.rules_file.keys import ON_UNKNOWN, TABLES, UNKNOWN
+from shared.governance.rules_file.keys import FILE_NAME, ON_UNKNOWN, TABLES, UNKNOWN
+from shared.rules_file.keys import TEXT
 
 
 def schema() -> dict[str, Any]:
@@ -28,7 +29,12 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Rules of throughline classify and throughline check",
         "type": "object",
-        "properties": {UNKNOWN: dict(ON_UNKNOWN.schema), "completeness": {"type": "object"}, **tables},
+        "properties": {
+            FILE_NAME: dict(TEXT.schema),
+            UNKNOWN: dict(ON_UNKNOWN.schema),
+            "completeness": {"type": "object"},
+            **tables,
+        },
         "additionalProperties": False,
     }
 

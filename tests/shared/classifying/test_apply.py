@@ -14,10 +14,12 @@ from shared.classifying.applying import apply
 from shared.classifying.attached import AttachedKind, Mark, attached, forget_attached, note_attached
 from shared.classifying.glossary import create_terms, lacking_terms
 from shared.classifying.planning import ClassificationPlan, plan
+from shared.classifying.tagging import with_classifications
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
+from shared.lineage.graph import label
 from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Process
 from shared.storage.memory import MemoryStorage
 from tests.shared.catalog.test_contract import asset as scanned
@@ -100,14 +102,18 @@ class World:
         ours = [replace(placed(name), columns=COLUMNS) for name in ("a", "b")]
         self.catalog.create_assets([*ours, replace(scanned("c"), columns=COLUMNS)])
 
-    def plan(self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False) -> ClassificationPlan:
-        parsed = parse_rules(rules, "rules.toml")
+    def plan(
+        self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False, file: str = "rules.toml"
+    ) -> ClassificationPlan:
+        parsed = parse_rules(rules, file)
         ours = attached(self.storage)
         return plan(document, parsed, self.marks, ours, terms=self.terms, today=TODAY, onto_scanned=onto_scanned)
 
-    def apply(self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False) -> ClassificationPlan:
-        create_terms(self.terms, lacking_terms(self.terms, parse_rules(rules, "rules.toml")))
-        found = self.plan(rules, document, onto_scanned=onto_scanned)
+    def apply(
+        self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False, file: str = "rules.toml"
+    ) -> ClassificationPlan:
+        create_terms(self.terms, lacking_terms(self.terms, parse_rules(rules, file)))
+        found = self.plan(rules, document, onto_scanned=onto_scanned, file=file)
         apply(found, self.marks, self.storage, terms=self.terms)
         return found
 
@@ -166,7 +172,7 @@ def test_removing_a_rule_removes_our_classifications_and_keeps_those_of_others()
     assert [world.names(each) for each in "ab"] == [{"PII", "OTHER"}, {"PII"}]
     world.apply("")
     assert [world.names(each) for each in "ab"] == [{"OTHER"}, {"PII"}]
-    assert attached(world.storage) == frozenset()
+    assert attached(world.storage) == {}
 
 
 def test_our_classification_stays_while_the_lineage_of_its_column_is_unknown() -> None:
@@ -269,7 +275,7 @@ def test_an_apply_killed_at_any_call_is_completed_by_the_next_one(late: bool) ->
             assert world.names("b") == ({"PII"} if rules else set())
             assert world.terms_of("a", "mail") == ({"Email@Glossary"} if rules else set())
             assert world.terms_of("b") == ({"Customer@Glossary"} if rules else set())
-        assert attached(world.storage) == frozenset()
+        assert attached(world.storage) == {}
         if not failures:
             assert after == 10, "glossary, terms, three calls that attach, five that take away"
             return
@@ -363,9 +369,9 @@ def test_a_term_and_a_classification_of_one_name_are_two_rows() -> None:
         Mark(kind=kind, name="PII", type="column", qualified_name=column_name("fs_path", "file:///data/a", "mail"))
         for kind in AttachedKind
     ]
-    note_attached(world.storage, marks)
-    forget_attached(world.storage, marks[0])
-    assert attached(world.storage) == {marks[1]}
+    note_attached(world.storage, marks, "r")
+    forget_attached(world.storage, marks[0], "r")
+    assert attached(world.storage) == {marks[1]: {"r"}}
 
 
 def test_a_glossary_that_does_not_exist_is_refused_before_anything_is_written() -> None:
@@ -382,3 +388,73 @@ def test_a_glossary_that_does_not_exist_is_refused_before_anything_is_written() 
         world.apply('[[term]]\nname = "Customer@Sales"\ndatasets = "b"\n')
     world.apply(TERMS)
     assert world.terms_of("b") == {"Customer@Glossary"}
+
+
+# --- several rules files
+
+
+OTHER = """
+[[tag]]
+classification = "PII"
+datasets = "b"
+columns = "n"
+[[term]]
+name = "Customer@Glossary"
+datasets = "c"
+"""
+
+
+def test_two_rules_files_do_not_undo_one_another() -> None:
+    world = World()
+    world.apply(PII, file="crm/rules-crm.toml")
+    planned = world.plan(OTHER, file="rules-ml.toml")
+    assert (len(planned.attach), planned.detach) == (1, {}), "the term of c is left alone: a scan found c"
+    world.apply(OTHER, file="rules-ml.toml")
+    assert [world.names(*each) for each in (("a",), ("b",), ("b", "n"))] == [{"PII"}, {"PII"}, {"PII"}]
+    assert not world.plan(PII, file="/ci/checkout/rules-crm.toml").has_changes, "the folder does not matter"
+    world.apply("", file="rules-crm.toml")
+    assert [world.names(*each) for each in (("a",), ("b",), ("b", "n"))] == [set(), set(), {"PII"}]
+    world.apply("", file="rules-ml.toml")
+    assert attached(world.storage) == {}
+
+
+def test_what_two_files_give_goes_with_the_last_of_them() -> None:
+    world = World()
+    world.apply(PII, file="one.toml")
+    joined = world.apply(PII, file="two.toml")
+    assert (len(joined.joined), joined.has_changes, joined.others) == (2, False, ())
+    left = world.apply("", file="one.toml")
+    assert (len(left.left), left.has_changes) == (2, False)
+    assert world.names("a") == {"PII"}
+    assert len(world.apply("", file="two.toml").detach) == 2
+    assert world.names("a") == set()
+    assert attached(world.storage) == {}
+
+
+def test_a_file_may_name_itself_so_that_two_of_one_name_are_apart() -> None:
+    world = World()
+    world.apply('name = "crm"\n' + PII)
+    assert not world.plan(OTHER).detach
+    assert len(world.plan('name = "crm"\n').detach) == 2
+    assert set(attached(world.storage).values()) == {frozenset({"crm"})}
+
+
+# --- attached classifications as tags
+
+
+def test_attached_classifications_are_tags_of_the_document() -> None:
+    world = World()
+    world.apply(
+        PII
+        + TERMS
+        + """
+[[certified]]
+datasets = "b"
+"""
+    )
+    shown = with_classifications(CHAIN, attached(world.storage))
+    names = {label(shown.datasets[shown.columns[each.column].dataset], shown.columns[each.column].name): each.name
+             for each in shown.tags}  # fmt: skip
+    assert names == {"a.mail": "PII", "b.mail": "PII"}, "terms are no tags"
+    assert {each.name: each.tags for each in shown.datasets} == {"a": (), "b": ("Certified",), "c": ()}
+    assert with_classifications(CHAIN, {}) is CHAIN

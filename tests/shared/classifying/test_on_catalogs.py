@@ -138,4 +138,4 @@ def test_every_catalog_gets_the_same_marks_and_only_ours_are_removed(ports: Port
     assert ports.attached() == {**masked, "c.mail": {"PII"}}, "an aggregation leaks"
     ports.apply("", BESIDE)
     assert ports.attached() == {"a": {THEIRS}}
-    assert attached(ports.storage) == frozenset()
+    assert attached(ports.storage) == {}
