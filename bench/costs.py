@@ -36,6 +36,7 @@ from shared.publishing.shadow import leave_shadow_mode
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
+from shared.storage.http_connection import Connection
 from shared.storage_layout import stored_from_blob
 
 MOST_BYTES = 1 << 26
@@ -82,18 +83,26 @@ def _class(kind: str, method: str, url: str) -> str:
 
 @contextlib.contextmanager
 def counting(kinds: dict[int, str]) -> Iterator[Requests]:
-    """Count the requests to these ports while the block runs: all go by `http.client`, also those of urllib3."""
-    requests, original = Requests(kinds), HTTPConnection.putrequest
+    """Count the requests to these ports while the block runs: the catalog's client uses `http.client`, storage a
+    connection of its own.
+    """
+    requests, putrequest, exchange = Requests(kinds), HTTPConnection.putrequest, Connection.exchange
 
-    def putrequest(self: HTTPConnection, method: str, url: str, *args: Any, **named: Any) -> None:
+    def counted_putrequest(self: HTTPConnection, method: str, url: str, *args: Any, **named: Any) -> None:
         requests.count(self.port, method, url)
-        original(self, method, url, *args, **named)
+        putrequest(self, method, url, *args, **named)
 
-    HTTPConnection.putrequest = putrequest  # type: ignore[method-assign]  # the one place that all requests pass
+    def counted_exchange(self: Connection, method: str, target: str, *args: Any, **named: Any) -> Any:
+        requests.count(urlsplit(f"//{self.host}").port, method, target)
+        return exchange(self, method, target, *args, **named)
+
+    HTTPConnection.putrequest = counted_putrequest  # type: ignore[method-assign]  # below both clients
+    Connection.exchange = counted_exchange  # type: ignore[method-assign]
     try:
         yield requests
     finally:
-        HTTPConnection.putrequest = original  # type: ignore[method-assign]
+        HTTPConnection.putrequest = putrequest  # type: ignore[method-assign]
+        Connection.exchange = exchange  # type: ignore[method-assign]
 
 
 def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:

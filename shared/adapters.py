@@ -9,7 +9,7 @@ from typing import Any
 
 from shared.errors import Misconfigured
 from shared.settings.table import STORAGE
-from shared.settings.values import StorageSettings, TelemetrySettings
+from shared.settings.values import Network, StorageSettings, TelemetrySettings
 from shared.storage.port import Storage
 from shared.telemetry.acts import Acts, Sink
 from shared.telemetry.lines import show_marks_as_escapes, write_line
@@ -34,14 +34,8 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
     from azure.storage.blob import BlobServiceClient  # noqa: PLC0415
 
     from shared.storage.azure import AzureStorage  # noqa: PLC0415
-    from shared.storage.transport import StorageTransport  # noqa: PLC0415
 
-    transport = StorageTransport(
-        connection_timeout=retry_policy.connect,
-        read_timeout=retry_policy.read,
-        proxies=settings.network.proxies,
-        authorities=settings.network.authorities,
-    )
+    transport = storage_transport(settings.network, retry_policy)
     tries = retry_policy.tries
     how: dict[str, Any] = {"retry_total": tries, "transport": transport}
     if settings.connection_string:
@@ -64,6 +58,18 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
         TableServiceClient(settings.table_endpoint, credential=credential, **how),
         transport=transport,
         tries=tries,
+    )
+
+
+def storage_transport(network: Network, retry_policy: StorageRetryPolicy) -> Any:
+    """The transport of calls to storage, which clients may share."""
+    from shared.storage.transport import StorageTransport  # noqa: PLC0415 - as the SDK
+
+    return StorageTransport(
+        connection_timeout=retry_policy.connect,
+        read_timeout=retry_policy.read,
+        proxies=network.proxies,
+        authorities=network.authorities,
     )
 
 

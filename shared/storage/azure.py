@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.client import HTTPMessage
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -23,6 +22,7 @@ from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 
 from shared.errors import StorageUnavailable
 from shared.storage.azure_errors import error_code, expect_conflict, translated_errors
+from shared.storage.http_connection import Answer, Headers
 from shared.storage.port import BlobFact, Operation, OperationKind, Row, chunks, refuse_misfit
 from shared.storage.service import blob_service, table_service
 from shared.storage.table_format import (
@@ -36,7 +36,7 @@ from shared.storage.table_format import (
     partition_query,
     row_path,
 )
-from shared.storage.transport import Answer, StorageTransport
+from shared.storage.transport import StorageTransport
 
 _LEASES = "control"
 _MISSING_TABLE = "TableNotFound"
@@ -88,8 +88,7 @@ class AzureStorage:
 
     def get(self, container: str, name: str) -> bytes | None:
         """As the port says."""
-        answer = self._blobs.send("GET", _blob_path(container, name), expected={200, 404})
-        return _content(answer)
+        return _content(self._blobs.send("GET", _blob_path(container, name), expected={200, 404}))
 
     def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
         """As the port says."""
@@ -99,9 +98,9 @@ class AzureStorage:
             headers={"x-ms-range": f"bytes={offset}-{offset + length - 1}"},
             expected={200, 206, 404, 416},
         )
-        return (
-            b"" if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE else _content(answer)
-        )  # 416: the blob ends before the offset
+        if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:  # it ends before the offset
+            return b""
+        return _content(answer)
 
     def delete_blob(self, container: str, name: str) -> None:
         """As the port says."""
@@ -113,10 +112,9 @@ class AzureStorage:
         """As the port says."""
         try:
             with translated_errors():
-                for found in self._blob_client.get_container_client(container).list_blobs(
-                    name_starts_with=prefix or None
-                ):
-                    yield BlobFact(name=found.name, size=found.size, arrived=found.last_modified)
+                listing = self._blob_client.get_container_client(container)
+                for blob in listing.list_blobs(name_starts_with=prefix or None):
+                    yield BlobFact(name=blob.name, size=blob.size, arrived=blob.last_modified)
         except ResourceNotFoundError:
             return
 
@@ -126,12 +124,11 @@ class AzureStorage:
         if answer.status_code == HTTPStatus.CONFLICT:
             expect_conflict(answer, "EntityAlreadyExists")
             return None
-        return str(answer.headers["ETag"])
+        return _etag(answer)
 
     def upsert(self, table: str, row: Row) -> str:
         """As the port says."""
-        answer = self._write(table, "PUT", row_path(table, row.partition, row.key), row, {}, expected={204})
-        return str(answer.headers["ETag"])
+        return _etag(self._write(table, "PUT", row_path(table, row.partition, row.key), row, {}, expected={204}))
 
     def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
         """As the port says."""
@@ -147,7 +144,7 @@ class AzureStorage:
             return None
         path = row_path(table, row.partition, row.key)
         answer = self._write(table, "PUT", path, row, {"If-Match": row.etag}, expected={204, 404, 412})
-        return str(answer.headers["ETag"]) if answer.status_code == HTTPStatus.NO_CONTENT else None
+        return _etag(answer) if answer.status_code == HTTPStatus.NO_CONTENT else None
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
         """As the port says."""
@@ -285,6 +282,13 @@ def _content(answer: Any) -> bytes | None:
     return None if answer.status_code == HTTPStatus.NOT_FOUND else bytes(answer.read())
 
 
+def _etag(answer: Any) -> str:
+    etag = answer.headers.get("ETag")
+    if not etag:
+        raise _unreadable()
+    return str(etag)
+
+
 def _decoded(decode: Callable[[bytes], T], answer: Any) -> T:
     try:
         return decode(answer.read())
@@ -300,6 +304,6 @@ def _expect_refusal(answer: OperationAnswer) -> None:
     """Raise the error of an operation that failed for another reason than its condition."""
     if (answer.status, error_code(answer.content)) in _REFUSALS:
         return
-    response: Any = Answer(answer.status, answer.reason, HTTPMessage(), answer.content)
+    response: Any = Answer(answer.status, answer.reason, Headers(), answer.content)
     with translated_errors():
         raise HttpResponseError(response=response)

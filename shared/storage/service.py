@@ -31,7 +31,7 @@ Credential = AzureNamedKeyCredential | AzureSasCredential | TokenCredential | Sa
 
 
 class Service:
-    """The blobs or the tables of an account, at an address. `headers` are sent with every request."""
+    """The blobs or the tables of an account, at an address. Every request has these `headers`."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Service:
         self.address = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         """Without the signature that may follow it."""
         self._signature = parts.query
-        self._headers = headers
+        self._headers = {"User-Agent": "throughline", **headers}
         policies: list[Any] = [retry_policy, _TryHeaders(), _credential_policy(credential)]
         self._pipeline = Pipeline(transport, policies)
 
@@ -108,7 +108,6 @@ class _TryHeaders(SansIOHTTPPolicy[HttpRequest, Any]):
         headers = request.http_request.headers
         headers["x-ms-date"] = formatdate(usegmt=True)
         headers["x-ms-client-request-id"] = str(uuid.uuid4())
-        headers["User-Agent"] = "throughline"
 
 
 def _credential_policy(credential: Credential) -> SansIOHTTPPolicy[Any, Any] | HTTPPolicy[Any, Any] | None:

@@ -1,8 +1,7 @@
-"""The HTTP transport of storage: kept connections of the standard library, for our own requests and the SDKs'.
+"""The HTTP transport of storage: a pool of kept connections, for our own requests and the SDKs'.
 
 `requests` and urllib3 build each request and each answer once more, with cookies, redirects and retries, none of which
-storage has. A call over them takes three times the CPU (decision 13). They
-are used only where there is a proxy, which they know and `http.client` hardly does.
+storage has (decision 13). They are used only where there is a proxy.
 """
 
 import ssl
@@ -11,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
-from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, cast
@@ -22,37 +21,13 @@ import certifi
 from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.transport import HttpTransport
 from azure.core.rest import HttpRequest
-from urllib3.util import wait_for_read
+
+from shared.storage.http_connection import Connection
 
 _Place = tuple[str, str]
 """The scheme of an address, and its host with the port."""
-_Idle = dict[_Place, deque[HTTPConnection]]
+_Idle = dict[_Place, deque[Connection]]
 """The connections that no request uses, the last used one last."""
-
-
-class Answer:
-    """A response, read to its end: the part of azure-core's HttpResponse that its policies, the SDKs and we use."""
-
-    def __init__(self, status: int, reason: str, headers: HTTPMessage, content: bytes) -> None:
-        self.status_code = status
-        self.reason = reason
-        self.headers = headers
-        self.content = content
-
-    @property
-    def content_type(self) -> str | None:
-        """The type of the body."""
-        return self.headers.get("Content-Type")
-
-    def read(self) -> bytes:
-        """The body."""
-        return self.content
-
-    body = read
-
-    def text(self, encoding: str | None = None) -> str:
-        """The body as text."""
-        return self.content.decode(encoding or "utf-8", "replace")
 
 
 class StorageTransport(HttpTransport[HttpRequest, Any]):
@@ -95,24 +70,24 @@ class StorageTransport(HttpTransport[HttpRequest, Any]):
                 return self._by_proxy.send(request, **options)
             idle = self._idle.setdefault(place, deque())
         connection = _open_one(idle) or self._connected(place, options.get("connection_timeout"))
-        connection.sock.settimeout(options.get("read_timeout", self._read_timeout))
         target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-        reusable = False
         try:
-            connection.request(request.method, target, request.content, dict(request.headers.items()))
-            response = connection.getresponse()
-            content = response.read()
-            reusable = not response.will_close
+            return connection.exchange(
+                request.method,
+                target,
+                {name: value for name, value in request.headers.items() if name.lower() != "content-length"},
+                _body(request),
+                timeout=options.get("read_timeout", self._read_timeout),
+            )
         except (OSError, HTTPException) as error:
             raise ServiceResponseError(type(error).__name__, error=error) from None
         finally:
-            if reusable:
+            if connection.reusable:
                 idle.append(connection)
             else:
                 connection.close()
-        return Answer(response.status, response.reason, response.headers, content)
 
-    def _connected(self, place: _Place, timeout: float | None) -> HTTPConnection:
+    def _connected(self, place: _Place, timeout: float | None) -> Connection:
         scheme, host = place
         timeout = timeout or self._connection_timeout
         try:
@@ -123,7 +98,7 @@ class StorageTransport(HttpTransport[HttpRequest, Any]):
             connection.connect()
         except (OSError, HTTPException, ValueError) as error:  # the last: of a host name that cannot exist
             raise ServiceRequestError(type(error).__name__, error=error) from None
-        return connection
+        return Connection(connection, host)
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -156,15 +131,20 @@ class StorageTransport(HttpTransport[HttpRequest, Any]):
         return cast("HttpTransport[HttpRequest, Any]", transport)
 
 
-def _open_one(idle: deque[HTTPConnection]) -> HTTPConnection | None:
-    """The last used idle connection that the service has not closed (then there is something to read)."""
+def _open_one(idle: deque[Connection]) -> Connection | None:
+    """The last used idle connection that is still open."""
     with suppress(IndexError):  # there is none, or another thread takes the last one
         while True:
             connection = idle.pop()
-            if not wait_for_read(connection.sock, timeout=0):
+            if connection.is_open:
                 return connection
             connection.close()
     return None
+
+
+def _body(request: HttpRequest) -> bytes:
+    content = request.content
+    return content.encode() if isinstance(content, str) else content or b""
 
 
 def _close(idle: _Idle) -> None:

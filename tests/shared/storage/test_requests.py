@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from http.client import HTTPMessage
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -18,8 +17,9 @@ from azure.storage.blob import BlobClient, BlobServiceClient
 
 from shared.errors import StorageUnavailable
 from shared.storage.azure import AzureStorage
+from shared.storage.http_connection import Answer, Headers
 from shared.storage.port import Operation, OperationKind, Row
-from shared.storage.transport import Answer, StorageTransport
+from shared.storage.transport import StorageTransport
 from tests.support.scripted import ScriptedAnswer, scripted
 
 ACCOUNT = "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=a2V5;EndpointSuffix=core.windows.net"
@@ -204,9 +204,9 @@ class Pages(Recorder):
 
     def send(self, request: HttpRequest, **_: Any) -> Any:
         self.urls.append(request.url)
-        headers = HTTPMessage()
+        headers = Headers()
         for name, place in self.pages.pop(0).items():
-            headers[f"x-ms-continuation-{name}"] = place
+            headers[f"x-ms-continuation-{name}".lower()] = place
         return Answer(200, "OK", headers, b'{"value": [{"PartitionKey": "p", "RowKey": "k"}]}')
 
 

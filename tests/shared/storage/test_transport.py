@@ -87,7 +87,7 @@ def test_a_connection_that_the_service_has_closed_is_not_used_again() -> None:
         for _ in range(3):
             assert way.send(HttpRequest("GET", url)).text() == "ok"
             ((connection,),) = way._idle.values()
-            _wait_until_closed(connection.sock)
+            _wait_until_closed(connection._sock)
     assert len({port for _, port, _ in seen}) == 3
 
 
