@@ -113,7 +113,7 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.query": _room(
         "errors lineage model openlineage atlas catalog classifying storage storage_layout texts translation records "
-        "events publishing watching",
+        "events publishing reporting watching",
         "msgspec",
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),

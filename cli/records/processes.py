@@ -74,9 +74,9 @@ def _edge(edge: ColumnEdge) -> dict[str, Any]:
     }
 
 
-def process_tree(process: Process, sources: Sources = MappingProxyType({})) -> Tree:
+def process_tree(process: Process, sources: Sources = MappingProxyType({}), *, missing: str = "") -> Tree:
     """A process with its inputs, and the columns of each; at the end the columns that come from nowhere. `sources`: who
-    gave each edge.
+    gave each edge; `missing`: why the process has no columns, if it has none.
     """
     end = ", its end not seen" if process.end_not_seen else ""
     written = " ".join(asset.qualified_name for asset in process.outputs)
@@ -91,8 +91,8 @@ def process_tree(process: Process, sources: Sources = MappingProxyType({})) -> T
     if process.sourceless:
         columns = ", ".join(plain(each.column) for each in process.sourceless)
         tree.add(f"[dim]no source:[/] [green]{columns}[/]")
-    if reason := why_no_columns(process):
-        tree.add(f"[dim]no columns: {reason}[/]")
+    if reason := missing or why_no_columns(process):
+        tree.add(f"[dim]no columns: {plain(reason)}[/]")
     return tree
 
 

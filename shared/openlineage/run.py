@@ -61,7 +61,8 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     it is missing; `hive_operation` is Hive's name of the operation; `statement` is the job's SQL text as the user wrote
     it; `captured` are the Spark properties that identify workspace and job. `plan` is Spark's own plan, if
     throughline-plan.jar sent it: `shared.plans` reads it, and notes whether the run's lineage is `exact_by_plan`,
-    whether that differs from the listener's (`plan_differs`), and which parts of the plan no rule knows (`plan_gaps`).
+    whether that differs from the listener's (`plan_differs`), which parts of the plan no rule knows (`plan_gaps`), and
+    where rows come from that no data set has (`rows_from`).
     `tags` are what events declare of the run; `job_tags`, `owners` and `description`, of its job.
     """
 
@@ -86,6 +87,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     exact_by_plan: bool = False
     plan_differs: bool = False
     plan_gaps: tuple[str, ...] = ()
+    rows_from: tuple[str, ...] = ()
     tags: tuple[TagValue, ...] = ()
     job_tags: tuple[TagValue, ...] = ()
     owners: tuple[str, ...] = ()

@@ -16,20 +16,21 @@ from shared.plans.nodes.flow import NOTHING
 from shared.plans.outputs import NO_PLACE, output_at, relation_of
 from shared.plans.places import places_of
 from shared.plans.row_changes import ROW_CHANGES
-from shared.plans.rules import RULES
+from shared.plans.rules import MADE_BY_CODE, RULES
 
 
 class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a plan shows. `outputs` have column lineage; one at NO_PLACE is the listener's only output.
 
     `exact`: every part of the plan is known, so that there is nothing else. `unknown`: how often each part stands in
-    the plan that no rule knows.
+    the plan that no rule knows. `rows_from`: where rows come from that no data set has.
     """
 
     outputs: tuple[MergedDataset, ...] = ()
     inputs: tuple[MergedDataset, ...] = ()
     exact: bool = False
     unknown: tuple[tuple[str, int], ...] = ()
+    rows_from: tuple[str, ...] = ()
 
 
 def read_plan(facet: PlanFacet, read_query: ReadQuery = read_nothing) -> PlanLineage:
@@ -67,7 +68,21 @@ def _read(document: Document, read_query: ReadQuery) -> PlanLineage:
         ),
         exact=bool(outputs) and not evaluation.unknowns,
         unknown=tuple(sorted(evaluation.unknowns.items())),
+        rows_from=tuple(sorted(_rows_from(document, evaluation))),
     )
+
+
+_ROWS_FROM = {
+    "LocalRelation": "made on the driver (createDataFrame, VALUES, a list)",
+    "Range": "numbers that Spark made (range)",
+    "CommandResult": "the result of a command",
+}
+
+
+def _rows_from(document: Document, evaluation: Evaluation) -> set[str]:
+    """Where rows come from that no data set has, as the end of the sentence `its rows are`."""
+    by_code = {MADE_BY_CODE} & evaluation.unknowns.keys()
+    return by_code | {_ROWS_FROM[name] for name in map(kind, document.plans) if name in _ROWS_FROM}
 
 
 def _commands(evaluation: Evaluation, index: int) -> Iterator[Node]:

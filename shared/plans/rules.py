@@ -27,6 +27,8 @@ from shared.plans.nodes.flow import (
 from shared.plans.nodes.text_writer import Text
 from shared.plans.nodes.texts import together
 
+MADE_BY_CODE = "made outside of Spark's plan, in an RDD or by Python (createDataFrame)"
+"""Rows that no plan shows."""
 _MAX_ROUNDS, _ROUNDS_OF_TEXT = 500, 4
 """Rounds in which a recursive query's columns settle; their texts, which may grow for ever, get fewer."""
 
@@ -188,7 +190,7 @@ def _looped(at: Context) -> Evaluated:
 def _frame(at: Context) -> Evaluated:
     found = at.evaluation.of_frame(at.node)
     if found is None:
-        at.evaluation.unknown("rows that no plan shows")
+        at.evaluation.unknown(MADE_BY_CODE)
         return Evaluated(columns=at.output("output", NOTHING))
     return found
 

@@ -89,7 +89,7 @@ def edge_sources(storage: Storage, process: Process) -> dict[EdgeKey, tuple[str,
     The last run that supports a contribution speaks for it: a point read each. Raises StorageUnavailable.
     """
     found: dict[EdgeKey, set[str]] = {}
-    for content, run_id in _contents(storage, process_key(process.qualified_name)):
+    for content, run_id in supported_contents(storage, process_key(process.qualified_name)):
         state = run_state_of(storage, run_id)
         by = _WORDS[column_source(state.facts if state else None)]
         for edge in content.columns:
@@ -97,7 +97,7 @@ def edge_sources(storage: Storage, process: Process) -> dict[EdgeKey, tuple[str,
     return {key: tuple(sorted(names)) for key, names in found.items()}
 
 
-def _contents(storage: Storage, process: str) -> Iterator[tuple[Process, str]]:
+def supported_contents(storage: Storage, process: str) -> Iterator[tuple[Process, str]]:
     """The contributions to a process (by key) that hold, each with its last supporter."""
     for row in storage.partition(CONTRIBUTIONS, process):
         if row.key.endswith(f"|{RESOLVE_TOGETHER}"):

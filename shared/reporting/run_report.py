@@ -69,7 +69,8 @@ class RunReport:
     waited for any more; `closed`: its events are archived, and later ones are skipped. `failures` counts how often
     processing it failed since it last succeeded, `last_error` says how. `jobs` are the job names of its events.
     `columns_by`: `plan` where Spark's own plan decided the columns of a run that contributed; `plan_gaps`: the parts of
-    a plan that no rule knows. `run_text`: the run's id as its events have it, where that is no UUID.
+    a plan that no rule knows; `rows_from`: where rows come from that no data set has. `run_text`: the run's id as its
+    events have it, where that is no UUID.
     """
 
     run_id: str
@@ -86,6 +87,7 @@ class RunReport:
     processes: tuple[ProcessReport, ...]
     columns_by: str = ""
     plan_gaps: tuple[str, ...] = ()
+    rows_from: tuple[str, ...] = ()
     run_text: str = ""
 
 
@@ -133,6 +135,7 @@ def run_report(storage: Storage, run_id: str) -> RunReport | None:
         processes=tuple(sorted(reports, key=lambda each: (each.qualified_name, each.key))),
         columns_by=state.facts.columns_by if state and state.facts else "",
         plan_gaps=state.facts.plan_gaps if state and state.facts else (),
+        rows_from=state.facts.rows_from if state and state.facts else (),
         run_text=next((each.run_text for each in stored if each.run_text), ""),
     )
 

@@ -1,4 +1,4 @@
-"""Why a process has no column lineage: one plain sentence for people."""
+"""Why a process has no column lineage, or no source at all: one plain sentence for people."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,17 +9,21 @@ from shared.translation.sql.statement_reader import read_statement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evidence:
-    """The process, the contents of its contributions, and the SQL statements of its runs."""
+    """The process, the contents of its contributions, and the SQL statements of its runs; `rows_from`: where their rows
+    come from that no data set has.
+    """
 
     process: Process
     contents: tuple[Process, ...]
     statements: tuple[str, ...]
+    rows_from: tuple[str, ...]
 
     def any(self, field: str) -> bool:
         """Whether a content has a value in this field."""
         return any(getattr(content, field) for content in self.contents)
 
 
+_ROWS = "its rows are {}"
 _REASONS: tuple[tuple[Callable[[_Evidence], bool], str], ...] = (
     (
         lambda found: set(found.process.operations) == {"delete"},
@@ -32,6 +36,10 @@ _REASONS: tuple[tuple[Callable[[_Evidence], bool], str], ...] = (
     (
         lambda found: found.any("columns"),
         "the known columns come from the target itself or from superseded runs",
+    ),
+    (
+        lambda found: bool(found.rows_from),
+        _ROWS,
     ),
     (
         lambda found: found.any("sourceless"),
@@ -66,17 +74,39 @@ _REASONS: tuple[tuple[Callable[[_Evidence], bool], str], ...] = (
 """The first whose condition holds."""
 
 
-def why_no_columns(process: Process, contributions: Iterable[Process] = (), statements: Iterable[str] = ()) -> str:
+def why_no_columns(
+    process: Process,
+    contributions: Iterable[Process] = (),
+    statements: Iterable[str] = (),
+    *,
+    rows_from: Iterable[str] = (),
+) -> str:
     """The reason why no column's value reaches the process's outputs; empty if one does.
 
-    `contributions`: the contents of the process's contributions, and `statements`: the SQL of its runs. Without them
-    the reason follows from the process alone, and may be less specific.
+    `contributions`: the contents of the process's contributions, `statements`: the SQL of its runs, and `rows_from`:
+    where rows come from that no data set has, by Spark's plans of them. Without these the reason follows from the
+    process alone, and may be less specific.
     """
     if any(edge.kind is DIRECT for edge in process.columns):
         return ""
     contents = tuple(contributions) or (process,)
-    found = _Evidence(process=process, contents=contents, statements=tuple(filter(None, statements)))
-    return next(reason for holds, reason in _REASONS if holds(found))
+    found = _Evidence(
+        process=process,
+        contents=contents,
+        statements=tuple(filter(None, statements)),
+        rows_from=tuple(rows_from),
+    )
+    return next(reason for holds, reason in _REASONS if holds(found)).format("; ".join(found.rows_from))
+
+
+def why_no_source(*, excluded: bool, rows_from: Iterable[str]) -> str:
+    """The reason why no source is known of what a run writes, so that there is no process. `excluded`: a filter leaves
+    out sources of it; `rows_from`: as above.
+    """
+    if excluded:
+        return "a filter leaves out every source of it (THROUGHLINE_EXCLUDE_PATHS, THROUGHLINE_INCLUDE_PATHS)"
+    made = "; ".join(rows_from)
+    return _ROWS.format(made) if made else "no event names a source of it"
 
 
 def _outputs(process: Process) -> set[str]:

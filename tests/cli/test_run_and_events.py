@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def test_a_run_that_only_writes_shows_why_the_catalog_has_no_process() -> None:
         settle(found.storage, place)
     publish(found.storage, found.catalog, found.worker.publishing)
     output = found.run("run", run_id("w")).output
-    assert "Next: nothing to do: the catalog gets a process once a run of the job both reads and writes" in output
+    assert "Next: nothing is published, because no event names a source of it" in output
 
 
 def test_a_run_without_an_end_shows_its_timeout(parts: Parts) -> None:
@@ -336,4 +337,80 @@ def test_a_run_names_the_unknown_nodes_of_its_plan() -> None:
     for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/o"])), packed(body(run_facets=run_facets))):
         settle(parts.storage, place)
     output = " ".join(parts.run("run", run_id("run")).output.split())
-    assert "the listener's and the plan's, which has: ShuffleEdge" in output
+    assert "partly from Spark's plan, which does not show: ShuffleEdge" in output
+
+
+# --- why is it missing
+
+
+def written_by_plan(leaf: str, *, inputs: tuple[str, ...] = (), parts: Parts | None = None) -> Parts:
+    """A run that writes `/o` by a plan with this leaf, and whose listener reports these inputs."""
+    plans = PlanBuilder()
+    plan = facet(plans.writing(plans.add(leaf, output=[column(1, "x")]), "file:/o"))
+    parts = parts or Parts()
+    run_facets = {"throughline_plan": to_builtins(plan)}
+    events = packed(body(inputs=inputs, outputs=["/o"])), packed(body(run_facets=run_facets))
+    for place in post(parts.storage, *events):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    return parts
+
+
+MISSING = {
+    "rows of the driver": ("LocalRelation", "its rows are made on the driver (createDataFrame, VALUES, a list)"),
+    "an RDD": ("LogicalRDD", "its rows are made outside of Spark's plan, in an RDD or by Python (createDataFrame)"),
+    "numbers": ("Range", "its rows are numbers that Spark made (range)"),
+}
+
+
+@pytest.mark.parametrize(("leaf", "reason"), MISSING.values(), ids=MISSING)
+def test_the_plan_says_why_a_table_has_no_source(leaf: str, reason: str) -> None:
+    parts = written_by_plan(leaf)
+    shown = " ".join(parts.run("run", run_id("run")).output.split())
+    assert f"Next: nothing is published, because {reason}" in shown
+    found = parts.run("details", "/o")
+    assert found.exit_code == 0, found.output
+    assert f"no process, because {reason}. `throughline run {run_id('run')}`" in found.output
+    (write,) = json.loads(parts.run("details", "/o", "--json").stdout)["without_source"]
+    assert (write["qualified_name"], write["run"], write["reason"]) == ("file:///o", run_id("run"), reason)
+
+
+def test_a_process_through_an_rdd_says_why_it_has_no_columns() -> None:
+    """The listener names the input, and nobody the columns."""
+    found = written_by_plan("LogicalRDD", inputs=("/a",)).run("details", "/o").output
+    assert "no columns: its rows are made outside of Spark's plan, in an RDD" in found
+
+
+def test_an_excluded_source_is_the_reason_why_nothing_is_published() -> None:
+    parts = Parts()
+    excluded = replace(parts.worker.publishing, paths=GlobFilter(exclude=("/a",)))
+    parts.worker = replace(parts.worker, publishing=excluded)
+    for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/o"]))):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, excluded)
+    assert "because a filter leaves out every source of it" in " ".join(parts.run("run", run_id("run")).output.split())
+    assert "excluded by a filter" in parts.run("details", "/o").output
+
+
+def test_a_file_that_no_run_writes_says_that_spark_saw_no_write() -> None:
+    parts = written_by_plan("Range")
+    for arguments in (("details", "/by_pandas"), ("events", "--output", "by_pandas")):
+        found = parts.run(*arguments)
+        assert found.exit_code == 1
+        assert "pandas, open() or a shell writes is in no event" in " ".join(found.output.split())
+
+
+def test_the_runs_of_a_table_are_found_by_the_table(parts: Parts) -> None:
+    """By the end of its path, a pattern, or its name in a catalog of tables; failed runs too."""
+    table = {"symlinks": {"identifiers": [{"namespace": "hive://h", "name": "sales.orders", "type": "TABLE"}]}}
+    outputs = [{"namespace": "file", "name": "/lake/orders_v2", "facets": table}]
+    events = [packed(body(kind, run="of table", inputs=["/a"], outputs=outputs)) for kind in ("START", "FAIL")]
+    for place in post(parts.storage, *events):
+        settle(parts.storage, place)
+    for name in ("orders_v2", "lake/orders_v2", "/lake/orders_v2", "file/lake/orders_v2", "*orders_v?", "sales.orders"):
+        found = json.loads(parts.run("events", "--output", name, "--json").stdout)
+        assert {each["run_id"] for each in found["events"]} == {run_id("of table")}, name
+        assert found["count"] == 2
+    assert parts.run("events", "--output", "orders").exit_code == 1
+    saved = parts.run("events", "--output", "orders_v2", "--save", "/dev/null")
+    assert "2 events saved" in saved.output

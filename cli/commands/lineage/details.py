@@ -1,5 +1,6 @@
 """`throughline details`: everything on record of a process, including what the catalog cannot hold."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -8,8 +9,9 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.processes import detailed_document, process_tree
 from cli.ui.console import fail, out, plain, print_json, print_tree
 from cli.ui.options import AsJson
-from shared.model import Process
+from shared.model import Asset, Process
 from shared.publishing.planning.planner import recorded_processes
+from shared.query.missing_sources import columns_missing, sourceless_writes
 from shared.records.asset_lifecycle import states as lifecycle_states
 from shared.reporting.column_sources import edge_sources
 from shared.texts.suggestion import suggestion
@@ -41,11 +43,22 @@ def details(
         key=lambda each: each.qualified_name,
     )
     with reported():
+        unsourced = [] if found or not text else list(sourceless_writes(parts.storage, how, partial(_fits, text)))
+        missing = {process.qualified_name: columns_missing(parts.storage, process) for process in found}
         sources = {process.qualified_name: edge_sources(parts.storage, process) for process in found}
     if as_json:
         print_json(
             {
                 "processes": [detailed_document(process, sources[process.qualified_name]) for process in found],
+                "without_source": [
+                    {
+                        "qualified_name": each.asset.qualified_name,
+                        "process": each.process,
+                        "run": each.run_id,
+                        "reason": each.reason,
+                    }
+                    for each in unsourced
+                ],
                 "states": [
                     {
                         "qualified_name": state.asset.qualified_name,
@@ -58,17 +71,28 @@ def details(
             }
         )
         return
-    if not found and text:
+    for each in unsourced:
+        out.print(
+            f"[bold]{plain(each.asset.name)}[/] [dim]{plain(each.asset.qualified_name)}[/]: no process, because"
+            f" {plain(each.reason)}. `throughline run {each.run_id}` shows its last run"
+        )
+    if not found and not unsourced and text:
         nearest = suggestion(text, (name for process in known for name in _names(process)))
         fail(
             f"no process on record has {text!r} in its name or in those of its data sets.{nearest} A run gives a"
-            " process once it has ended: `throughline events --job JOB` lists the runs of a job"
+            " process once it has ended: `throughline events --output TABLE` lists the runs that write a table. A file"
+            " that pandas, open() or a shell writes is in no event, because Spark sees no write"
         )
     for process in found:
-        print_tree(process_tree(process, sources[process.qualified_name]))
+        name = process.qualified_name
+        print_tree(process_tree(process, sources[name], missing=missing[name]))
     for state in states:
         if state.sentence:
             out.print(f"[cyan]{plain(state.asset.name)}[/]: {plain(state.sentence)}")
+
+
+def _fits(text: str, asset: Asset) -> bool:
+    return any(text.lower() in name.lower() for name in (asset.name, asset.qualified_name, *asset.tables))
 
 
 def _names(process: Process) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from cli.context.target import HOME, Home, parts_of, reported
+from cli.records.outputs import writes
 from cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs
-from cli.ui.console import counted, left_out, note, out, print_json, tracked
+from cli.ui.console import counted, fail, left_out, note, out, print_json, tracked
 from cli.ui.options import AsJson, Most, Wide
 from cli.ui.tables import print_table
 from cli.ui.writing import writing
@@ -26,6 +27,13 @@ def events(
     since: Since = "",
     before: Before = "",
     run: RunId = "",
+    output: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLE",
+            help="Only runs that write this data set: a name, the end of a path or * and ?; reads each event",
+        ),
+    ] = "",
     ignored: Annotated[
         bool,
         typer.Option("--ignored", help="List events that the receiver ignored, and why; reads each event"),
@@ -45,14 +53,23 @@ def events(
 
         throughline events --job 'nightly*' --from 2026-11-21
         throughline events --job 'nightly*' --save nightly.jsonl
+        throughline events --output sales/orders --from 2026-11-21
         throughline events --run 0192a3b4-5c6d-7e8f-9012-3456789abcde
         throughline events --ignored --from 2026-11-21 --job 'nightly*'
     """
     wanted = wanted_runs(since=since, before=before, job=job, run=run)
     storage = parts_of(context, home).storage
     with reported():
-        found = find_ignored(storage, wanted) if ignored else find_events(storage, wanted, content=save is not None)
+        content = bool(save or output)
+        found = find_ignored(storage, wanted) if ignored else find_events(storage, wanted, content=content)
+        if output:
+            found = (each for each in found if writes(each.raw, output))
         first = next(found, None)
+        if first is None and output:
+            fail(
+                f"no stored event names {output!r} as an output. A file that pandas, open() or a shell writes is in no"
+                " event, because Spark sees no write"
+            )
         if first is None and run and not ignored:
             known_run(storage, run)
         if first is None and job and not (since or before or ignored):

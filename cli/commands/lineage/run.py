@@ -16,6 +16,7 @@ from cli.ui.console import counted, out, plain, print_json
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson, Wide
 from cli.ui.tables import print_table
+from shared.query.missing_sources import source_missing
 from shared.records.states import State
 from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
@@ -45,7 +46,10 @@ def run(
         if found is None:
             known_run(parts.storage, run_id)
             raise typer.Exit(1)  # its events have been deleted meanwhile
+        keys = [each.key for each in found.processes if each.reason == NO_PROCESS]
+        causes = dict.fromkeys(source_missing(parts.storage, parts.publishing, key) for key in keys)
     steps = list(next_steps(found, parts.sweeping.end_timeout))
+    steps += [f"nothing is published, because {cause}; a later run with a source changes that" for cause in causes]
     if as_json:
         events = [
             {**event_document(each.event), "state": each.state, "reason": each.reason, "error": each.error}
@@ -67,7 +71,9 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
     if found.columns_by == BY_PLAN:
         print_fact("columns", "exact, from Spark's own plan")
     elif found.plan_gaps:
-        print_fact("columns", f"the listener's and the plan's, which has: {', '.join(found.plan_gaps)}")
+        print_fact("columns", f"partly from Spark's plan, which does not show: {', '.join(found.plan_gaps)}")
+    if found.rows_from:
+        print_fact("rows", *found.rows_from)
     if found.last_error:
         print_fact(
             "last error", f"{visible(found.last_error)} ({counted(found.failures, 'failed attempt')})", style="red"
@@ -95,7 +101,6 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
 
 
 _BY_PROCESS = {
-    NO_PROCESS: "nothing to do: the catalog gets a process once a run of the job both reads and writes a data set",
     REPLACED: "nothing to do: `throughline details` shows the processes that stand in its place",
     "refused": "`throughline types plan` shows whether the catalog lacks a type; refused processes are retried",
     HELD: "`throughline shadow` lists what is held back; THROUGHLINE_SHADOW=false publishes it",

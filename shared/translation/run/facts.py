@@ -40,7 +40,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What is known of a run besides its lineage. `columns_by` is BY_PLAN where Spark's own plan decided its columns;
     else `plan_gaps` names the parts of the plan, if there was one, that no rule knows. `plan_differs`: the listener's
-    events say something else of them, or nothing.
+    events say something else of them, or nothing. `rows_from`: where rows come from that no data set has, by the plan.
     """
 
     first: datetime
@@ -57,6 +57,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     written: tuple[Written, ...] = ()
     columns_by: str = ""
     plan_gaps: tuple[str, ...] = ()
+    rows_from: tuple[str, ...] = ()
     plan_differs: bool = False
 
 
@@ -100,6 +101,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         written=tuple(written[key] for key in sorted(written)),
         columns_by=BY_PLAN if run.exact_by_plan else "",
         plan_gaps=run.plan_gaps,
+        rows_from=run.rows_from,
         plan_differs=run.plan_differs,
     )
 

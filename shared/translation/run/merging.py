@@ -43,7 +43,7 @@ def _with_plan(run: MergedRun, found: PlanLineage) -> MergedRun:
     """A run with the lineage of its plan."""
     gaps = tuple(name for name, _ in found.unknown)
     if not found.outputs:
-        return replace(run, plan_gaps=gaps)
+        return replace(run, plan_gaps=gaps, rows_from=found.rows_from)
     known = _by_place(run.outputs)
     outputs = dict(known)
     if found.exact:
@@ -64,6 +64,7 @@ def _with_plan(run: MergedRun, found: PlanLineage) -> MergedRun:
         exact_by_plan=found.exact,
         plan_differs=found.exact and _values(run.outputs, inputs) != _values(outputs.values(), inputs),
         plan_gaps=gaps,
+        rows_from=found.rows_from,
     )
 
 

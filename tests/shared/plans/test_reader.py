@@ -10,6 +10,7 @@ from shared.openlineage.wire import PlanFacet
 from shared.plans.nodes.document import MAX_BYTES, UnreadablePlan
 from shared.plans.outputs import NO_PLACE
 from shared.plans.reader import PlanLineage, read_plan
+from shared.plans.rules import MADE_BY_CODE
 from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, edges_of, facet, files
 
 A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
@@ -310,13 +311,14 @@ def test_unknown_nodes_are_counted_and_the_lineage_is_not_exact() -> None:
     assert (found.exact, found.unknown) == (False, (("ShuffleEdge", 1),))
     plans = PlanBuilder()
     found = _read(plans.writing(plans.add("LogicalRDD", output=[A])))
-    assert (found.exact, found.unknown) == (False, (("rows that no plan shows", 1),))
+    assert (found.exact, found.unknown) == (False, ((MADE_BY_CODE, 1),))
 
 
 def test_rows_created_in_the_driver_give_no_input() -> None:
     plans = PlanBuilder()
     found = _read(plans.writing(plans.add("LocalRelation", output=[A])))
     assert (found.exact, found.inputs, found.outputs[0].fields) == (True, (), ())
+    assert found.rows_from == ("made on the driver (createDataFrame, VALUES, a list)",)
 
 
 def test_a_merge_gives_value_edges_and_condition_edges() -> None:

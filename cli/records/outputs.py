@@ -1,0 +1,24 @@
+"""Whether an event writes a data set that people name."""
+
+from shared.errors import Refused
+from shared.openlineage.decoding import decode
+from shared.openlineage.wire import Dataset
+from shared.rules_file.patterns import matcher
+
+
+def writes(raw: bytes | None, name: str) -> bool:
+    """Whether the event in these bytes names this data set as an output: by its name, the end of its path, or a pattern
+    with `*` and `?`; also by its name in a catalog of tables. False for bytes that are no event.
+    """
+    try:
+        body = decode(raw or b"").body
+    except Refused:
+        return False
+    fits = matcher([name, f"*/{name.lstrip('/')}"])
+    return any(fits(spelled) for each in (body.outputs if body else None) or () for spelled in _names(each))
+
+
+def _names(dataset: Dataset) -> tuple[str, ...]:
+    links = dataset.facets.symlinks.identifiers if dataset.facets and dataset.facets.symlinks else None
+    whole = f"{dataset.namespace.rstrip('/')}/{dataset.name.lstrip('/')}".rstrip("/")
+    return (dataset.name, whole, *(link.name for link in links or ()))
