@@ -128,6 +128,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "search for nothing": (f"gone{HOSTILE}", "--tag", f"t{HOSTILE}"),
     "show": ("mart", "--columns"),
     "show many": ("x",),
+    "show a column": (CLEAN, "--column", "plain"),
+    "show no column": (CLEAN, "--column", f"no{HOSTILE}"),
     "show nothing": (f"gone{HOSTILE}",),
     "details": (),
     "details of nothing": (f"gone{HOSTILE}",),
