@@ -1,8 +1,10 @@
 """Throughline as a library: column lineage from OpenLineage events, and from a running Throughline.
 
+    from pathlib import Path
+
     import throughline
 
-    found = throughline.translate(open("events.jsonl", "rb"))
+    found = throughline.translate(Path("events.jsonl"))
     for process in found.processes:
         for edge in process.columns:
             print(edge.input.column, "->", edge.output.column)
@@ -21,14 +23,13 @@ from shared.errors import (
     StorageUnavailable,
     ThroughlineError,
 )
-from shared.errors import Refused as InvalidEvent
 from shared.query.processes import AmbiguousError, UnknownError
 from shared.query.traversal import Lineage, Step
 from throughline import plan
 from throughline.client import Client, connect
 from throughline.policy import PolicyError, require
 from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
-from throughline.translation import explain, translate
+from throughline.translation import InvalidEvent, explain, translate
 
 __all__ = [
     "AmbiguousError",

@@ -1,12 +1,14 @@
 """Events -> lineage, and names -> catalog names, without any server."""
 
 import json
+import os.path
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.errors import Misconfigured
+from cli.records.event_files import UnreadableFileError, events_in
+from shared.errors import Misconfigured, Refused
 from shared.model import Asset
 from shared.model import Process as InternalProcess
 from shared.naming.explanation import explain as explain_name
@@ -20,20 +22,26 @@ OneEvent = bytes | str | Mapping[str, Any]
 """An OpenLineage event: its JSON as bytes or text, or the object read from it."""
 
 
-def translate(events: Iterable[OneEvent], *, names: str | Path | None = None) -> Translation:
+class InvalidEvent(Refused):
+    """An event, or a file of events, that cannot be used. `detail` says why, `field` where in the event."""
+
+
+def translate(events: Iterable[OneEvent] | Path, *, names: str | Path | None = None) -> Translation:
     """The lineage that these events give, as the catalog would finally hold it.
 
+    `events` are events, or the Path of a file of them: JSON lines, an array or one event, gzipped or not.
     Neither the order of the events nor how often each occurs makes a difference. There is no clock: a run without an
     end is `waiting`. `names` is a file of naming rules (docs/concepts/naming.md).
 
-    Raises `throughline.InvalidEvent` for the first event that is none, and `throughline.Misconfigured` for a file of
+    Raises `throughline.InvalidEvent` for the first event that is none and for a file that cannot be read, ValueError
+    for one event, or the name of a file as text, instead of several, and `throughline.Misconfigured` for a file of
     names that is wrong or cannot be read.
 
     >>> import throughline
     >>> throughline.translate([]).processes
     ()
     """
-    history = translate_history([_decoded(event) for event in events], names=_names(names))
+    history = translate_history(_decoded(events), names=_names(names))
     return Translation(
         processes=tuple(process_of(each) for each in history.processes),
         runs=tuple(
@@ -101,12 +109,37 @@ def _dataset(type_name: str, qualified_name: str) -> Dataset:
     return Dataset(qualified_name=qualified_name, type=type_name, name=short)
 
 
-def _decoded(event: OneEvent) -> Event:
+def _decoded(events: Iterable[OneEvent] | Path) -> Iterator[Event]:
+    """The events, decoded. Raises InvalidEvent, which names the event by its number or by its place in the file."""
+    if isinstance(events, str | bytes | Mapping):
+        text = repr(events)
+        if isinstance(events, str) and os.path.isfile(events):  # noqa: PTH113 - Path raises for a text that is too long
+            raise ValueError(f"{text} is a file: translate(Path({text})) reads the events in it")
+        sentence = f"translate takes several events, or the Path of a file; put one event in a list: [{text:.40}…]"
+        raise ValueError(sentence)  # noqa: TRY004 - the package's only error for a wrong argument
+    try:
+        for place, event in _placed(events):
+            try:
+                yield decode(_raw(event))
+            except Refused as error:
+                raise InvalidEvent(f"{place}: {error.detail}", field=error.field) from error
+    except UnreadableFileError as error:
+        raise InvalidEvent(str(error)) from error
+
+
+def _placed(events: Iterable[OneEvent] | Path) -> Iterator[tuple[str, OneEvent]]:
+    """Each event with its place."""
+    if isinstance(events, Path):
+        yield from ((event.place, event.raw) for event in events_in(events))
+    else:
+        yield from ((f"event {number}", event) for number, event in enumerate(events, start=1))
+
+
+def _raw(event: OneEvent) -> bytes:
     if isinstance(event, Mapping):
-        return decode(json.dumps(event).encode())
-    if isinstance(event, str):
-        event = event.encode(errors="surrogatepass")  # a lone surrogate: `decode` refuses what is no UTF-8
-    return decode(event)
+        return json.dumps(event).encode()
+    # A lone surrogate: `decode` refuses what is no UTF-8.
+    return event.encode(errors="surrogatepass") if isinstance(event, str) else event
 
 
 def _names(file: str | Path | None) -> Names:

@@ -2,8 +2,10 @@
 
 import dataclasses
 import doctest
+import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,65 @@ def test_files_bytes_text_and_objects_give_the_same() -> None:
     assert found.processes
     assert found == throughline.translate(line.decode() for line in lines)
     assert found == throughline.translate(json.loads(line) for line in reversed(lines))
+
+
+def test_a_path_gives_the_same_as_its_events(tmp_path: Path) -> None:
+    lines = EVENTS.read_bytes().splitlines()
+    found = throughline.translate(lines)
+    array, packed = tmp_path / "array.json", tmp_path / "events.jsonl.gz"
+    array.write_bytes(b"[" + b",".join(lines) + b"]")
+    packed.write_bytes(gzip.compress(EVENTS.read_bytes()))
+    for path in (EVENTS, array, packed):
+        assert throughline.translate(path) == found
+
+
+def test_the_name_of_a_file_as_text_says_how_to_read_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "events.jsonl").touch()
+    with pytest.raises(ValueError, match=r"'events.jsonl' is a file: translate\(Path\('events.jsonl'\)\)"):
+        throughline.translate("events.jsonl")
+
+
+@pytest.mark.parametrize("events", ["gone.jsonl", "{}", b"{}", {"eventType": "START"}, "x" * 10_000, "\ud800", "\0"])
+def test_one_event_instead_of_several_is_a_wrong_argument(events: Any) -> None:
+    with pytest.raises(ValueError, match="several events, or the Path of a file"):
+        throughline.translate(events)
+
+
+def test_an_error_in_a_file_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(EVENTS.read_bytes().splitlines()[0] + b"\n{}\n")
+    with pytest.raises(throughline.InvalidEvent, match=r"events\.jsonl:2: "):
+        throughline.translate(path)
+    with pytest.raises(throughline.InvalidEvent, match=r"gone\.jsonl can't be read"):
+        throughline.translate(tmp_path / "gone.jsonl")
+
+
+def test_an_invalid_event_has_the_name_that_the_library_exports() -> None:
+    with pytest.raises(throughline.InvalidEvent, match="event 1: ") as raised:
+        throughline.translate([b"x"])
+    assert type(raised.value) is throughline.InvalidEvent
+    assert type(raised.value).__name__ in throughline.__all__
+
+
+def test_the_page_lists_the_fields_of_all_results() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/python.md").read_text()
+    listed: dict[str, list[str]] = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and (name := cells[0].strip("`")):
+            value = name
+        if line.startswith("|") and cells[1].startswith("`"):
+            listed.setdefault(value, []).extend(field.strip(" `") for field in cells[1].split(","))
+    results = (
+        throughline.Process,
+        throughline.Dataset,
+        throughline.ColumnEdge,
+        throughline.Column,
+        throughline.Run,
+    )
+    fields = {result.__name__: {field.name for field in dataclasses.fields(result)} for result in results}
+    assert {name: set(names) for name, names in listed.items()} == fields
 
 
 def test_the_library_gives_the_lineage_of_the_core() -> None:
