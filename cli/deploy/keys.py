@@ -60,8 +60,8 @@ class ReceiverKeys:
                 json.dump({"properties": {"name": name, "value": value}}, file)
             self._rest("put", f"{_PLACES[place][2]}/{quote(name)}", self.target.slot, "--body", f"@{body}")
 
-    def _rest(self, method: str, path: str, slot: str, *more: str) -> Mapping[str, str] | None:
+    def _rest(self, method: str, path: str, slot: str, *options: str) -> Mapping[str, str] | None:
         app = f"/subscriptions/{{subscriptionId}}/resourceGroups/{self.target.group}/providers/Microsoft.Web/sites"
         url = f"{app}/{self.target.receiver}{f'/slots/{slot}' if slot else ''}/{path}?api-version={WEB_API}"
-        answer: Mapping[str, str] | None = self.az.json("rest", "--method", method, "--url", url, *more)
+        answer: Mapping[str, str] | None = self.az.json("rest", "--method", method, "--url", url, *options)
         return answer

@@ -103,9 +103,9 @@ class DeployedReceiver:
                 "This deployment has no slot, so no version before to swap back (Flex Consumption and the Basic sizes "
                 "have none). Deploy the older version instead: git checkout TAG, then this command without --rollback"
             )
-        nothing = "There is nothing to swap back to, so nothing was changed."
-        self._copy_keys(nothing)
-        self._swap(self._wait(self.target.slot, self._slot_url(), "", nothing))
+        refusal = "There is nothing to swap back to, so nothing was changed."
+        self._copy_keys(refusal)
+        self._swap(self._wait(self.target.slot, self._slot_url(), "", refusal))
 
     def _stage(self, package: Package) -> None:
         slot, otherwise = self.target.slot, "Production still runs the version before, and was not touched."

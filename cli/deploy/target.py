@@ -32,8 +32,8 @@ class Target:
 
 def from_azure(group: str, record: DeploymentRecord) -> Target:
     """Read the target from a deployment of infra/main.bicep. Raises DeployError."""
-    again = f"Deploy it again: {Path(sys.executable).name} -m cli.deploy {group} --template"
-    return _target(group, record.outputs, f"deployment {record.name}", again)
+    remedy = f"Deploy it again: {Path(sys.executable).name} -m cli.deploy {group} --template"
+    return _target(group, record.outputs, f"deployment {record.name}", remedy)
 
 
 def from_azd(environment: Mapping[str, str]) -> Target:

@@ -59,20 +59,20 @@ TABLE = "TABLE"
 def intervals_of(process: ModelProcess, since: datetime) -> Iterator[Interval]:
     """The history of a process that is valid since then."""
     tables = (
-        (read.qualified_name, "", written.qualified_name, "") for read in process.inputs for written in process.outputs
+        (source.qualified_name, "", sink.qualified_name, "") for source in process.inputs for sink in process.outputs
     )
     columns = (
         (each.input.qualified_name, each.input.column, each.output.qualified_name, each.output.column)
         for each in process.columns
     )
     for kind, links in ((TABLE, tables), (str(DIRECT), columns)):
-        for read, read_column, written, written_column in links:
+        for source, source_column, sink, sink_column in links:
             yield Interval(
                 process=process.qualified_name,
-                input=read,
-                input_column=read_column,
-                output=written,
-                output_column=written_column,
+                input=source,
+                input_column=source_column,
+                output=sink,
+                output_column=sink_column,
                 kind=kind,
                 masked=False,
                 steps=(),

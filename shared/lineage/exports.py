@@ -100,8 +100,8 @@ def as_mermaid(selection: Selection) -> str:
 
 def _quoted(text: str) -> str:
     """As Mermaid's quoted text: its own signs and those of markup as entities."""
-    shown = "".join(f"#{ord(sign)};" if sign in '"#&<>`;\\|[]{}()' else sign for sign in visible(text))
-    return f'"{shown or "#32;"}"'
+    escaped_text = "".join(f"#{ord(sign)};" if sign in '"#&<>`;\\|[]{}()' else sign for sign in visible(text))
+    return f'"{escaped_text or "#32;"}"'
 
 
 _STYLES = {Kind.MASK: "dashed", Kind.CONDITION: "dotted", Kind.AGGREGATION: "bold"}

@@ -118,13 +118,13 @@ def _parent(qualified_name: str) -> str:
 
 
 def _end_of(text: str, most: int) -> str:
-    shown = visible(text)
-    return _text(shown if len(shown) <= most else f"…{shown[1 - most :]}")
+    label = visible(text)
+    return _text(label if len(label) <= most else f"…{label[1 - most :]}")
 
 
 def _short(text: str, most: int) -> str:
-    shown = visible(text)
-    return _text(shown if len(shown) <= most else f"{shown[: most - 1]}…")
+    label = visible(text)
+    return _text(label if len(label) <= most else f"{label[: most - 1]}…")
 
 
 def _text(text: str) -> str:

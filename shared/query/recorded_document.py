@@ -53,7 +53,7 @@ def document_of_record(
     matches = {each.own: each for each in all_matches(storage)}
     failed = _failed_processes(storage)
     if recorded is None:
-        recorded = tuple(recorded_processes(storage, options, hidden=options.paths))
+        recorded = tuple(recorded_processes(storage, options, path_filter=options.paths))
     known = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
     excluded = excluded_jobs(excluded_writes(storage), ((each.process, each.last) for each in known))
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
@@ -68,12 +68,12 @@ def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDoc
     settings exclude, for which the contributions are read once more, and those that only ignored jobs name. Raises
     StorageUnavailable.
     """
-    recorded = tuple(recorded_processes(storage, options, hidden=options.paths))
+    recorded = tuple(recorded_processes(storage, options, path_filter=options.paths))
     document = document_of_record(storage, options, expressions=True, recorded=recorded)
     unfiltered = recorded
     if options.paths != MATCH_ALL:
         everything = replace(options, paths=MATCH_ALL)
-        unfiltered = tuple(recorded_processes(storage, everything, hidden=options.paths))
+        unfiltered = tuple(recorded_processes(storage, everything, path_filter=options.paths))
     assets = {asset for each in unfiltered for asset in (*each.process.inputs, *each.process.outputs)}
     writes = frozenset(excluded_writes(storage))
     by_asset = Writes.of(writes)

@@ -15,8 +15,8 @@ def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables to add to an environment, by which loopback needs no proxy; none where there is no proxy."""
     if not any(value for name, value in environment.items() if name.lower() in _PROXIES):
         return {}
-    given = next((environment[name] for name in _NO_PROXY if environment.get(name)), "")
-    hosts = [each.strip() for each in given.split(",") if each.strip()]
+    exceptions = next((environment[name] for name in _NO_PROXY if environment.get(name)), "")
+    hosts = [host.strip() for host in exceptions.split(",") if host.strip()]
     if "*" in hosts:
         return {}
     return dict.fromkeys(_NO_PROXY, ",".join(dict.fromkeys((*hosts, *_LOOPBACK))))

@@ -5,30 +5,30 @@ from collections.abc import Iterable
 
 from shared.texts.visible import visible
 
-_MOST = 3
+_LENGTH = 3
 _LIKENESS = 0.6
 """How alike two names must be, from 0 to 1, to be suggested."""
 
 
-def nearest(text: str, known: Iterable[str]) -> tuple[str, ...]:
+def nearest(text: str, names: Iterable[str]) -> tuple[str, ...]:
     """Known names like this one, the most alike first: as a whole, or by their last parts."""
-    names = sorted(set(known))
-    wanted = text.lower()
-    likeness = {name: max(_ratio(wanted, each) for each in _spellings(name)) for name in names}
-    found = sorted((name for name in names if likeness[name] >= _LIKENESS), key=lambda name: -likeness[name])
-    return tuple(found[:_MOST])
+    folded_text = text.lower()
+    likeness = {name: max(_ratio(folded_text, spelling) for spelling in _spellings(name)) for name in names}
+    alike = sorted((name for name in likeness if likeness[name] >= _LIKENESS), key=lambda name: (-likeness[name], name))
+    return tuple(alike[:_LENGTH])
 
 
-def suggestion(text: str, known: Iterable[str]) -> str:
+def suggestion(text: str, names: Iterable[str]) -> str:
     """A sentence to end an error with, from its blank on; empty where nothing is like this."""
-    found = nearest(text, known)
-    distinct = [name for place, name in enumerate(found) if not any(_same(name, other) for other in found[:place])]
-    return f" Did you mean {' or '.join(map(visible, distinct))}?" if found else ""
+    nearest_names = nearest(text, names)
+    distinct = [name for place, name in enumerate(nearest_names) if not _repeats(name, nearest_names[:place])]
+    return f" Did you mean {' or '.join(map(visible, distinct))}?" if distinct else ""
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether one is the end of the other: a path, and a qualified name that ends in it."""
-    return any(whole.endswith(f"/{end.lstrip('/')}") for whole, end in ((one, other), (other, one)))
+def _repeats(name: str, names: Iterable[str]) -> bool:
+    """Whether one ends in the other, with one of these: a path, and a qualified name that ends in it."""
+    ends = ((text, end) for other in names for text, end in ((name, other), (other, name)))
+    return any(text.endswith(f"/{end.lstrip('/')}") for text, end in ends)
 
 
 def _spellings(name: str) -> tuple[str, ...]:
@@ -37,5 +37,5 @@ def _spellings(name: str) -> tuple[str, ...]:
     return (lower, *("/".join(parts[-count:]) for count in (1, 2, 3)), lower.rpartition(".")[2])
 
 
-def _ratio(one: str, other: str) -> float:
-    return difflib.SequenceMatcher(None, one, other).ratio()
+def _ratio(name: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, name, other).ratio()

@@ -25,9 +25,9 @@ _GROUPS = "2021-04-01"
 
 
 def reach(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deployed | None]:
-    """Look for the newest good deployment: what was found on the way, and the deployment if it has all its outputs.
+    """Look for the newest good deployment: message was found on the way, and the deployment if it has all its outputs.
 
-    Raises AzureCliError for what is none of the known failures.
+    Raises AzureCliError for message is none of the known failures.
     """
     try:
         account = az.json("account", "show")
@@ -42,8 +42,8 @@ def reach(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deplo
     records = deployment_records(az, target.group, target.environment)
     environments = sorted({each.environment for each in records})
     if len(environments) > 1:
-        what = f"{target.group} holds the environments {', '.join(environments)}"
-        yield bad("deployment-unclear", "deployment", what, group=target.group, chosen=environments[0])
+        message = f"{target.group} holds the environments {', '.join(environments)}"
+        yield bad("deployment-unclear", "deployment", message, group=target.group, chosen=environments[0])
         return None
     record = next((each for each in records if each.good), None)
     if record is None:
@@ -61,8 +61,8 @@ def reach(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deplo
     )
     if not newest.good:
         reason = f": {newest.error[:200]}" if newest.error else ""
-        what = f"{newest.name} is {newest.state}{reason}; the one before it, {record.name}, is checked"
-        yield bad("deployment-failed", "deployment", what, **deployed.places, deployment=newest.name)
+        message = f"{newest.name} is {newest.state}{reason}; the one before it, {record.name}, is checked"
+        yield bad("deployment-failed", "deployment", message, **deployed.places, deployment=newest.name)
     if lacking := _lacking(record.outputs):
         yield bad("outputs-missing", "outputs", f"{record.name} has no {', '.join(lacking)}", **deployed.places)
         return None
@@ -86,8 +86,8 @@ def _no_group(az: Az, target: DeploymentQuery, subscription: str) -> CheckResult
     elsewhere = list(_subscriptions_with(az, target.group)) if not target.subscription else []
     if not elsewhere:
         return bad("group-missing", "resource group", here, group=target.group, subscription=target.subscription)
-    what = f"{here}, but in {', '.join(elsewhere)}"
-    return bad("subscription-wrong", "resource group", what, group=target.group, other=elsewhere[0])
+    message = f"{here}, but in {', '.join(elsewhere)}"
+    return bad("subscription-wrong", "resource group", message, group=target.group, other=elsewhere[0])
 
 
 _MOST_SUBSCRIPTIONS = 20
@@ -108,11 +108,11 @@ def _subscriptions_with(az: Az, group: str) -> Iterator[str]:
 def _no_deployment(az: Az, target: DeploymentQuery, records: Sequence[DeploymentRecord]) -> CheckResult:
     if records:
         newest = records[0]
-        what = f"{newest.name} is {newest.state}: {newest.error[:200]}; none before it was good"
-        return bad("deployment-failed", "deployment", what, **target.places, deployment=newest.name)
+        message = f"{newest.name} is {newest.state}: {newest.error[:200]}; none before it was good"
+        return bad("deployment-failed", "deployment", message, **target.places, deployment=newest.name)
     others = az.json("deployment", "group", "list", "--resource-group", target.group, "--query", "[].name")
-    what = f"{target.group} has no deployment of infra/main.bicep; it has {', '.join(others[:8]) or 'none'}"
-    return bad("deployment-missing", "deployment", what, **target.places)
+    message = f"{target.group} has no deployment of infra/main.bicep; it has {', '.join(others[:8]) or 'none'}"
+    return bad("deployment-missing", "deployment", message, **target.places)
 
 
 def _lacking(outputs: Mapping[str, str]) -> list[str]:

@@ -69,8 +69,8 @@ def _within(scope: str, at: str) -> bool:
 @once
 def _component(deployed: Deployed) -> str:
     """The id of the group's Application Insights; empty where there is none."""
-    found = listed(deployed.az, deployed.resource("Microsoft.Insights/components"), COMPONENTS)
-    return next((str(each["id"]) for each in found), "")
+    components = listed(deployed.az, deployed.resource("Microsoft.Insights/components"), COMPONENTS)
+    return next((str(each["id"]) for each in components), "")
 
 
 def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
@@ -113,13 +113,13 @@ def alerts(deployed: Deployed) -> Iterator[CheckResult]:
         for rule in rules
         for group in rule["properties"].get("actions", {}).get("actionGroups", ())
     }
-    found = filter(None, (get(deployed.az, group, ACTION_GROUPS) for group in groups.values()))
-    people = sum(_people(each["properties"]) for each in found)
+    action_groups = filter(None, (get(deployed.az, group, ACTION_GROUPS) for group in groups.values()))
+    people = sum(_people(each["properties"]) for each in action_groups)
     if people:
         yield good("alerts", f"{len(rules)} rules, {people} receivers")
     else:
-        asked = any(deployed.parameters.get(name) for name in ("alertEmail", "actionGroupIds"))
-        places = deployed.places | ({"address": ()} if asked else {})
+        has_address = any(deployed.parameters.get(name) for name in ("alertEmail", "actionGroupIds"))
+        places = deployed.places | ({"address": ()} if has_address else {})
         yield bad("alerts-unheard", "alerts", f"{len(rules)} rules without a receiver", **places)
 
 

@@ -36,7 +36,7 @@ def details(
     parts = parts_of(context, home)
     how = parts.publishing
     with reported():
-        known = [each.process for each in recorded_processes(parts.storage, how, hidden=how.paths)]
+        known = [each.process for each in recorded_processes(parts.storage, how, path_filter=how.paths)]
         states = [state for state in lifecycle_states(parts.storage) if text.lower() in state.asset.name.lower()]
     found = sorted(
         (process for process in known if any(text.lower() in name.lower() for name in _names(process))),

@@ -214,10 +214,12 @@ class RecordedProcess:
 
 
 def recorded_processes(
-    storage: Storage, options: PublishOptions, *, hidden: GlobFilter = MATCH_ALL
+    storage: Storage, options: PublishOptions, *, path_filter: GlobFilter = MATCH_ALL
 ) -> Iterator[RecordedProcess]:
-    """All recorded processes. Their contributions are read by one scan, since the calls would take longer. `hidden`:
-    also those that the catalog never got because this filter leaves out all that they read, or all that they write.
+    """All recorded processes. Their contributions are read by one scan, since the calls would take longer.
+
+    `path_filter`: also those that the catalog never got because this filter leaves out all that they read, or all that
+    they write.
     """
     retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
     shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
@@ -227,10 +229,10 @@ def recorded_processes(
         rows[partition] = tuple(own)
     reading = Reading(storage=storage, options=options, rows=rows)
     listed = frozenset(keys)
-    for key in rows if hidden != MATCH_ALL else keys:
+    for key in rows if path_filter != MATCH_ALL else keys:
         after = retired.get(key)
         process = reading.known_process(key, after=after).process
-        if process is None or (key not in listed and published(with_excluded(process, hidden))):
+        if process is None or (key not in listed and published(with_excluded(process, path_filter))):
             continue
         spans = reading.spans(key, after=after)
         yield RecordedProcess(
@@ -249,8 +251,8 @@ def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Proces
     for each in recorded_processes(storage, options):
         keys = (asset.key for asset in (*each.process.inputs, *each.process.outputs))
         matches = read_matches(storage, keys)
-        shown = published(each.process)
-        entity = shown and resolved_entity(shown, matches, with_indirect=options.with_indirect)
+        published_process = published(each.process)
+        entity = published_process and resolved_entity(published_process, matches, with_indirect=options.with_indirect)
         if entity:
             yield each.process, entity
 

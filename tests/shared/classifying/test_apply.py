@@ -423,8 +423,8 @@ def test_what_two_files_give_goes_with_the_last_of_them() -> None:
     world.apply(PII, file="one.toml")
     joined = world.apply(PII, file="two.toml")
     assert (len(joined.joined), joined.has_changes, joined.others) == (2, False, ())
-    left = world.apply("", file="one.toml")
-    assert (len(left.left), left.has_changes) == (2, False)
+    report = world.apply("", file="one.toml")
+    assert (len(report.left), report.has_changes) == (2, False)
     assert world.names("a") == {"PII"}
     assert len(world.apply("", file="two.toml").detach) == 2
     assert world.names("a") == set()
@@ -452,9 +452,9 @@ def test_attached_classifications_are_tags_of_the_document() -> None:
 datasets = "b"
 """
     )
-    shown = with_classifications(CHAIN, attached(world.storage))
-    names = {label(shown.datasets[shown.columns[each.column].dataset], shown.columns[each.column].name): each.name
-             for each in shown.tags}  # fmt: skip
+    merged = with_classifications(CHAIN, attached(world.storage))
+    names = {label(merged.datasets[merged.columns[each.column].dataset], merged.columns[each.column].name): each.name
+             for each in merged.tags}  # fmt: skip
     assert names == {"a.mail": "PII", "b.mail": "PII"}, "terms are no tags"
-    assert {each.name: each.tags for each in shown.datasets} == {"a": (), "b": ("Certified",), "c": ()}
+    assert {each.name: each.tags for each in merged.datasets} == {"a": (), "b": ("Certified",), "c": ()}
     assert with_classifications(CHAIN, {}) is CHAIN

@@ -121,7 +121,7 @@ SPELLINGS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "signed": (("abfss://c@a.dfs.core.windows.net", "t?sv=1&sig=x"), ("abfss://c@a.dfs.core.windows.net", "t")),
     "options": (("https://h/api", "d?page=7&who=ann"), ("https://h/api", "d")),
     "of a server": (("postgres://h:5432?ssl=true&app=ann", "d.s.t"), ("postgres://h:5432", "d.s.t")),
-    "of a store that no rule knows": (("redshift://h/db?ssl=true", "s.t"), ("redshift://h/db?ssl=true", "s.t")),
+    "of a store that no rule knows": (("vertica://h/db?ssl=true", "s.t"), ("vertica://h/db?ssl=true", "s.t")),
     "a path with a question mark": (("file", "/a?b/c=1/t"), ("file", "/a?b/c=1/t")),
     "none": (("file", "/a"), ("file", "/a")),
 }

@@ -375,9 +375,9 @@ def test_logs_show_marks_as_escapes_and_set_further_lines_in(caplog: pytest.LogC
             logging.getLogger(name).warning("run failed error=%s", "a\x1b[31m\u202eb\nfake error=none")
     finally:
         logging.setLogRecordFactory(before)
-    ours, theirs = caplog.messages
-    assert ours == "run failed error=a\\x1b[31m\\u202eb\n  fake error=none"
-    assert "\x1b" in theirs
+    own_line, sdk_line = caplog.messages
+    assert own_line == "run failed error=a\\x1b[31m\\u202eb\n  fake error=none"
+    assert "\x1b" in sdk_line
 
 
 def test_log_levels_follow_the_outcome(caplog: pytest.LogCaptureFixture) -> None:

@@ -41,8 +41,8 @@ def datasets(message: Message) -> list[str]:
 
 def test_a_lost_mask_hits_the_table_of_the_exposed_column_and_what_reads_it() -> None:
     """The rule that names the table for `downstream` gets the message that it was written for."""
-    around = [*JOBS["train"], "people.mail > features.contact"]
-    (message,) = (each for each in between(BEFORE, state({**JOBS, "train": around}, SCHEMAS)) if each.topic == "mask")
+    links = [*JOBS["train"], "people.mail > features.contact"]
+    (message,) = (each for each in between(BEFORE, state({**JOBS, "train": links}, SCHEMAS)) if each.topic == "mask")
     assert message.subject.name == "people"
     assert datasets(message) == ["features", "report"]
     assert [each.column for each in message.hit.columns] == ["contact", "contact"]
