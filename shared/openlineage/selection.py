@@ -70,6 +70,12 @@ BY_SETTINGS = frozenset(
     )
 )
 """The reasons that are settings: such an event might have had lineage."""
+CHECKS = "throughline-check"
+"""The namespace of the jobs by which Throughline checks itself, as `doctor --listener` does."""
+CHECK_APPLICATION = "throughline_check"
+"""How the names of such jobs begin."""
+CHECK = "check"
+"""Why their events count as skipped: they are processed like others, and withdrawn with a FAIL of their run."""
 NO_WRITE = frozenset({"START", "FAIL", "ABORT"})
 """Types of events whose outputs are not written: not yet, or not at all."""
 

@@ -18,7 +18,7 @@ import msgspec
 
 from shared.errors import Refused
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.selection import EventFilter, Ignore, select
+from shared.openlineage.selection import CHECK, CHECKS, EventFilter, Ignore, select
 
 LARGEST_EVENT = 32 * 1024 * 1024
 """The default limit of an event in bytes: a worker holds several at a time."""
@@ -160,6 +160,8 @@ class Reader:
         event = decode(raw)
         decision = select(event, self.selection)
         reason = ignored or (decision.reason if isinstance(decision, Ignore) else None)
+        if event.body and event.body.job.namespace == CHECKS:
+            reason = CHECK
         return Read(
             text=raw.decode(),
             size=len(raw),

@@ -13,19 +13,22 @@ from tests.support.local_world import throughline
 def test_doctor_follows_both_test_events_to_the_catalog(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url)
     assert done.exit_code == 0, done.output
-    for text in ("START  201 after", "COMPLETE  201 after", "the process holds the new column"):
+    for text in ("START  201 after", "COMPLETE  201 after", "the process holds the new column", "the process is gone"):
         assert text in done.output
     assert "bad" not in done.output
 
 
-def test_a_second_doctor_run_succeeds_and_leaves_one_process(world: World) -> None:
+def test_a_second_doctor_run_succeeds_and_leaves_nothing(world: World) -> None:
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--json")
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
     assert report["good"] is True
-    assert [each["subject"] for each in report["findings"]][-3:] == ["START", "COMPLETE", "lineage in the catalog"]
+    assert [each["subject"] for each in report["findings"]][-4:] == [
+        *("START", "COMPLETE", "lineage in the catalog", "withdrawal")
+    ]
     assert {each["code"] for each in report["findings"]} == {""}
-    assert json.loads(throughline(world, "status", "--json").stdout)["processes"] == 1
+    counts = json.loads(throughline(world, "status", "--json").stdout)
+    assert (counts["processes"], set(counts["skipped_because"])) == (0, {"check"})
 
 
 def test_an_unreachable_receiver_and_a_wrong_path_are_distinguished(world: World) -> None:

@@ -15,6 +15,7 @@ from cli.ui.console import counted, fail, left_out, note, out, print_json, track
 from cli.ui.options import AsJson, Most, Wide
 from cli.ui.tables import print_table
 from cli.ui.writing import writing
+from shared.openlineage.selection import CHECK_APPLICATION
 from shared.reporting.ignored_events import find_ignored
 from shared.reporting.stored_events import EventRecord, find_events
 from shared.texts.visible import visible
@@ -49,7 +50,7 @@ def events(
     """List stored events by job, time or run, in the order of their times; --save writes them to a file.
 
     The saved file holds all events that were found, as they were received, sorted by hour and run. `throughline
-    translate` reads it.
+    translate` reads it. Events of `throughline doctor --listener` are listed only by their job or run.
 
         throughline events --job 'nightly*' --from 2026-11-21
         throughline events --job 'nightly*' --save nightly.jsonl
@@ -62,6 +63,8 @@ def events(
     with reported():
         content = bool(save or output)
         found = find_ignored(storage, wanted) if ignored else find_events(storage, wanted, content=content)
+        if not (job or run):
+            found = (each for each in found if not each.job.startswith(CHECK_APPLICATION))
         if output:
             found = (each for each in found if writes(each.raw, output))
         first = next(found, None)

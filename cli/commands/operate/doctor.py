@@ -39,7 +39,7 @@ def doctor(
         str, typer.Option(metavar="NAME", help="The parameter environmentName, if the group holds several environments")
     ] = "",
     catalog: Annotated[bool, typer.Option("--catalog", help="Check access to the catalog with a trial write")] = False,
-    listener: Annotated[bool, typer.Option("--listener", help="Post two events and follow them")] = False,
+    listener: Annotated[bool, typer.Option("--listener", help="Post two events, follow and withdraw them")] = False,
     url: Annotated[
         str,
         typer.Option(metavar="URL", help="--listener: the receiver; default: the deployment's"),
@@ -56,7 +56,8 @@ def doctor(
     settings, secrets, host, Event Grid, log and alerts. It only reads, and shows no key.
 
     --catalog writes a data set called `throughlinedoctor` and removes it. --listener posts two events as a listener
-    does; their process and its two data sets stay in the catalog, the same ones each time.
+    does, follows them to the catalog, and withdraws them with a third one. They count as skipped (`check`), and no
+    list, page or lake shows them.
 
     Exit code: 0 all is good, 1 something is bad, 2 wrong arguments, 3 nothing is bad, but a part could not be checked.
 

@@ -38,6 +38,7 @@ from shared.storage_layout import (
 )
 from shared.telemetry.port import SILENT
 from shared.translation.aggregate import AggregatedProcess, aggregate
+from shared.translation.job.identity import is_check
 from shared.translation.path_filter import published, with_excluded
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 
@@ -216,10 +217,9 @@ class RecordedProcess:
 def recorded_processes(
     storage: Storage, options: PublishOptions, *, path_filter: GlobFilter = MATCH_ALL
 ) -> Iterator[RecordedProcess]:
-    """All recorded processes. Their contributions are read by one scan, since the calls would take longer.
+    """All recorded processes but checks. Their contributions are read by one scan, since the calls would take longer.
 
-    `path_filter`: also those that the catalog never got because this filter leaves out all that they read, or all that
-    they write.
+    `path_filter`: also those that the catalog never got because this filter leaves out all that they read or write.
     """
     retired = {row.partition: LedgerEntry.of(row).retired for row in storage.scan(LEDGER)}
     shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION) if not row.key.startswith(QUEUED_ASSET))
@@ -233,6 +233,8 @@ def recorded_processes(
         after = retired.get(key)
         process = reading.known_process(key, after=after).process
         if process is None or (key not in listed and published(with_excluded(process, path_filter))):
+            continue
+        if is_check(process.qualified_name):
             continue
         spans = reading.spans(key, after=after)
         yield RecordedProcess(

@@ -19,6 +19,7 @@ from shared.naming.rules.normalization import table_shown
 from shared.naming.rules.rule import bounded
 from shared.openlineage.operations import UNKNOWN, split_job_name
 from shared.openlineage.run import MergedRun
+from shared.openlineage.selection import CHECKS
 from shared.secrets import text_without_secrets
 from shared.translation.job.databricks import job, notebook, without_host
 from shared.translation.job.volatile_names import is_generic, stable_name
@@ -160,6 +161,11 @@ def generic_identity(run: MergedRun) -> JobIdentity | None:
         return None
     bare = identify(run.job.name, run.application.name if run.application else None, {})
     return bare if bare.is_generic else None
+
+
+def is_check(qualified_name: str) -> bool:
+    """Whether a process, by its qualified name, is one by which Throughline checks itself, and no lineage."""
+    return qualified_name.startswith(OURS) and qualified_name.partition("://")[2].startswith(f"{CHECKS}/")
 
 
 def name_process(

@@ -9,6 +9,7 @@ from shared.model import Asset, Origin, Process, RunLineage
 from shared.naming.rules.identity import Identity
 from shared.openlineage.operations import HIVE_OPERATIONS, UNKNOWN, Operation, split_job_name
 from shared.openlineage.run import MergedDataset, MergedRun
+from shared.openlineage.selection import CHECK, CHECKS
 from shared.translation.application.context import NO_CONTEXT, RunContext, StreamBatch
 from shared.translation.job.identity import JobIdentity, generic_identity, identity_of, inherit, name_process
 from shared.translation.job.origin import origin_of
@@ -50,7 +51,7 @@ def translate(
     if run.job_type.upper() == _TEST:
         return Skip(reason=_TESTS_DATA)
     if run.ended in {"FAIL", "ABORT"}:
-        return Skip(reason=RUN_FAILED)
+        return Skip(reason=CHECK if run.job.namespace == CHECKS else RUN_FAILED)
     if not run.ended and not timed_out:
         return Wait(reason="no end event yet")
     operation = _operation_in(run)

@@ -14,7 +14,7 @@ from cli.checks.findings import CheckResult
 from cli.checks.machine import check_machine
 from cli.checks.rules import SECTIONS
 from cli.checks.settings import check_settings
-from cli.checks.trial_run import events, follow, of_trial_run
+from cli.checks.trial_run import follow
 from cli.checks.types import check_types
 from local.toolchain.java import JavaHome, JavaNeed, NoJavaError
 from local.toolchain.node import NodeError, NodeTools
@@ -25,7 +25,6 @@ from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
 from shared.maintenance.replay import publish_all
 from shared.naming.names import BUILT_IN
-from shared.openlineage.decoding import decode
 from shared.processing.sweeper import SweepOptions
 from shared.publishing.planning.options import PublishOptions
 from shared.records.checkpoint import SWEEP, SweepPosition
@@ -34,8 +33,8 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact, Row
 from shared.storage_layout import EVENTS
-from shared.translation.reference import translate_history
 from tests.support.events import event
+from tests.support.installation import installation
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
 from tests.support.scripted import ScriptedAnswer, scripted
@@ -239,6 +238,12 @@ def posted(*answers: ScriptedAnswer, slow: float = 5) -> list[CheckResult]:
         return list(follow(parts(), url=server.url, key="k", patience=0, places=PLACES, slow=slow))
 
 
+def not_withdrawn() -> list[CheckResult]:
+    worker = parts()
+    with installation(worker, refused="FAIL") as url:
+        return list(follow(worker, url=url, key="k", patience=5, places=PLACES))
+
+
 def receiver_not_listening(url: str = "http://127.0.0.1:9") -> list[CheckResult]:
     return list(follow(parts(), url=url, key="", patience=0, places=PLACES))
 
@@ -336,7 +341,8 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
         lambda: posted(ScriptedAnswer(status=201, body="{}", late=0.2), slow=0.1),
         "--name func-r --always-on true",
     ),
-    "event-late": (lambda: posted(OK, OK), "throughline status"),
+    "event-late": (lambda: posted(OK, OK, OK), "throughline status"),
+    "trial-left": (not_withdrawn, "throughline status"),
 }
 
 
@@ -393,7 +399,7 @@ def test_a_healthy_installation_has_only_good_findings() -> None:
 
 
 def posted_without_errors() -> list[CheckResult]:
-    return posted(OK, OK)[:2]
+    return posted(OK, OK, OK)[:2]
 
 
 def test_every_rule_outside_azure_has_a_case() -> None:
@@ -404,10 +410,3 @@ def test_every_rule_outside_azure_has_a_case() -> None:
 def test_a_receiver_at_an_address_that_cannot_exist_is_unreachable() -> None:
     (finding,) = receiver_not_listening("http://a..b")
     assert finding.code == "receiver-unreachable"
-
-
-def test_the_data_sets_of_the_trial_run_are_recognised_by_name() -> None:
-    history = [decode(raw) for raw in events(LONG_AGO, "column")]
-    (process,) = translate_history(history, names=BUILT_IN).processes
-    assert all(of_trial_run(asset.qualified_name) for asset in (*process.inputs, *process.outputs))
-    assert not of_trial_run("https://contoso.dfs.core.windows.net/doctor/source")

@@ -1,0 +1,66 @@
+"""`doctor --listener` leaves nothing behind: in the catalog, in lists, in the document of lineage, in the lake."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cli.checks.findings import CheckResult
+from cli.checks.trial_run import COMPLETE, events, follow
+from shared.openlineage.selection import CHECK
+from shared.query.recorded_document import document_of_record
+from shared.reporting.status import status
+from shared.translation.job.identity import is_check
+from tests.support.building import body, packed
+from tests.support.cli import Parts
+from tests.support.command_process import ProcessOfCommands
+from tests.support.installation import installation
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+
+
+def followed(parts: Parts, *, refused: str = "") -> list[CheckResult]:
+    with installation(parts.worker, refused=refused) as url:
+        return list(follow(parts.worker, url=url, key="", patience=5, places={}))
+
+
+def test_a_trial_run_reaches_the_catalog_and_leaves_it() -> None:
+    parts = Parts()
+    for _ in range(2):
+        found = followed(parts)
+        assert [each.subject for each in found] == ["START", "COMPLETE", "lineage in the catalog", "withdrawal"]
+        assert all(each.good for each in found), found
+        assert "and its data sets" in found[-1].found
+        assert (parts.catalog.processes, parts.catalog.assets) == ({}, {})
+    counts = status(parts.storage)
+    assert (counts.received, counts.skipped, counts.skipped_because) == (6, 6, {CHECK: 6})
+    assert counts.reconciles
+
+
+def test_a_trial_run_is_in_no_list_even_while_its_process_stays() -> None:
+    parts = Parts()
+    for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/b"]))):
+        settle(parts.storage, place)
+    left = followed(parts, refused="FAIL")
+    assert [each.code for each in left if not each.good] == ["trial-left"]
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    assert sum(map(is_check, parts.catalog.processes)) == 1
+    assert {each.name for each in document_of_record(parts.storage, parts.worker.publishing).datasets} == {"a", "b"}
+    assert [each["name"] for each in json.loads(parts.run("details", "--json").stdout)["processes"]] == ["app → b"]
+    assert "throughlinecheck" not in parts.run("search", "t", "--json").output
+    listed = json.loads(parts.run("events", "--json").stdout)["events"]
+    assert [each["job"] for each in listed] == ["app.adaptive_spark_plan.out"]
+    own = json.loads(parts.run("events", "--job", "throughline_check*", "--json").stdout)
+    assert own["count"] == 2
+    assert parts.run("run", own["events"][0]["run_id"]).exit_code == 0
+
+
+def test_a_trial_run_is_not_in_the_lake(sail_process: ProcessOfCommands, tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    trial = events(datetime(2026, 11, 21, tzinfo=UTC), "seen")
+    lines = (trial[COMPLETE], packed(body(inputs=["/a"], outputs=["/b"])))
+    (tmp_path / "events" / "a.jsonl").write_bytes(b"\n".join(lines))
+    lake = ("--lake", tmp_path / "lake")
+    done = sail_process.run("lake", "run", tmp_path / "events", *lake, "--engine", "sail")
+    assert done.returncode == 0, done.stderr
+    found = sail_process.run("lake", "coverage", "--level", "asset", "--json", *lake)
+    assert sorted(each["name"] for each in json.loads(found.stdout)) == ["file:///a", "file:///b"]
