@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import typer
@@ -48,11 +48,32 @@ def _without_types(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
+_NUMBERS: Mapping[type, str] = {int: "a whole number", float: "a number"}
+
+
+def _number_wanted(parameter: Any) -> str:
+    """What number an option takes; empty for an option of another type."""
+    kind = _NUMBERS.get(parameter.type_descriptor.annotation, "")
+    lowest, highest = getattr(parameter, "min", None), getattr(parameter, "max", None)
+    if not kind or lowest is None:
+        return kind
+    return f"{kind} of at least {lowest}" if highest is None else f"{kind} from {lowest} to {highest}"
+
+
 class Command(TyperCommand):
     """A command whose docstring is its help."""
 
     def __init__(self, *args: Any, help: str | None = None, **more: Any) -> None:  # noqa: A002 - typer's own name
         super().__init__(*args, help=shaped(help), **more)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As typer's, but the error for a wrong number says which numbers the option takes."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if wanted := _number_wanted(error.param) if error.param else "":
+                error.message = f"write {wanted}"
+            raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """As typer's, with arguments in capitals and without braces, as the reference pages write them."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shared.naming.canonical import canonical, resolve_mount
 from shared.naming.internal_paths import is_noise
-from shared.naming.names import BUILT_IN, Match, Names, Naming, Rank
+from shared.naming.names import BUILT_IN, MAX_LENGTH_FOR_USER_RULES, Match, Names, Naming, Rank
 from shared.naming.rules.identity import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.naming.rules.rule import UNKNOWN_STORE
 
@@ -44,6 +44,7 @@ def explain(
         naming=naming,
         why=(
             *_identity_steps(namespace, name, identity, environment),
+            *_unmatched_rules(names, naming, identity),
             *_naming_steps(names.matches(identity, links, environment.host), identity, environment, names),
         ),
         noise=is_noise(identity),
@@ -57,6 +58,22 @@ def _identity_steps(namespace: str, name: str, identity: Identity, environment: 
         yield f"its spelling is normalised to {identity.namespace} {identity.name or '(an empty name)'}"
     if is_noise(identity):
         yield "a writer's own file (log, checkpoint, staging): excluded from lineage"
+
+
+def _unmatched_rules(names: Names, naming: Naming, identity: Identity) -> Iterator[str]:
+    """Why the user's rules have no effect, if there are some."""
+    longest = max(len(identity.namespace), len(identity.name))
+    of_user = {rule.name for rule in names.rules}
+    if not of_user or naming.best.rule in of_user or longest > MAX_LENGTH_FOR_USER_RULES:
+        return
+    count = "the only rule" if len(of_user) == 1 else f"none of the {len(of_user):,} rules"
+    sentence = f"{count} of the names file {'does not match' if len(of_user) == 1 else 'matches'}"
+    nearest = next((rule for rule in names.rules if rule.namespace.fullmatch(identity.namespace)), None)
+    if nearest:
+        pattern = f"its name {nearest.path.pattern!r} does not match the whole of {identity.name!r}"
+        yield f"{sentence}: rule {nearest.name} matches the namespace, but {pattern}"
+    else:
+        yield f"{sentence}: the namespace of a rule must match the whole of {identity.namespace!r}"
 
 
 def _naming_steps(

@@ -186,3 +186,34 @@ def test_the_command_works_from_a_shell() -> None:
     command = [sys.executable, "-m", "cli", "explain", "bigquery", "p.d.t", "--json"]
     answer = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parents[2])
     assert json.loads(answer.stdout)["qualified_name"] == "bigquery://p/d/t"
+
+
+def test_an_empty_namespace_and_name_are_an_error() -> None:
+    output = _explain("", "", code=2)
+    assert "namespace and name are empty: write namespace and name" in output
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "reason"),
+    [
+        (
+            "file",
+            "data/.+",
+            "rule mine matches the namespace, but its name 'data/.+' does not match the whole of '/data/t'",
+        ),
+        ("s3://lake", "/data/.+", "the namespace of a rule must match the whole of 'file'"),
+        ("file", "/data/.+", ""),
+    ],
+)
+def test_a_file_of_names_without_a_matching_rule_is_told(
+    tmp_path: Path, namespace: str, name: str, reason: str
+) -> None:
+    names = tmp_path / "names.toml"
+    names.write_text(
+        f'[[rules]]\nrule = "mine"\ntype = "fs_path"\nnamespace = "{namespace}"\nname = "(?P<path>{name})"\n'
+        'qualified_name = "m:{path}"\n'
+    )
+    why = _document("file", "/d/t", "--names", str(names))["why"]
+    begins = "the only rule of the names file does not match: "
+    found = [each.removeprefix(begins).replace("(?P<path>", "").replace(")'", "'") for each in why if begins in each]
+    assert found == ([reason] if reason else [])

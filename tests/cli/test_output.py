@@ -191,3 +191,17 @@ def test_a_data_set_that_does_not_exist_is_an_error_that_suggests_the_nearest(pa
     for command in ("show", "details"):
         result = parts.run(command, f"{name.rstrip('/')}x")
         assert (result.exit_code, "Did you mean" in result.output) == (1, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("show", "x", "--depth", "x"), "Invalid value for '--depth': write a whole number from 1 to 20"),
+        (("show", "x", "--depth", "99"), "Invalid value for '--depth': write a whole number from 1 to 20"),
+        (("view", "x", "--depth", "1.5"), "Invalid value for '--depth': write a whole number of at least 0"),
+    ],
+)
+def test_a_wrong_number_says_which_numbers_are_right(parts: Parts, arguments: tuple[str, ...], sentence: str) -> None:
+    result = parts.run(*arguments)
+    assert result.exit_code == 2
+    assert sentence in result.output

@@ -52,6 +52,8 @@ def explain_command(
     """
     if name is None:
         fail(_without_name(namespace), code=2)
+    if not namespace and not name:
+        fail(f"namespace and name are empty: {_WRITE_BOTH}", code=2)
     environment = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
     parts = parts_of(context, home) if look else None
@@ -72,11 +74,14 @@ def explain_command(
         raise typer.Exit(1)
 
 
+_WRITE_BOTH = "write namespace and name of a data set, such as `throughline explain file /data/orders`"
+
+
 def _without_name(argument: str) -> str:
     """What to do instead of explaining one argument, which may be a file."""
     path = Path(argument)
     if not path.is_file():
-        return "write namespace and name of a data set, such as `throughline explain file /data/orders`"
+        return _WRITE_BOTH
     return kind_of(path) or f"{argument} is a file: `throughline translate {shlex.quote(argument)}` names its data sets"
 
 
