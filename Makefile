@@ -10,6 +10,13 @@ PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py tests
 WORKERS ?= 4
 # Hundreds of test processes start: all but the first read compiled modules, also where the machine forbids to keep them.
 export PYTHONDONTWRITEBYTECODE :=
+# Behind a proxy that opens TLS: each program reads the proxy's certificates from a variable of its own.
+CERTIFICATES := $(or $(SSL_CERT_FILE),$(REQUESTS_CA_BUNDLE),$(PIP_CERT))
+ifneq ($(CERTIFICATES),)
+export SSL_CERT_FILE := $(CERTIFICATES)
+export PIP_CERT := $(or $(PIP_CERT),$(REQUESTS_CA_BUNDLE),$(SSL_CERT_FILE))
+export NODE_EXTRA_CA_CERTS := $(or $(NODE_EXTRA_CA_CERTS),$(CERTIFICATES))
+endif
 CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
   tests/test_architecture.py
 
@@ -151,4 +158,5 @@ $(READY): $(BIN)/uv requirements/dev.txt pyproject.toml local/runtime.txt local/
 	@touch $@
 
 NO_PACKAGES = { echo "The Python packages could not be installed: is there a network, and does it reach PyPI?" \
+  "Behind a proxy that opens TLS, set SSL_CERT_FILE to the file of its certificates (PEM)." \
   "What was said is in build/setup.log"; exit 1; }

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.toolchain.certificates import certificate_advice, with_certificates
 from local.toolchain.interpreter import own
 from local.toolchain.java import JavaNeed, find_java
 from local.toolchain.stamp import install_once
@@ -87,7 +88,7 @@ def _make(folder: Path) -> None:
 def _fetch(made: Installed) -> Path:
     """Download the archive and check it. Its copy in Ivy's cache is deleted."""
     cache = made.folder / "ivy"
-    java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"  # it uses this machine's certificates
+    java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"  # it trusts the network's certificates
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(cache)]
     what = ["-types", "war", "-confs", "default", "-notransitive", "-dependency", *ARCHIVE]
     _run(
@@ -112,6 +113,7 @@ def _unpack(archive: Path, target: Path) -> None:
 
 
 def _run(command: Sequence[str], problem: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    done = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 - our own command
     if done.returncode:
-        raise AtlasError(f"{problem} {(done.stderr or done.stdout).strip()[-1000:]}")
+        output = (done.stdout + done.stderr).strip()  # Ivy writes to the first, Java its options to the second
+        raise AtlasError(f"{problem} {output[-1000:]}{certificate_advice(output)}")

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from local.toolchain.certificates import certificate_advice, with_certificates
 from local.toolchain.node import NodeTools, find_node
 from local.toolchain.stamp import install_once
 
@@ -39,6 +40,8 @@ def install(tools: NodeTools | None = None) -> Path:
 
 
 def _run(command: list[str], folder: Path, problem: str) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 -- our own command
+    done = subprocess.run(  # noqa: S603 -- our own command
+        command, cwd=folder, env=with_certificates(), capture_output=True, text=True, check=False
+    )
     if done.returncode:
-        raise AzuriteError(f"{problem} {done.stderr.strip()[-2000:]}")
+        raise AzuriteError(f"{problem} {done.stderr.strip()[-2000:]}{certificate_advice(done.stderr)}")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from local.toolchain.certificates import certificate_advice, with_certificates
 from local.toolchain.stamp import install_once
 
 _REQUIREMENT = Path(__file__).parents[1] / "runtime.txt"
@@ -32,7 +33,8 @@ def _make(folder: Path) -> None:
     command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--python-version", "3.13"]
     command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--compile-bytecode"]
     command += ["--target", str(folder), "-r", str(_REQUIREMENT)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- our own command
+    done = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 -- our own command
     if done.returncode:
-        raise RuntimeInstallError(f"installing {_REQUIREMENT.name} failed: {done.stderr.strip()}")
+        advice = certificate_advice(done.stderr)
+        raise RuntimeInstallError(f"installing {_REQUIREMENT.name} failed: {done.stderr.strip()}{advice}")
     shutil.rmtree(folder / "tests", ignore_errors=True)  # shipped by mistake, it would shadow every other `tests`

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 
+from local.toolchain.certificates import certificate_advice
+
 _DUMPED = "JNI global ref"  # the last line of a thread dump
 _SECONDS_FOR_A_DUMP = 5.0
 _WAITS_FOR_LISTENERS = re.compile(r"LiveListenerBus\.stop\b|AsyncEventQueue\.stop\b")
@@ -36,7 +38,7 @@ def explain_failure(name: str, log: str, output: str, path: Path) -> str:
         if _NO_NETWORK.search(log):
             return (
                 f"Spark could not download {packages} from Maven Central: check the network "
-                f"(downloads are kept in ~/.ivy2). Log: {path}"
+                f"(downloads are kept in ~/.ivy2).{certificate_advice(log)} Log: {path}"
             )
         return f"Maven Central has no {packages}: check the version. Log: {path}"
     errors = _LAST_ERROR.findall(output) or _LAST_ERROR.findall(log)

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from local.spark.job import LISTENER_CLASS as OPENLINEAGE_LISTENER
+from local.toolchain.certificates import certificate_advice
 from local.toolchain.interpreter import InterpreterError, own
 from local.toolchain.java import JavaNeed, NoJavaError, find_java
 from local.toolchain.stamp import BUILD, ROOT, install_once
@@ -61,14 +62,21 @@ def plan_configuration(events: Path | None = None) -> dict[str, str]:
     return {"spark.jars": str(plan_jar()), "spark.extraListeners": LISTENERS, **own_file}
 
 
+def compiler(java: Path, *, build: Path = BUILD) -> Path:
+    """Return the compiler's jar, which Java's Ivy downloads from Maven Central at its first use.
+
+    Raises PlanJarError when that fails or the jar is another one, and InterpreterError without PySpark.
+    """
+    return install_once("ecj", (Path(__file__),), partial(_fetch, java), build=build) / f"{COMPILER[1]}.jar"
+
+
 def _make(sources: tuple[Path, ...], folder: Path) -> None:
     java = find_java(JavaNeed(platform=SPARK_4)).path / "bin" / "java"
-    compiler = install_once("ecj", (Path(__file__),), partial(_fetch, java)) / f"{COMPILER[1]}.jar"
     jars = sorted((own().spark_home / "jars").glob("*.jar"))
     if not any(each.name == f"spark-core_{SPARK_3.scala}-{SPARK_3.spark}.jar" for each in jars):
         raise PlanJarError(f"The jar is compiled against PySpark {SPARK_3.spark}, which is not installed: `make setup`")
     classes = folder / "classes"
-    command = [str(java), "-jar", str(compiler), "-source", "8", "-target", "8", "-parameters", "-g:source,lines"]
+    command = [str(java), "-jar", str(compiler(java)), "-source", "8", "-target", "8", "-parameters", "-g:source,lines"]
     command += ["-nowarn", "-encoding", "UTF-8", "-cp", ":".join(map(str, jars)), "-d", str(classes)]
     _run([*command, *map(str, sources)], "The plan listener does not compile.")
     _zip(folder / JAR, classes)
@@ -105,7 +113,8 @@ def _zip(jar: Path, classes: Path) -> None:
 def _run(command: list[str], problem: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
     if done.returncode:
-        raise PlanJarError(f"{problem} {(done.stderr or done.stdout).strip()[-2000:]}")
+        output = (done.stdout + done.stderr).strip()  # Ivy writes to the first, Java its options to the second
+        raise PlanJarError(f"{problem} {output[-2000:]}{certificate_advice(output)}")
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from local.toolchain.certificates import certificate_advice, with_certificates
 from local.toolchain.stamp import install_once
 from local.toolchain.versions import Platform
 
@@ -69,9 +70,10 @@ def pinned(name: str) -> Interpreter:
 
 def _uv(*arguments: str) -> None:
     command = [sys.executable, "-m", "uv", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    done = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 - our own command
     if done.returncode:
         last = done.stderr.strip().rpartition("\n")[2]
         raise InterpreterError(
             f"Spark's Python could not be made ({last}): is there a network, and does it reach PyPI?"
+            f"{certificate_advice(done.stderr)}"
         )

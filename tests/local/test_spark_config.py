@@ -74,6 +74,16 @@ UNRESOLVED = ":: org.example#missing;1.0: not found\nunresolved dependency: org.
             ),
         ),
         (
+            "Server access error at url … (javax.net.ssl.SSLHandshakeException: PKIX path building failed: …)\n"
+            + UNRESOLVED,
+            "",
+            (
+                "Spark could not download org.example:missing:1.0 from Maven Central: check the network "
+                "(downloads are kept in ~/.ivy2). A server's certificate is not trusted, as behind a proxy that opens "
+                "TLS: set SSL_CERT_FILE to the file of its certificates (PEM). Log: build/spark.log"
+            ),
+        ),
+        (
             UNRESOLVED,
             "",
             "Maven Central has no org.example:missing:1.0: check the version. Log: build/spark.log",
