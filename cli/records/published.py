@@ -1,15 +1,25 @@
 """Publishing at the end of a command, and its report."""
 
-from cli.ui.console import counted, note, out
+from cli.ui.console import counted, note, out, plain
 from shared.bootstrap import Worker
 from shared.maintenance.replay import publish_all
 
+_COLOURS = {"+": "green", "-": "red"}
+_SHOWN = 20
+
 
 def publish_and_report(parts: Worker) -> bool:
-    """Publish what is due, and print what was done. False where the catalog refused something or did not answer."""
+    """Publish what is due, and print counts and the names of what changed. False where the catalog refused something or
+    did not answer.
+    """
     done, waiting = publish_all(parts)
     left = waiting - done.refused
     out.print(f"catalog: {done.written:,} written, {done.removed:,} removed, {done.unchanged:,} unchanged")
+    for sign, process in done.changes[:_SHOWN]:
+        out.print(f"  [{_COLOURS[sign]}]{sign}[/] {plain(process)}")
+    if (more := done.written + done.removed - len(done.changes[:_SHOWN])) > 0:
+        others = f"{more:,} more" if len(done.changes) > _SHOWN else f"the columns of {counted(more, 'data set')}"
+        out.print(f"  and {others}")
     if done.held:
         note("shadow mode", f"{done.held:,} writes are kept from the catalog: `throughline shadow` lists them")
     if done.refused:

@@ -405,3 +405,27 @@ def test_the_content_before_the_damaged_part_is_shown() -> None:
     bomb = gzip.compress(bytes(64 * 1024 * 1024))
     shown, trouble = unpacked(bomb)
     assert (len(shown), "longer than" in trouble) == (16 * 1024 * 1024, True)
+
+
+def test_a_replay_names_what_it_wrote_and_removed(run: Run, parts: Worker) -> None:
+    assert isinstance(parts.storage, MemoryStorage)
+    assert isinstance(parts.catalog, UnreliableCatalog)
+    for place in post(parts.storage, *write("one", "app", "10:00", "/a")):
+        settle(parts.storage, place)
+    lines = run("replay").output.splitlines()
+    named = lines[lines.index("catalog: 1 written, 0 removed, 0 unchanged") + 1 :]
+    (process,) = parts.catalog.processes
+    assert named == [f"  + {process}"]
+    assert "  +" not in run("replay").output
+    assert f"  - {process}" in run("retire", "--unseen-days", "1", "--yes").output.splitlines()
+
+
+def test_the_names_of_many_changes_are_counted(run: Run, parts: Worker) -> None:
+    assert isinstance(parts.storage, MemoryStorage)
+    for number in range(23):
+        for place in post(parts.storage, *write(f"r{number}", "app", "10:00", "/a", sink=f"/b{number}")):
+            settle(parts.storage, place)
+    output = run("replay").output
+    assert "23 written" in output
+    assert output.count("  + ") == 20
+    assert output.endswith("  and 3 more\n")

@@ -4,7 +4,7 @@ Each step is conditional on the row that was read: a publisher that lost its lea
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity
@@ -29,11 +29,14 @@ from shared.records.states import LedgerState
 from shared.storage.port import Storage
 
 _TAKEN = 200
+_NAMED = 100
 
 
 @dataclass(slots=True, kw_only=True)
 class Published:
-    """Counts of processes that one or several drains published; `error`: why the last one stopped early."""
+    """Counts of processes that one or several drains published; `error`: why the last one stopped early. `changes`: the
+    qualified names of the first that were written (`+`) and removed (`-`), for people.
+    """
 
     written: int = 0
     unchanged: int = 0
@@ -42,6 +45,7 @@ class Published:
     postponed: int = 0
     held: int = 0
     error: str = ""
+    changes: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def progress(self) -> int:
@@ -53,6 +57,13 @@ class Published:
         for name in ("written", "unchanged", "removed", "refused", "postponed", "held"):
             setattr(self, name, getattr(self, name) + getattr(more, name))
         self.error = more.error
+        for sign, process in more.changes:
+            self.note(sign, process)
+
+    def note(self, sign: str, process: str) -> None:
+        """Note a change, unless many are noted: a rebuild makes hundreds of thousands."""
+        if len(self.changes) < _NAMED:
+            self.changes.append((sign, process))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +164,7 @@ class CatalogWriter:
         for each, _ in zip(taken, self._options.parallel.each(finish, taken), strict=True):
             report_process(self._options, each.plan, "written")
             self.done.written += 1
+            self.done.note("+", each.entity.qualified_name)
         left = [each for each in begun if each.entity.qualified_name not in written]
         error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
         return self._requeue(left, error, sent=len(begun))
@@ -243,4 +255,5 @@ class CatalogWriter:
             dequeue(self._storage, claimed.queue_entry, claimed.revisit)
         report_process(self._options, plan, "removed")
         self.done.removed += 1
+        self.done.note("-", entry.qualified_name)
         return []
