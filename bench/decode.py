@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 import orjson
@@ -14,19 +14,25 @@ from shared.atlas.entities import process_entity
 from shared.gc_tuning import tune_gc
 from shared.model import RunLineage
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.merging import merge
 from shared.translation.reference import translate_history
+from shared.translation.run.merging import merge_run
 from shared.translation.run.translate import translate
 
 NAME = "decode"
 _BESIDE = "orjson.loads of the same bytes"
+_PLANS = "-plan/"
+"""Stands in the names of the captures that have Spark's plans too."""
 _GOAL = "<= 12"
+_GOALS = {"without plans": "<= 2", "with plans": "<= 4"}
+"""Run by run, of the captures without and with Spark's plans."""
 _WANTED = 20_000
 """Events per second on one core."""
 
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
-    """Measure each captured scenario, all of these, each run alone, and events per second."""
+    """Measure each captured scenario, all of these, each run alone (with and without Spark's plans), and events per
+    second; and all events of a scenario at once against its runs one by one.
+    """
     found = families()[: sizes.decode_scenarios]
     tune_gc()  # as the functions do when they start
     steps.begin("decode and translate", sizes.decode_rounds * len(found))
@@ -43,24 +49,50 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         whole[family.name] = Rounds(ours=ours, others=plain)
         alone[family.name] = Rounds(ours=by_run, others=plain)
     figures = [_per_event(f"{family.name}", whole[family.name], len(family.events), family.size) for family in found]
-    events, size = sum(len(family.events) for family in found), sum(family.size for family in found)
+    groups: dict[str, list[Family]] = {}
+    for family in found:
+        groups.setdefault("with plans" if _PLANS in family.name else "without plans", []).append(family)
+    events, size = _amounts(found)
     return [
         *figures,
-        _per_event("all events", _sum(whole), events, size),
-        _per_event("all events, run by run", _sum(alone), events, size),
-        _per_second("all events", _sum(whole), events, size),
-        _per_second("all events, run by run", _sum(alone), events, size),
+        _per_event("all events", _sum(whole, found), events, size),
+        _per_event("all events, run by run", _sum(alone, found), events, size),
+        *(
+            _per_event(f"{name}, run by run", _sum(alone, group), *_amounts(group), goal=_GOALS[name])
+            for name, group in sorted(groups.items())
+        ),
+        _at_once(_sum(whole, found), _sum(alone, found), events, size),
+        _per_second("all events", _sum(whole, found), events, size),
+        _per_second("all events, run by run", _sum(alone, found), events, size),
     ]
 
 
-def _per_event(name: str, rounds: Rounds, events: int, size: int) -> Figure:
+def _amounts(captures: Sequence[Family]) -> tuple[int, int]:
+    """Events and bytes."""
+    return sum(len(family.events) for family in captures), sum(family.size for family in captures)
+
+
+def _at_once(whole: Rounds, alone: Rounds, events: int, size: int) -> Figure:
+    """All events of a scenario together, which aggregates its processes too, against its runs one by one."""
+    return Rounds(ours=whole.ours, others=alone.ours).figure(
+        benchmark=NAME,
+        name="all events at once",
+        scale=1e6 / events,
+        unit="us/event",
+        compared_with="the same events run by run",
+        goal="<= 1.1",
+        sizes={"events": events, "bytes": size, "rounds": len(whole.ours)},
+    )
+
+
+def _per_event(name: str, rounds: Rounds, events: int, size: int, goal: str = _GOAL) -> Figure:
     return rounds.figure(
         benchmark=NAME,
         name=name,
         scale=1e6 / events,
         unit="us/event",
         compared_with=_BESIDE,
-        goal=_GOAL,
+        goal=goal,
         sizes={"events": events, "bytes": size, "rounds": len(rounds.ours)},
         details={"events_per_second": round(events / median(rounds.ours))},
     )
@@ -78,11 +110,12 @@ def _per_second(name: str, rounds: Rounds, events: int, size: int) -> Figure:
     )
 
 
-def _sum(rounds: dict[str, Rounds]) -> Rounds:
-    """Add up the families, round by round."""
+def _sum(rounds: dict[str, Rounds], captures: Iterable[Family]) -> Rounds:
+    """Add up these families, round by round."""
+    added = [rounds[family.name] for family in captures]
     return Rounds(
-        ours=[sum(each) for each in zip(*(one.ours for one in rounds.values()), strict=True)],
-        others=[sum(each) for each in zip(*(one.others for one in rounds.values()), strict=True)],
+        ours=[sum(values) for values in zip(*(rounds.ours for rounds in added), strict=True)],
+        others=[sum(values) for values in zip(*(rounds.others for rounds in added), strict=True)],
     )
 
 
@@ -112,7 +145,7 @@ def _run_by_run(family: Family) -> object:
         event = decode(raw)
         if event.body:
             runs.setdefault(event.run_id, []).append(event)
-    lineages = (translate(merge(events)) for events in runs.values())
+    lineages = (translate(merge_run(events)) for events in runs.values())
     return [
         process_entity(each) for lineage in lineages if isinstance(lineage, RunLineage) for each in lineage.processes
     ]
