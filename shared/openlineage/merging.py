@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import reduce
 from itertools import groupby
 from operator import attrgetter, eq, itemgetter
 from typing import Any
@@ -12,15 +11,19 @@ import msgspec
 from shared.openlineage.decoding import ENDS, Event
 from shared.openlineage.explicit_lineage import Explicit, explicit_lineage, has_explicit_lineage, with_sources
 from shared.openlineage.legacy_names import correct_legacy_names
-from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun
+from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun, TagValue
 from shared.openlineage.shapes.declared import description_in, owner_names, tag_values
 from shared.openlineage.wire import (
     Captured,
     ColumnLineage,
     Dataset,
     DatasetFacets,
+    JobFacets,
     JobName,
     OutputField,
+    Parent,
+    PlanFacet,
+    RunEvent,
     RunFacets,
     SchemaField,
     SparkProperties,
@@ -44,67 +47,113 @@ def merge(events: Iterable[Event]) -> MergedRun:
 
     An event with a plan says nothing of the job that an event of the listener says too.
     """
-    own = ordered(events)
-    bodies = [event.body for event in _listeners_first(own) if event.body]
-    if not bodies:
-        raise ValueError("none of the events has a body: there is no run to merge")
-    of_run = [body.run.facets for body in bodies if body.run.facets]
-    of_job = [body.job.facets for body in bodies if body.job.facets]
-    kinds = [facets.job_type for facets in of_job if facets.job_type]
+    own = _listeners_first([*events])
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
     explicit: Explicit = {}
-    for body in bodies:
+    bodies: list[RunEvent] = []
+    of_run: list[RunFacets] = []
+    of_job: list[JobFacets] = []
+    omitted: set[str] = set()
+    for event in own:  # in one pass: most runs are small, and what is done for each event is what they cost
+        omitted.update(event.omitted)
+        body = event.body
+        if body is None:
+            continue
+        bodies.append(body)
         inputs += body.inputs or ()
         outputs += body.outputs or ()
+        if run_facets := body.run.facets:
+            of_run.append(run_facets)
+        if job_facets := body.job.facets:
+            of_job.append(job_facets)
         if has_explicit_lineage(body):
             more_inputs, more_outputs = explicit_lineage(body, explicit)
             inputs += more_inputs
             outputs += more_outputs
+    if not bodies:
+        raise ValueError("none of the events has a body: there is no run to merge")
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = correct_legacy_names(read, written) or (read, written)
     run_id, job = own[0].run_id, bodies[0].job
-    parent = next((facets.parent for facets in of_run if facets.parent), None)
+    integration, job_type, processing_type, statement = _kind_and_statement(of_job)
+    parent, properties, captured, plan, tags = _of_run(of_run)
+    job_tags, owners, description = _declared(of_job)
+    times = [event.time for event in own]
     return MergedRun(
         run_id=run_id,
         job=JobName(namespace=job.namespace, name=job.name),
         application_run=parent.run.run_id.lower() if parent else run_id,
         application=parent.job if parent else None,
-        first=own[0].time,
-        last=own[-1].time,
+        first=min(times),
+        last=max(times),
         ended=max([event.type for event in own if event.type in ENDS], key=_STRENGTH, default=None),
-        integration=_first([kind.integration for kind in kinds]),
-        job_type=_first([kind.job_type for kind in kinds]),
-        processing_type=_first([kind.processing_type for kind in kinds]),
-        hive_operation=_first([facets.hive_query.operation_name for facets in of_run if facets.hive_query]),
-        statement=min([facets.sql.query or "" for facets in of_job if facets.sql], key=_longest_first, default=""),
-        properties=_properties(of_run),
+        integration=integration,
+        job_type=job_type,
+        processing_type=processing_type,
+        hive_operation=next(filter(None, (each.hive_query.operation_name for each in of_run if each.hive_query)), ""),
+        statement=statement,
+        properties=properties,
         inputs=read,
         outputs=with_sources(written, explicit) if explicit else written,
-        omitted=tuple(sorted({path for event in own for path in event.omitted})),
-        captured=reduce(
-            _later, [each.spark_properties for each in of_run if each.spark_properties], NO_SPARK_PROPERTIES
-        ),
-        plan=next((facets.plan for facets in reversed(of_run) if facets.plan and facets.plan.plan), None),
-        tags=tuple(sorted({tag for facets in of_run if facets.tags for tag in tag_values(facets.tags)})),
-        job_tags=tuple(sorted({tag for facets in of_job if facets.tags for tag in tag_values(facets.tags)})),
-        owners=tuple(sorted({name for owned in of_job if owned.ownership for name in owner_names(owned.ownership)})),
-        description=_first([description_in(each.documentation) for each in reversed(of_job) if each.documentation]),
+        omitted=tuple(sorted(omitted)) if omitted else (),
+        captured=captured,
+        plan=plan,
+        tags=tags,
+        job_tags=job_tags,
+        owners=owners,
+        description=description,
     )
 
 
-def _first(texts: Iterable[str | None]) -> str:
-    """The first text that is not empty; empty if there is none."""
-    return next(filter(None, texts), "")
+def _kind_and_statement(of_job: Iterable[JobFacets]) -> tuple[str, str, str, str]:
+    """Integration, job type and processing type: of each the first that is not empty; and the longest statement."""
+    integration = job_type = processing_type = statement = ""
+    for facets in of_job:
+        if kind := facets.job_type:
+            integration = integration or kind.integration or ""
+            job_type = job_type or kind.job_type or ""
+            processing_type = processing_type or kind.processing_type or ""
+        if (sql := facets.sql) and sql.query and sql.query != statement:
+            statement = min(statement, sql.query, key=_longest_first)
+    return integration, job_type, processing_type, statement
 
 
-def _properties(of_run: Iterable[RunFacets]) -> dict[str, Any]:
-    """The environment properties, each with its latest value."""
+def _of_run(
+    all_facets: Iterable[RunFacets],
+) -> tuple[Parent | None, dict[str, Any], Captured, PlanFacet | None, tuple[TagValue, ...]]:
+    """The first parent; the environment properties and the Spark properties, each with its latest value; the latest
+    plan; all tags.
+    """
+    parent: Parent | None = None
+    plan: PlanFacet | None = None
     properties: dict[str, Any] = {}
-    for facets in of_run:
-        if facets.environment_properties and facets.environment_properties.values:
-            properties.update(facets.environment_properties.values)
-    return properties
+    captured = NO_SPARK_PROPERTIES
+    tags: set[TagValue] = set()
+    for facets in all_facets:
+        parent = parent or facets.parent
+        if (environment := facets.environment_properties) and environment.values:
+            properties.update(environment.values)
+        if facets.spark_properties:
+            captured = _later(captured, facets.spark_properties)
+        if facets.plan and facets.plan.plan:
+            plan = facets.plan
+        if facets.tags:
+            tags.update(tag_values(facets.tags))
+    return parent, properties, captured, plan, tuple(sorted(tags)) if tags else ()
+
+
+def _declared(all_facets: Iterable[JobFacets | DatasetFacets]) -> tuple[tuple[TagValue, ...], tuple[str, ...], str]:
+    """The tags and the owners that these facets declare, sorted, and the latest description."""
+    declared = [each for each in all_facets if each.tags or each.ownership or each.documentation]
+    if not declared:
+        return (), (), ""
+    descriptions = (description_in(each.documentation) for each in reversed(declared))
+    return (
+        tuple(sorted({tag for each in declared for tag in tag_values(each.tags)})),
+        tuple(sorted({name for each in declared for name in owner_names(each.ownership)})),
+        next(filter(None, descriptions), ""),
+    )
 
 
 def _later(before: Captured, spark: SparkProperties) -> Captured:
@@ -132,9 +181,12 @@ _TIME = attrgetter("time")
 
 
 def _listeners_first(events: list[Event]) -> list[Event]:
-    """The events with a plan after the others: what both name of the job, the listener names better."""
+    """The events by time, those with a plan after the others: what both name of the job, the listener names better."""
     with_plan = [event for event in events if (body := event.body) and (facets := body.run.facets) and facets.plan]
-    return [*(event for event in events if event not in with_plan), *with_plan] if with_plan else events
+    if not with_plan:
+        return ordered(events)
+    ids = set(map(id, with_plan))  # comparing two events takes far longer
+    return [*ordered(event for event in events if id(event) not in ids), *ordered(with_plan)]
 
 
 def _longest_first(statement: str) -> tuple[int, str]:
@@ -163,7 +215,6 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     lineages: list[ColumnLineage] = []
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
-    declared = [each for each in all_facets if each.tags or each.ownership or each.documentation]
     for facets in all_facets:
         if (others := facets.symlinks) and others not in links:
             links.append(others)
@@ -174,6 +225,7 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
         if (change := facets.lifecycle_state_change) and change.lifecycle_state_change:
             before = change.previous_identifier
             states.add((change.lifecycle_state_change.upper(), (before.namespace, before.name) if before else None))
+    tags, owners, description = _declared(all_facets)
     return MergedDataset(
         namespace=key[0],
         name=key[1],
@@ -182,9 +234,9 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
         rows=tuple(dict.fromkeys([row for lineage in lineages for row in lineage.dataset or ()])) if lineages else (),
         schema=tuple([(field.name, field.type or "") for field in columns]),
         states=tuple(sorted(states, key=str)) if len(states) > 1 else tuple(states),
-        tags=tuple(sorted({tag for each in declared for tag in tag_values(each.tags)})) if declared else (),
-        owners=tuple(sorted({name for each in declared for name in owner_names(each.ownership)})) if declared else (),
-        description=_first([description_in(each.documentation) for each in reversed(declared)]),
+        tags=tags,
+        owners=owners,
+        description=description,
     )
 
 
