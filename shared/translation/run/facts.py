@@ -69,7 +69,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
     """The facts of a run from its events; the latest values count."""
     engine = listener = ""
     written: dict[tuple[str, str], Written] = {}
-    for event in ordered(events):
+    for event in ordered(filter(_has_facts, events)):
         facets = event.body.run.facets if event.body else None
         if facets and facets.processing_engine:
             used = facets.processing_engine
@@ -104,6 +104,14 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         rows_from=run.rows_from,
         plan_differs=run.plan_differs,
     )
+
+
+def _has_facts(event: Event) -> bool:
+    """Whether an event may name the engine or amounts. Those with a plan name neither, and the listener's event of the
+    same time need not be compared with them.
+    """
+    body = event.body
+    return body is not None and bool(body.outputs or (body.run.facets and body.run.facets.processing_engine))
 
 
 _ACCOUNT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
