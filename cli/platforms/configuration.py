@@ -88,6 +88,8 @@ def configuration(platform: str, wanted: Installation, *, today: date) -> Config
     runtime = runtime_of(platform, wanted.runtime)
     _check(row, wanted)
     words = _words(name, row, wanted, runtime)
+    properties = _properties(row, wanted, runtime, words)
+    words = {**words, "packages": properties.get("spark.jars.packages", "")}
 
     def filled(text: str) -> str:
         return Template(text).substitute(words)
@@ -96,7 +98,7 @@ def configuration(platform: str, wanted: Installation, *, today: date) -> Config
         platform=name,
         runtime=runtime.name,
         place=filled(row.place),
-        properties=_properties(row, wanted, runtime, words),
+        properties=properties,
         files={file: filled(text) for file, text in row.files.items()},
         steps=tuple(filled(step) for step in row.steps if wanted.plan_jar or step not in texts.OF_PLANS),
         never=NEVER,

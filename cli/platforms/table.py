@@ -41,7 +41,8 @@ TABLE: Mapping[str, PlatformRow] = {
         place="spark-submit --properties-file $file, or the session's builder",
         key="$key",
         packages=True,
-        steps=("Start the world (`throughline up`), run your job with these properties", texts.SEE),
+        files={"log4j2.properties": texts.MUTED},
+        steps=("Start the world (`throughline up`), run your job with these properties", texts.PACKAGES, texts.SEE),
     ),
     "synapse": PlatformRow(
         place="Synapse Studio, Manage, Apache Spark configurations: a configuration, chosen by the pool",

@@ -54,6 +54,25 @@ with requests.Session() as session:
         note.write_text(json.dumps(sent))
 """
 
+MUTED = """\
+# Leaves out two messages of OpenLineage's listener that are harmless: append it to log4j2.properties in SPARK_CONF_DIR.
+logger.extensions.name = io.openlineage.spark.agent.lifecycle.SparkOpenLineageExtensionVisitorWrapper
+logger.extensions.filter.harmless.type = RegexFilter
+logger.extensions.filter.harmless.regex = (?s).*OpenLineageExtensionProvider.*
+logger.extensions.filter.harmless.onMatch = DENY
+logger.extensions.filter.harmless.onMismatch = NEUTRAL
+logger.executions.name = io.openlineage.spark.agent.lifecycle.ContextFactory
+logger.executions.filter.harmless.type = RegexFilter
+logger.executions.filter.harmless.regex = Query execution is null.*
+logger.executions.filter.harmless.onMatch = DENY
+logger.executions.filter.harmless.onMismatch = NEUTRAL
+"""
+"""Names and texts as listener 1.53.0 logs them on Spark 3.5. Log4j's manual, Filters, describes RegexFilter."""
+
+PACKAGES = (
+    "If your job needs --packages, repeat those of the listener, because the option replaces spark.jars.packages: "
+    "--packages $packages,YOURS"
+)
 FETCH = (
     "Fetch $jar from Maven Central (mvn dependency:copy -DoutputDirectory=. "
     "-Dartifact=io.openlineage:openlineage-spark_$scala:$listener; or, after `make demo`, take "

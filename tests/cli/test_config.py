@@ -222,7 +222,7 @@ def test_the_jar_is_written_beside_the_properties(tmp_path: Path) -> None:
     assert jar.read_bytes() == plan_jar().read_bytes()
     assert f"spark.jars {jar}" in (jar.parent / "local.conf").read_text().splitlines()
     done = runner.invoke(app, ["config", "local", "--url", URL, "--no-plan", "--output", str(tmp_path / "none")])
-    assert [path.name for path in (tmp_path / "none").iterdir()] == ["local.conf"]
+    assert {path.name for path in (tmp_path / "none").iterdir()} == {"local.conf", "log4j2.properties"}
 
 
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
@@ -396,3 +396,23 @@ def test_a_missing_or_wrong_argument_is_refused_with_a_message(
     done = runner.invoke(app, ["config", *arguments, "--home", str(tmp_path)])
     assert done.exit_code == 2
     assert message in done.output.replace("\n", " ")
+
+
+def test_the_local_files_mute_only_the_two_harmless_messages() -> None:
+    found = configuration("local", installation())
+    text = found.files["log4j2.properties"]
+    patterns = re.findall(r"^logger\.\w+\.filter\.harmless\.regex = (.*)$", text, re.MULTILINE)
+    harmless = (
+        "loader: Failed to load OpenLineageExtensionProvider class \nmore",
+        "Query execution is null: can't emit event for executionId 9",
+    )
+    for pattern, message in zip(patterns, harmless, strict=True):
+        assert re.fullmatch(pattern, message)
+        assert not re.fullmatch(pattern, "Could not emit lineage")
+    assert ".level" not in text
+
+
+def test_the_local_steps_repeat_the_packages_of_the_properties() -> None:
+    found = configuration("local", installation())
+    packages = found.properties["spark.jars.packages"]
+    assert any(f"--packages {packages},YOURS" in step for step in found.steps)
