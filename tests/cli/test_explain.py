@@ -213,7 +213,7 @@ def test_a_file_of_names_without_a_matching_rule_is_told(
         f'[[rules]]\nrule = "mine"\ntype = "fs_path"\nnamespace = "{namespace}"\nname = "(?P<path>{name})"\n'
         'qualified_name = "m:{path}"\n'
     )
-    why = _document("file", "/d/t", "--names", str(names))["why"]
+    why = _document("file", "/data/t", "--names", str(names))["why"]
     begins = "the only rule of the names file does not match: "
     found = [each.removeprefix(begins).replace("(?P<path>", "").replace(")'", "'") for each in why if begins in each]
     assert found == ([reason] if reason else [])
