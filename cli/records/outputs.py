@@ -20,5 +20,5 @@ def writes(raw: bytes | None, name: str) -> bool:
 
 def _names(dataset: Dataset) -> tuple[str, ...]:
     links = dataset.facets.symlinks.identifiers if dataset.facets and dataset.facets.symlinks else None
-    whole = f"{dataset.namespace.rstrip('/')}/{dataset.name.lstrip('/')}".rstrip("/")
-    return (dataset.name, whole, *(link.name for link in links or ()))
+    path = f"{dataset.namespace.rstrip('/')}/{dataset.name.lstrip('/')}".rstrip("/")
+    return (dataset.name, path, *(link.name for link in links or ()))

@@ -17,9 +17,9 @@ def publish_and_report(parts: Worker) -> bool:
     out.print(f"catalog: {done.written:,} written, {done.removed:,} removed, {done.unchanged:,} unchanged")
     for sign, process in done.changes[:_SHOWN]:
         out.print(f"  [{_COLOURS[sign]}]{sign}[/] {plain(process)}")
-    if (more := done.written + done.removed - len(done.changes[:_SHOWN])) > 0:
-        others = f"{more:,} more" if len(done.changes) > _SHOWN else f"the columns of {counted(more, 'data set')}"
-        out.print(f"  and {others}")
+    if (rest := done.written + done.removed - len(done.changes[:_SHOWN])) > 0:
+        remainder = f"{rest:,} more" if len(done.changes) > _SHOWN else f"the columns of {counted(rest, 'data set')}"
+        out.print(f"  and {remainder}")
     if done.held:
         note("shadow mode", f"{done.held:,} writes are kept from the catalog: `throughline shadow` lists them")
     if done.refused:
