@@ -1,15 +1,14 @@
 """What is known of a plan once it is evaluated: the flow of its columns, and of its rows."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from shared.plans.nodes.document import Node
 from shared.plans.nodes.expressions import Id, id_of
-from shared.plans.nodes.flow import Flow
+from shared.plans.nodes.flow import NOTHING, Flow
 from shared.plans.nodes.text_writer import Text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluatedColumn:
+class EvaluatedColumn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A column of a plan's output; `text`: what it is made of, None for what another column of its name is."""
 
     id: Id
@@ -19,12 +18,11 @@ class EvaluatedColumn:
     text: Text | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
+class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
     """A plan's columns, and what decides about its rows."""
 
     columns: tuple[EvaluatedColumn, ...] = ()
-    rows: Flow = field(default_factory=dict)
+    rows: Flow = NOTHING
 
     @property
     def by_id(self) -> dict[Id, Flow]:

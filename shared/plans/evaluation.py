@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from shared.openlineage.run import DatasetKey
 from shared.plans.evaluated import Evaluated, EvaluatedColumn, column_of
 from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
@@ -54,22 +56,23 @@ class Evaluation:
         """One plan with all below it. Raises UnreadablePlan for references that lead nowhere or in a circle."""
         done: dict[int, Evaluated] = {}
         waiting = [index]
-        entered: set[int] = set()
+        entered: dict[int, tuple[int, ...]] = {}
         while waiting:
             at = waiting[-1]
             if at in done:
                 waiting.pop()
                 continue
             node = self.node(at)
-            missing = [each for each in children(node) if each not in done]
+            needed = entered[at] if at in entered else children(node)
+            missing = [each for each in needed if each not in done]
             if not missing:
-                found = done[at] = self._evaluate(node, done, outer or {})
+                found = done[at] = self._evaluate(node, [done[each] for each in needed], outer or {})
                 self.spend(_WORK_OF_A_PLAN + len(found.columns) + len(found.rows))
                 waiting.pop()
                 continue
             if at in entered:
                 raise UnreadablePlan("a plan refers to itself")
-            entered.add(at)
+            entered[at] = needed
             if len(waiting) > MAX_PLANS:
                 raise UnreadablePlan("the plan is too large")
             waiting.extend(reversed(missing))
@@ -103,8 +106,7 @@ class Evaluation:
             raise UnreadablePlan(f"the plan refers to a plan {index} that it does not have")
         return self.document.plans[index]
 
-    def _evaluate(self, node: Node, done: Mapping[int, Evaluated], outer: Columns) -> Evaluated:
-        below = [done[each] for each in children(node)]
+    def _evaluate(self, node: Node, below: Sequence[Evaluated], outer: Columns) -> Evaluated:
         rule = self.rules.get(kind(node))
         if rule:
             return rule(Context(evaluation=self, node=node, below=below, outer=outer))
@@ -174,8 +176,7 @@ class Evaluation:
         return found.pop() if len(found) == 1 else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(msgspec.Struct, frozen=True, kw_only=True):
     """A plan, and what its rule may use: the plans `below`, and the columns that OuterReference may name."""
 
     evaluation: Evaluation

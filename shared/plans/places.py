@@ -90,7 +90,7 @@ def places_of_leaf(leaf: Node) -> tuple[DatasetKey, ...]:
     if isinstance(options, dict) and leaf.get("isStreaming") and "basepath" in options:
         return tuple(places_of(options["basepath"]))
     for name in ("catalogTable", "tableMeta", "relation", "table", "sourceTable", "scan", "options"):
-        found = tuple(dict.fromkeys(places_of(leaf.get(name))))
+        found = tuple(dict.fromkeys(places_of(leaf[name]))) if name in leaf else ()
         if found:
             return found
     return ()

@@ -1,10 +1,10 @@
 """Read a plan: what its command writes and reads, as data sets with column lineage, as merging events gives them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.wire import PlanFacet

@@ -1,11 +1,10 @@
 """MERGE, UPDATE and DELETE: statements that change rows of a table in place, of Delta and of Spark's V2 tables."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
-import msgspec
+from msgspec.structs import replace
 
 from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.plans.evaluated import EvaluatedColumn
@@ -98,7 +97,7 @@ def _changed(at: Context, place: DatasetKey, given: Given, rows: Flow) -> Merged
             EvaluatedColumn(id=(), name=name, type="", flow=flow, text=together(text for *_, text in values))
         )
     output = output_at(place, columns, _foreign(rows, place))
-    return msgspec.structs.replace(output, schema=tuple((each.name, each.type) for each in at.below[-1].columns))
+    return replace(output, schema=tuple((each.name, each.type) for each in at.below[-1].columns))
 
 
 def _foreign(flow: Flow, place: DatasetKey) -> Flow:

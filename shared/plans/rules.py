@@ -4,7 +4,8 @@ What decides about rows (filters, joins, groups, sorts) concerns every column, a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from shared.plans.evaluated import Evaluated, EvaluatedColumn, column_of
 from shared.plans.evaluation import Context, Rule

@@ -90,12 +90,12 @@ def children(plan: Node) -> tuple[int, ...]:
     By the names of the fields, so that the order of an object's fields has no meaning: `left` is before `right`,
     `anchor` before `recursion`, and `cteDefs` before the `plan` that refers to them.
     """
-    found: list[tuple[str, int]] = []
-    for name, value in plan.items():
-        for each in value if isinstance(value, list) else (value,):
-            index = ref(each)
-            if index is not None:
-                found.append((name, index))
+    found = [
+        (name, index)
+        for name, value in plan.items()
+        for each in (value if isinstance(value, list) else (value,))
+        if isinstance(each, dict) and (index := ref(each)) is not None
+    ]
     if len(found) > 1:
         found.sort(key=_field)
     return tuple([index for _, index in found])

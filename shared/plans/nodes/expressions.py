@@ -142,8 +142,12 @@ def _field_of_column(node: Node, columns: Columns, plans: Subqueries, outer: Col
 
 def flow_of_named(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
     """As `flow_of`; of a structure that is made here also the flow of each field."""
-    whole = flow_of(node, columns, plans, outer)
     made = node.get("child") if kind(node) == "Alias" else node
+    if isinstance(made, dict) and kind(made) == "AttributeReference":  # most are, and need no stack
+        flow = _column(made, columns, plans, outer)
+        plans.spend(len(flow))
+        return flow
+    whole = flow_of(node, columns, plans, outer)
     if not isinstance(made, dict) or kind(made) != "CreateNamedStruct" or not whole:
         return whole
     values = list(nodes(made.get("children")))[1::2]

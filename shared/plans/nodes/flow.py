@@ -59,6 +59,10 @@ class StructureFlow(dict[FlowSource, frozenset[FlowStep]]):
 
 def after(step: FlowStep, before: FlowStep) -> FlowStep:
     """Two steps as one: `before`, then `step`."""
+    if before is COPY:
+        return step
+    if step is COPY:
+        return before
     masked = step.masked or before.masked
     if not step.direct:
         return FlowStep(direct=False, subtype=step.subtype, masked=masked)
@@ -70,9 +74,9 @@ def after(step: FlowStep, before: FlowStep) -> FlowStep:
 
 def through(step: FlowStep, flow: Flow) -> Flow:
     """A flow after one more step."""
-    if step == COPY or not flow:
+    if step is COPY or not flow:
         return flow
-    return {source: frozenset(after(step, each) for each in steps) for source, steps in flow.items()}
+    return {source: frozenset([after(step, each) for each in steps]) for source, steps in flow.items()}
 
 
 def united(flows: Iterable[Flow]) -> Flow:
