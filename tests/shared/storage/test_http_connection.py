@@ -76,9 +76,11 @@ BROKEN: dict[str, tuple[bytes, type[Exception]]] = {
 @pytest.mark.parametrize(("response", "error"), BROKEN.values(), ids=BROKEN)
 def test_what_is_no_whole_response_raises_an_error(response: bytes, error: type[Exception]) -> None:
     with connected() as (connection, service):
-        threading.Thread(target=_send, args=(service, response), daemon=True).start()
+        sender = threading.Thread(target=_send, args=(service, response), daemon=True)
+        sender.start()
         with pytest.raises(error):
             connection.exchange("GET", "/", {}, b"", timeout=5)
+        sender.join()
         assert not connection.reusable
 
 
