@@ -122,7 +122,7 @@ OLD_ROOMS: dict[str, int] = {
     "tests/shared/records": 19,
     "tests/shared/reporting": 32,
     "tests/shared/rules_file": 15,
-    "tests/shared/settings": 18,
+    "tests/shared/settings": 16,
     "tests/shared/storage": 11,
     "tests/shared/telemetry": 7,
     "tests/shared/translation": 16,
