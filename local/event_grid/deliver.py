@@ -139,8 +139,10 @@ class EventGrid:
                 heapq.heappush(self._due, replace(delivery, due=due, failures=delivery.failures + 1))
 
     def _post(self, delivery: _Delivery) -> bool:
-        """Post an event; return False when it must be posted again."""
+        """Post an event, or put it into the queue; return False when it must be posted again."""
         subscription = delivery.subscription
+        if subscription.queue:
+            return self._put(delivery)
         hook = f"{self._url}{PATH}?functionName=Host.Functions.{subscription.function}"
         headers = {"Content-Type": "application/json", EVENT_TYPE: "Notification"}
         if self._key:
@@ -155,6 +157,15 @@ class EventGrid:
         if status in _NOT_AGAIN:
             _LOG.warning("the functions host answered %s to an event of %s: it is dropped", status, delivery.blob.name)
         return taken or status in _NOT_AGAIN
+
+    def _put(self, delivery: _Delivery) -> bool:
+        try:
+            self._storage.put_message(delivery.subscription.queue, self._event(delivery.subscription, delivery.blob))
+        except StorageError as error:
+            _LOG.debug("event grid: %s", error)
+            return False
+        self.posts["taken"] += 1
+        return True
 
     def _event(self, subscription: Subscription, blob: Listed) -> dict[str, Any]:
         container = subscription.pattern.container

@@ -1,4 +1,4 @@
-"""The blob triggers of an app: which functions are notified of which blobs."""
+"""The triggers of an app that new blobs start: by Event Grid's notice, or by a queue that Event Grid fills."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -9,18 +9,23 @@ from typing import Any
 from local.host.blobs.pattern import Pattern
 from local.host.index import disabled
 from local.host.settings import expand, read_json
+from shared.storage_layout import EVENTS
+
+_EVENTS = Pattern(f"{EVENTS}/{{name}}")
+"""The blobs whose notices go to a queue, as in infra/modules/events.bicep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """The path of a blob trigger, and its function."""
+    """The path of the blobs, and their function; `queue` gets the notices where the function has a queue trigger."""
 
     function: str
     pattern: Pattern
+    queue: str = ""
 
 
 def subscriptions(app: Path, environment: Mapping[str, str]) -> tuple[Subscription, ...]:
-    """Return a subscription for each enabled blob trigger of an app."""
+    """Return a subscription for each enabled blob or queue trigger of an app."""
     return tuple(_subscriptions(app, environment))
 
 
@@ -33,3 +38,5 @@ def _subscriptions(app: Path, environment: Mapping[str, str]) -> Iterator[Subscr
             if binding.get("type") == "blobTrigger":
                 with contextlib.suppress(KeyError):  # the host does not run such a function either
                     yield Subscription(function=path.parent.name, pattern=Pattern(expand(binding["path"], environment)))
+            elif binding.get("type") == "queueTrigger":
+                yield Subscription(function=path.parent.name, pattern=_EVENTS, queue=binding["queueName"])

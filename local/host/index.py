@@ -15,12 +15,12 @@ from typing import Any
 from local.host.logs import LEVELS, logger
 from local.host.settings import AppError, connection_string, expand, read_json
 
-TRIGGERS = ("httpTrigger", "blobTrigger", "timerTrigger")
-_DIRECTIONS = {"httpTrigger": "in", "blobTrigger": "in", "timerTrigger": "in", "http": "out"}
-_NEEDED = {"httpTrigger": (), "blobTrigger": ("path",), "timerTrigger": ("schedule",), "http": ()}
+TRIGGERS = ("httpTrigger", "blobTrigger", "queueTrigger", "timerTrigger")
+_DIRECTIONS = dict.fromkeys(TRIGGERS, "in") | {"http": "out"}
+_NEEDED = {"blobTrigger": ("path",), "queueTrigger": ("queueName",), "timerTrigger": ("schedule",)}
 _AUTH_LEVELS = ("anonymous", "function", "admin")
 _BLOB_SOURCES = ("LogsAndContainerScan", "EventGrid")
-_EXPANDED = ("path", "schedule", "route")
+_EXPANDED = ("path", "queueName", "schedule", "route")
 _TRUE = ("true", "1")
 _SPAN = re.compile(r"(?:(?P<days>\d+)\.)?(?P<hours>\d+):(?P<minutes>\d+):(?P<seconds>\d+)")
 
@@ -58,11 +58,17 @@ class Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostConfig:
-    """The values of host.json that this host uses, with the real defaults; `timeout` in seconds, None: no limit."""
+    """The values of host.json that this host uses, with the real defaults.
+
+    Seconds: `timeout` (None: no limit), `queue_retry` until a message that failed is tried again.
+    """
 
     route_prefix: str = "api"
     blob_parallelism: int = 8 * (os.cpu_count() or 1)
     poison_threshold: int = 5
+    queue_parallelism: int = 24
+    queue_tries: int = 5
+    queue_retry: int = 0
     log_level: str = "Information"
     timeout: float | None = 1800.0
 
@@ -78,6 +84,10 @@ def read_host_json(root: Path) -> HostConfig:
         route_prefix=_at(content, "extensions.http.routePrefix", default.route_prefix).strip("/"),
         blob_parallelism=_at(content, "extensions.blobs.maxDegreeOfParallelism", default.blob_parallelism),
         poison_threshold=_at(content, "extensions.blobs.poisonBlobThreshold", default.poison_threshold),
+        queue_parallelism=_at(content, "extensions.queues.batchSize", 16)
+        + _at(content, "extensions.queues.newBatchThreshold", 8),
+        queue_tries=_at(content, "extensions.queues.maxDequeueCount", default.queue_tries),
+        queue_retry=int(_seconds(_at(content, "extensions.queues.visibilityTimeout", "00:00:00")) or 0),
         log_level=_at(content, "logging.logLevel.default", default.log_level),
         timeout=_seconds(_at(content, "functionTimeout", "00:30:00")),
     )
@@ -97,6 +107,10 @@ _VALUES: tuple[tuple[str, Any, str], ...] = (
     ("extensions.http.dynamicThrottlesEnabled", lambda value: isinstance(value, bool), "true or false"),
     ("extensions.blobs.maxDegreeOfParallelism", _whole(1), "a whole number above 0"),
     ("extensions.blobs.poisonBlobThreshold", _whole(1), "a whole number above 0"),
+    ("extensions.queues.batchSize", lambda value: value in range(1, 33), "a whole number from 1 to 32"),
+    ("extensions.queues.newBatchThreshold", _whole(0), "a whole number, 0 or more"),
+    ("extensions.queues.maxDequeueCount", _whole(1), "a whole number above 0"),
+    ("extensions.queues.visibilityTimeout", lambda value: _SPAN.fullmatch(str(value)), "a span hh:mm:ss"),
 )
 """The keys of host.json whose values are checked: path, check, and the valid values in words."""
 
@@ -216,13 +230,15 @@ def _binding_problems(binding: Mapping[str, Any]) -> Iterator[str]:
         return
     if binding.get("direction") != _DIRECTIONS[kind]:
         yield f'"direction" must be {_DIRECTIONS[kind]!r} for {kind}, not {binding.get("direction")!r}'
-    for key in _NEEDED[kind]:
+    for key in _NEEDED.get(kind, ()):
         if not isinstance(binding.get(key), str) or not binding[key]:
             yield f"{key!r} is missing, {kind} needs it"
     if kind == "httpTrigger" and binding.get("authLevel", "function").lower() not in _AUTH_LEVELS:
         yield f'"authLevel" must be one of {", ".join(_AUTH_LEVELS)}'
     if kind == "blobTrigger":
         yield from _blob_problems(binding)
+    if kind in {"blobTrigger", "queueTrigger"}:
+        yield from _storage_problems(binding)
 
 
 def _blob_problems(binding: Mapping[str, Any]) -> Iterator[str]:
@@ -230,6 +246,9 @@ def _blob_problems(binding: Mapping[str, Any]) -> Iterator[str]:
         yield f'"source" must be one of {", ".join(_BLOB_SOURCES)}'
     if "{" in str(binding.get("path", "")).partition("/")[0]:
         yield '"path" must begin with the name of a container'
+
+
+def _storage_problems(binding: Mapping[str, Any]) -> Iterator[str]:
     for setting in {binding.get("connection") or "AzureWebJobsStorage", "AzureWebJobsStorage"}:
         try:
             connection_string(setting)

@@ -16,7 +16,7 @@ from typing import Any
 
 import uvicorn
 
-from local.host.blobs.triggers import BlobHost, ListenerError, Pace, StorageGoneError
+from local.host.blobs.triggers import ListenerError, Pace, StorageGoneError, StorageHost
 from local.host.http.keys import Keys
 from local.host.http.routes import make_routes
 from local.host.http.server import Web
@@ -64,7 +64,7 @@ class AppHost:
         self._host_id = _host_id(options.root)
         self._problem = ""
         self._functions: tuple[Function, ...] = ()
-        self._blobs: BlobHost | None = None
+        self._storage: StorageHost | None = None
         self._timers: list[Timer] = []
         self._server: _Server | None = None
 
@@ -72,9 +72,9 @@ class AppHost:
         """Check and import all functions."""
         self._functions = read_functions(self._options.root)
         routes = make_routes(self._of("httpTrigger"), self._config)
-        if blob_functions := self._of("blobTrigger"):
-            self._blobs = BlobHost(
-                blob_functions, self._worker, config=self._config, pace=self._options.pace, host_id=self._host_id
+        if functions := self._of("blobTrigger", "queueTrigger"):
+            self._storage = StorageHost(
+                functions, self._worker, config=self._config, pace=self._options.pace, host_id=self._host_id
             )
         self._timers = [Timer(function, self._worker, self._monitor(function)) for function in self._of("timerTrigger")]
         await self._worker.load(
@@ -92,7 +92,7 @@ class AppHost:
                 routes,
                 pages={"/admin/host/status": self._status, "/admin/host/calls": self._calls},
                 keys=Keys(self._options.keys),
-                put=self._blobs.queue.put if self._blobs else None,
+                put=self._storage.queue.put if self._storage and self._of("blobTrigger") else None,
                 problem=lambda: self._problem,
             ),
             lifespan="off",
@@ -129,8 +129,8 @@ class AppHost:
         for task in (waiting, *tasks):
             task.cancel()
         ends = [timer.finish() for timer in self._timers]
-        if self._blobs is not None:
-            ends.append(self._blobs.finish())
+        if self._storage is not None:
+            ends.append(self._storage.finish())
         try:
             async with asyncio.timeout(self._options.grace):
                 results = await asyncio.gather(web, *tasks, return_exceptions=True)
@@ -148,16 +148,16 @@ class AppHost:
         return not errors
 
     def _parts(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """Run blob and timer triggers; neither when the listener of blobs can't start."""
-        if self._blobs is None:
+        """Run the triggers of storage and timers; neither when the listener of blobs can't start."""
+        if self._storage is None:
             yield from (timer.run() for timer in self._timers)
         else:
-            yield self._listen(self._blobs)
+            yield self._listen(self._storage)
 
-    async def _listen(self, blobs: BlobHost) -> None:
-        """Start the triggers of blobs and timers, or set the error that the host stays in."""
+    async def _listen(self, storage: StorageHost) -> None:
+        """Start the triggers of storage and timers, or set the error that the host stays in."""
         try:
-            await blobs.prepare()
+            await storage.prepare()
         except ListenerError as error:
             self._problem = str(error)
             logger.error(
@@ -169,7 +169,7 @@ class AppHost:
             await asyncio.Event().wait()
         timers = [asyncio.create_task(timer.run()) for timer in self._timers]
         try:
-            await blobs.run()
+            await storage.run()
         finally:
             for timer in timers:
                 timer.cancel()
@@ -182,8 +182,8 @@ class AppHost:
             return None
         return Monitor(own, self._host_id, function)
 
-    def _of(self, trigger: str) -> tuple[Function, ...]:
-        return tuple(function for function in self._functions if function.trigger.type == trigger)
+    def _of(self, *triggers: str) -> tuple[Function, ...]:
+        return tuple(function for function in self._functions if function.trigger.type in triggers)
 
     def _status(self) -> dict[str, Any]:
         return {
@@ -198,15 +198,15 @@ class AppHost:
         }
 
     def _calls(self) -> dict[str, Any]:
-        blobs = self._blobs
+        storage = self._storage
         return {
             "invocations": {function.name: dict(self._worker.results[function.name]) for function in self._functions},
-            "storage": dict(blobs.calls) if blobs else {},
+            "storage": dict(storage.calls) if storage else {},
             "in_flight": self._worker.running.total(),
             "running": dict(+self._worker.running),
-            "queued": blobs.queued if blobs else 0,
-            "scans": dict(blobs.scans) if blobs else {},
-            "poisoned": blobs.queue.poisoned if blobs else 0,
+            "queued": storage.queued if storage else 0,
+            "scans": dict(storage.scans) if storage else {},
+            "poisoned": storage.poisoned if storage else 0,
             "worker_restarts": self._worker.restarts,
         }
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from local.azurite import Azurite
-from tests.local.host_contract import CASES, Bench, blobs, http, processes
+from tests.local.host_contract import CASES, Bench, blobs, http, processes, queues
 from tests.local.hosting import App, sample
 
 pytestmark = pytest.mark.azurite
-_MODULES = (http, blobs, processes)
+_MODULES = (http, blobs, processes, queues)
 
 
 @pytest.fixture(scope="module")

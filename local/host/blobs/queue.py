@@ -1,28 +1,23 @@
-"""The queue between the finding of blobs and the functions: messages, tries, poison.
+"""The queue between the finding of blobs and the functions: its messages name blobs.
 
 Names and formats are those of the real host (azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs).
-Delivery is at least once, in any order.
 """
 
-import asyncio
-import contextlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, TypeVarTuple
+from dataclasses import dataclass
+from typing import Any
 
 from local.host.blobs.pattern import Pattern
 from local.host.blobs.stored import Blob, QueueMessage
 from local.host.index import Function, HostConfig
 from local.host.logs import logger
+from local.host.message_queue import MessageQueue, QueueNames
 from local.host.storage import HostStorage
 from local.host.worker.client import WorkerProcess
 from local.host.worker.messages import Datum
 
 POISON_QUEUE = "webjobs-blobtrigger-poison"
-_MOST_MESSAGES = 32  # the limit of one call
-_PATIENCE_SECONDS = 0.1  # to wait for more free slots before messages for the free ones are requested
-_IDLE_SECONDS = 1.0  # between two reads of an empty queue, for messages that become visible again
 _LOOKS = 4  # HEAD requests with which the real host prepares an invocation
 _PROPERTIES = {
     "etag": "ETag",
@@ -32,9 +27,6 @@ _PROPERTIES = {
     "content-encoding": "ContentEncoding",
     "x-ms-blob-type": "BlobType",
 }
-
-Arguments = TypeVarTuple("Arguments")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +43,8 @@ class BlobTarget:
     changed: Callable[[str], None] | None = None
 
 
-class BlobQueue:
-    """The queue of one host.
-
-    `visibility` is the seconds for which a message is held without renewal, `retry` those until a failed one is tried
-    again; `threads` runs the storage calls.
-    """
+class BlobQueue(MessageQueue):
+    """The queue of one host, for all blob triggers."""
 
     def __init__(
         self,
@@ -69,26 +57,11 @@ class BlobQueue:
         retry: int,
         call: Callable[..., Any],
     ) -> None:
+        names = QueueNames(queue=f"azure-webjobs-blobtrigger-{host_id}", poison=POISON_QUEUE)
+        most = config.blob_parallelism
+        super().__init__(own, names, most=most, visibility=visibility, retry=retry, call=call)
         self.targets: Mapping[str, BlobTarget] = {}
-        self.poisoned = 0
-        self._own, self._worker, self._config = own, worker, config
-        self._visibility, self._retry = visibility, retry
-        self._call = call
-        self._name = f"azure-webjobs-blobtrigger-{host_id}"
-        self._queued = 0  # messages in the queue, as far as this host knows
-        self._news = asyncio.Event()  # there may be a message
-        self._room = asyncio.Event()  # a message is finished
-        self._running: set[asyncio.Task[None]] = set()
-
-    @property
-    def waiting(self) -> int:
-        """The number of messages that are not being served yet."""
-        return max(0, self._queued - len(self._running))
-
-    async def prepare(self) -> None:
-        """Create the queue, and count the messages that an earlier host left in it."""
-        await self._call(self._own.create_queue, self._name)
-        self._queued = await self._call(self._own.count_messages, self._name)
+        self._worker, self._config = worker, config
 
     async def put(self, function_id: str, container: str, name: str, etag: str) -> None:
         """Queue one version of a blob for a function. Raises StorageError."""
@@ -106,83 +79,6 @@ class BlobQueue:
             "ETag": etag,
         }
         self._own.put_message(self._name, message)
-
-    def noted(self) -> None:
-        """Count one more message."""
-        self._queued += 1
-        self._news.set()
-
-    async def serve(self) -> None:
-        """Deliver the queued messages until cancelled; running invocations continue, see `finish`."""
-        most = self._config.blob_parallelism
-        while True:
-            await self._slots(most)
-            self._news.clear()
-            wanted = min(_MOST_MESSAGES, most - len(self._running))
-            messages = await self._call(self._own.get_messages, self._name, wanted, self._visibility)
-            for message in messages:
-                task = asyncio.create_task(self._serve(message))
-                self._running.add(task)
-                task.add_done_callback(self._done)
-            if len(messages) < wanted:
-                if self._queued and not self._running:  # the count may be wrong
-                    counted_from = self._queued
-                    self._queued += await self._call(self._own.count_messages, self._name) - counted_from
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), _IDLE_SECONDS)
-
-    async def finish(self) -> None:
-        """Wait for the invocations that run."""
-        while self._running:
-            await asyncio.wait(self._running)
-
-    async def _slots(self, most: int) -> None:
-        """Wait for half of the slots, or after a moment for one: this makes few calls and leaves no slot idle."""
-        loop = asyncio.get_running_loop()
-        patience = loop.time() + _PATIENCE_SECONDS
-        while (busy := len(self._running)) > most // 2:
-            self._room.clear()
-            left = patience - loop.time()
-            if left <= 0 and busy < most:
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._room.wait(), max(left, 0) if busy < most else None)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        self._room.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("serving a message failed, it will be seen again: %r", error, exc_info=error)
-
-    async def _serve(self, message: QueueMessage) -> None:
-        """Execute a message, and hold it meanwhile."""
-        held, done = [message], asyncio.Event()
-        renewal = asyncio.create_task(self._renew(held, done))
-        try:
-            keep = await self._deliver(message)
-        finally:
-            done.set()
-            await renewal  # not cancelled: a pending renewal changes the receipt
-        if keep:
-            await self._call(self._own.hold_message, self._name, held[0], self._retry)
-            asyncio.get_running_loop().call_later(self._retry, self._news.set)
-            return
-        self._queued = max(0, self._queued - 1)
-        if not await self._call(self._own.delete_message, self._name, held[0]):
-            logger.warning("message %s was taken by another host meanwhile, it may be served twice", message.id)
-
-    async def _renew(self, held: list[QueueMessage], done: asyncio.Event) -> None:
-        while True:
-            try:
-                await asyncio.wait_for(done.wait(), self._visibility / 2)
-            except TimeoutError:
-                receipt = await self._call(self._own.hold_message, self._name, held[0], self._visibility)
-                if receipt is None:
-                    logger.warning("message %s was taken by another host meanwhile, it may be served twice", held[0].id)
-                    return
-                held[0] = replace(held[0], receipt=receipt)
-            else:
-                return
 
     async def _deliver(self, message: QueueMessage) -> bool:
         """Invoke the function for a message; return True when it must be tried again."""
@@ -223,12 +119,6 @@ class BlobQueue:
                 return None
         blob: Blob | None = await self._call(target.source.get_blob, target.pattern.container, name)
         return blob
-
-    async def _poison(self, message: QueueMessage, why: str) -> None:
-        logger.error("moved to %s: %s", POISON_QUEUE, why)
-        await self._call(self._own.create_queue, POISON_QUEUE)
-        await self._call(self._own.put_raw_message, POISON_QUEUE, message.text)
-        self.poisoned += 1
 
 
 def _metadata(target: BlobTarget, name: str, blob: Blob) -> dict[str, Datum]:

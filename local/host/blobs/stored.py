@@ -53,9 +53,13 @@ class QueueMessage:
     text: str
     tries: int
 
+    def content(self) -> str:
+        """Return its text; ValueError when it is not Base64 of a text in UTF-8."""
+        return b64decode(self.text, validate=True).decode()
+
     def json(self) -> dict[str, Any]:
         """Return its content; ValueError when it is not Base64 of a JSON object."""
-        content = json.loads(b64decode(self.text, validate=True))
+        content = json.loads(self.content())
         if not isinstance(content, dict):
             raise ValueError("not an object")  # noqa: TRY004 -- the same error for whatever is wrong with it
         return content

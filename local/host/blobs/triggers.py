@@ -1,8 +1,8 @@
-"""Blob triggers: finding blobs (by polling or Event Grid's webhook), the queue, and unavailable storage."""
+"""Triggers of storage: finding blobs (by polling or Event Grid's webhook), queues, and unavailable storage."""
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,8 @@ from local.host.blobs.queue import BlobQueue, BlobTarget
 from local.host.blobs.receipts import Receipts
 from local.host.index import Function, HostConfig
 from local.host.logs import logger
+from local.host.message_queue import MessageQueue
+from local.host.queues import TriggerQueue
 from local.host.settings import connection_string
 from local.host.storage import HostStorage, StorageError, StorageRefusedError
 from local.host.worker.client import WorkerProcess
@@ -50,11 +52,11 @@ class Pace:
     page: int = AccountStrategy.page
 
 
-class BlobHost:
-    """All blob triggers of an app."""
+class StorageHost:
+    """All blob and queue triggers of an app."""
 
     def __init__(
-        self, functions: Iterable[Function], worker: WorkerProcess, *, config: HostConfig, pace: Pace, host_id: str
+        self, functions: Sequence[Function], worker: WorkerProcess, *, config: HostConfig, pace: Pace, host_id: str
     ) -> None:
         self.calls: Counter[str] = Counter()
         self.scans: Counter[str] = Counter()
@@ -75,8 +77,22 @@ class BlobHost:
             call=self._call,
         )
         self._strategies: list[Strategy] = []
+        self._queues = [
+            TriggerQueue(
+                function,
+                self._storage(function.trigger.data.get("connection")),
+                worker,
+                config,
+                visibility=pace.visibility,
+                call=self._call,
+            )
+            for function in functions
+            if function.trigger.type == "queueTrigger"
+        ]
         targets = {}
         for function in functions:
+            if function.trigger.type != "blobTrigger":
+                continue
             strategy = self._strategy(function)
             targets[function.id] = BlobTarget(
                 function=function,
@@ -90,8 +106,17 @@ class BlobHost:
 
     @property
     def queued(self) -> int:
-        """The number of found blobs that are not being served yet."""
-        return self._found.total() + self.queue.waiting
+        """The number of found blobs and messages that are not being served yet."""
+        return self._found.total() + sum(each.waiting for each in self._served)
+
+    @property
+    def poisoned(self) -> int:
+        """The number of messages that were given up."""
+        return sum(each.poisoned for each in self._served)
+
+    @property
+    def _served(self) -> tuple[MessageQueue, ...]:
+        return (*((self.queue,) if self.queue.targets else ()), *self._queues)
 
     async def prepare(self) -> None:
         """Prepare the finding of blobs.
@@ -108,7 +133,8 @@ class BlobHost:
         """
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._retrying(self.queue.serve))
+                for queue in self._served:
+                    group.create_task(self._retrying(queue.serve))
                 for strategy in self._strategies:
                     group.create_task(self._retrying(partial(self._poll, strategy)))
         except ExceptionGroup as several:
@@ -118,7 +144,8 @@ class BlobHost:
         """Wait for the invocations that run."""
         if self._queueing:
             await asyncio.wait(self._queueing)
-        await self.queue.finish()
+        for queue in self._served:
+            await queue.finish()
         self._threads.shutdown()
 
     def _storage(self, setting: str | None) -> HostStorage:
@@ -173,7 +200,8 @@ class BlobHost:
 
     async def _prepare(self) -> None:
         await self._call(self._own.create_container, RECEIPTS)
-        await self.queue.prepare()
+        for queue in self._served:
+            await queue.prepare()
         try:
             for strategy in self._strategies:
                 await self._call(strategy.begin)

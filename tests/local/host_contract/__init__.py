@@ -1,6 +1,7 @@
 """The behaviour of Microsoft's functions host as cases that the local host must meet: one table, CASES.
 
-Each case was observed on the real host: WebHost 4.1037.0, the Python worker 4.34.0, the blob extension 5.3.2 and 5.3.7.
+Each case was observed on the real host: WebHost 4.1037.0, the Python worker 4.34.0, the blob extension 5.3.2 and 5.3.7;
+those of queue triggers were read in their extension's source.
 Not covered: identity settings (no token is available here), Application Insights, Flex' front end, role assignments.
 """
 
