@@ -90,7 +90,7 @@ faults: $(READY) ## Live through histories for SECONDS (600) on storage and cata
 	@$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),600) $(ARGS)
 
 faults-long: $(READY) ## Live through seeds 0 to 5,000 by each way of delivery, one after another: the proof before a release
-	@failed=0; for way in eventGrid polling emulator; do \
+	@failed=0; for way in eventGrid polling emulator queue; do \
 	  $(BIN)/python -m tests.faults --seeds 0 5000 --delivery $$way $(ARGS) || failed=1; done; exit $$failed
 
 proofs: $(READY) plan-truth ## Run whole what make test runs a slice of: deaths at each call, random histories, the lake in steps
@@ -107,7 +107,7 @@ soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while 
 func-delivery: $(READY) ## Send EVENTS (2000) to a world as func start runs it, and see when all are published
 	@$(BIN)/python -m tests.func_delivery --events $(or $(EVENTS),2000) $(ARGS)
 
-package: $(READY) ## Build the archive that Azure runs (DELIVERY=polling: for a parser that polls)
+package: $(READY) ## Build the archive that Azure runs (DELIVERY=queue: for a queue that Event Grid fills)
 	@$(BIN)/python -m local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
 
 bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json

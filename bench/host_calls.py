@@ -1,9 +1,10 @@
 """The storage requests by which Microsoft's functions host delivers one event, and the limit that follows from them.
 
-`polling` was counted on the real host (WebHost 4.1037.0, blob extension 5.3.7, November 2026): 8 HEAD, 1 GET, 4 calls
-on the receipt, and the queue's. The subset that Event Grid needs was not counted but read in the extension's source
-(azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs: `BlobTriggerExecutor`, `BlobReceiptManager`,
-`BlobQueueTriggerExecutor`, `BlobTriggerBinding`, `ReadBlobArgumentBinding`, `BlobsExtensionConfigProvider`).
+Those of Event Grid's webhook were read in the blob extension's source (azure-sdk-for-net,
+Microsoft.Azure.WebJobs.Extensions.Storage.Blobs: `BlobQueueTriggerExecutor`, `BlobTriggerBinding`,
+`ReadBlobArgumentBinding`, `BlobsExtensionConfigProvider`). A polling trigger, which makes the same ones and eight more,
+was counted on the real host (WebHost 4.1037.0, blob extension 5.3.7, November 2026). With a queue Event Grid puts the
+message itself, and the parser reads the blob.
 """
 
 from collections import Counter
@@ -20,32 +21,28 @@ https://learn.microsoft.com/azure/storage/common/scalability-targets-standard-ac
 class Call:
     """Requests for each event: their purpose, their class as in `bench.costs`, and their number.
 
-    `scan`: only polling makes them; the others deliver a queued message, which is common to both ways of delivery.
+    `webhook`: only the blob trigger makes them, which Event Grid's webhook starts.
     """
 
     what: str
     kind: str
     count: int = 1
-    scan: bool = False
+    webhook: bool = False
 
 
 CALLS = (
-    Call(what="HEAD of the blob that was listed", kind="blob other", scan=True),
-    Call(
-        what="HEAD of the receipt, before and after its lease, and before its end",
-        kind="blob other",
-        count=3,
-        scan=True,
-    ),
-    Call(what="the receipt created, and completed by its metadata", kind="blob write", count=2, scan=True),
-    Call(what="the receipt leased, and released", kind="blob other", count=2, scan=True),
     Call(what="a message put, taken, deleted", kind="queue", count=3),
-    Call(what="HEAD of the blob: version, writer, properties, and at its opening", kind="blob other", count=4),
+    Call(
+        what="HEAD of the blob: version, writer, properties, and at its opening",
+        kind="blob other",
+        count=4,
+        webhook=True,
+    ),
     Call(what="GET of the blob", kind="blob read"),
 )
 """One call takes several messages if there are some, so the queue's requests are at most this many."""
 
-DELIVERIES = ("eventGrid", "polling")
+DELIVERIES = ("eventGrid", "queue")
 
 
 def calls_of(delivery: str) -> Counter[str]:
@@ -54,7 +51,7 @@ def calls_of(delivery: str) -> Counter[str]:
         raise ValueError(f"{delivery!r} is none of {', '.join(DELIVERIES)}")
     found = Counter[str]()
     for call in CALLS:
-        if delivery == "polling" or not call.scan:
+        if delivery == "eventGrid" or not call.webhook:
             found[call.kind] += call.count
     return found
 

@@ -36,6 +36,9 @@ NAMES = "names.toml"
 """The file of names; with it THROUGHLINE_NAMES is /home/site/wwwroot/names.toml."""
 WATCH = "watch.toml"
 """The rules of the watch; with it THROUGHLINE_WATCH is /home/site/wwwroot/watch.toml."""
+DELIVERIES = ("eventGrid", "queue")
+NEW_EVENTS = "new-events"
+"""The queue of infra/main.bicep that Event Grid fills, with delivery=queue."""
 PACKAGES = ".python_packages/lib/site-packages"
 PYTHON = tuple(map(int, (ROOT / ".python-version").read_text(encoding="utf-8").split(".")))
 """The Python that wheels are chosen and files compiled for. A test compares it with infra/main.bicep."""
@@ -94,8 +97,9 @@ def build(
 ) -> Package:
     """Build the archive in `folder`.
 
-    `delivery` is how the parser is notified of blobs: eventGrid or polling. `names` and `watch` are the file of names
-    and the rules of the watch, if they exist. Installed packages stay in `build/` until requirements.txt changes.
+    `delivery` is how the parser is notified of blobs: eventGrid (a webhook) or queue (a storage queue that Event Grid
+    fills). `names` and `watch` are the file of names and the rules of the watch, if they exist. Installed packages stay
+    in `build/` until requirements.txt changes.
 
     Raises PackageError when this Python has another version than Azure's, the packages can't be installed, or one of
     these files is not valid.
@@ -108,7 +112,7 @@ def build(
     for source in sorted({path for pattern in _OF_APP for path in ROOT.glob(pattern)}):
         target = unpacked / source.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(_delivered_by(source, delivery))
+        target.write_bytes(delivered_by(source, delivery))
         _compile(target, unpacked)
     if names.is_file():
         (unpacked / NAMES).write_bytes(_checked(names, parse_names))
@@ -144,15 +148,18 @@ def _checked(file: Path, parse: Callable[[str, str], object]) -> bytes:
     return file.read_bytes()
 
 
-def _delivered_by(source: Path, delivery: str) -> bytes:
+def delivered_by(source: Path, delivery: str) -> bytes:
     """Return a file's content; function.json of the blob trigger gets the delivery, for which there is no setting."""
     content = source.read_bytes()
-    if source.name != "function.json" or delivery != "eventGrid":
+    if source.name != "function.json" or b'"blobTrigger"' not in content:
         return content
     config = json.loads(content)
-    for binding in config["bindings"]:
-        if binding["type"] == "blobTrigger":
-            binding["source"] = "EventGrid"
+    (binding,) = config["bindings"]
+    if delivery == "queue":
+        trigger = {"type": "queueTrigger", "queueName": NEW_EVENTS, "connection": binding["connection"]}
+        config |= {"scriptFile": "from_queue.py", "bindings": [{"name": "notice", "direction": "in", **trigger}]}
+    else:
+        binding["source"] = "EventGrid"
     return json.dumps(config, indent=2).encode() + b"\n"
 
 
@@ -229,7 +236,7 @@ def largest(package: Package, most: int = 8) -> Iterator[tuple[str, int]]:
 def main() -> int:
     """Run the command line; return 0, or 2 after an error message."""
     parser = argparse.ArgumentParser(prog="python -m local.package", description="Build the archive for Azure.")
-    parser.add_argument("--delivery", choices=["polling", "eventGrid"], default="eventGrid", help="of new blobs")
+    parser.add_argument("--delivery", choices=DELIVERIES, default="eventGrid", help="of notices")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where to put it")
     options = parser.parse_args()
     try:

@@ -3,6 +3,7 @@
 import json
 import math
 import signal
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from bench import backfill
 from bench.__main__ import BENCHMARKS, main, run
 from bench.costs import measure as measure_costs
 from bench.figures import Figure, Rounds
-from bench.host_calls import CALLS, calls_of, events_a_second
+from bench.host_calls import calls_of, events_a_second
 from bench.replay import Replay, families
 from bench.sizes import Sizes
 from bench.worker import BenchError
@@ -160,16 +161,14 @@ def test_requests_are_counted_by_azure_s_billing_classes() -> None:
 
 
 def test_requests_of_the_host_are_counted_and_limit_the_event_rate_of_an_account() -> None:
-    polling, event_grid = calls_of("polling"), calls_of("eventGrid")
-    heads = sum(call.count for call in CALLS if call.what.startswith("HEAD"))
-    receipts = sum(call.count for call in CALLS if call.what.startswith("the receipt"))
-    assert (heads, polling["blob read"], receipts) == (8, 1, 4), "as seen on Microsoft's host"
-    assert event_grid <= polling
+    event_grid, queue = calls_of("eventGrid"), calls_of("queue")
+    assert (event_grid["blob other"], event_grid["blob read"], event_grid["queue"]) == (4, 1, 3)
     assert event_grid["blob write"] == 0, "there is no receipt"
+    assert queue == event_grid - Counter({"blob other": 4})
     own = {"receiver": {"table": 1.0, "blob write": 1.0, "catalog": 50.0}, "parser": {"table": 10.0}}
     assert events_a_second(own, "eventGrid") == 20_000 / (12 + 8)
-    assert events_a_second(own, "polling") == 20_000 / (12 + 16)
-    with pytest.raises(ValueError, match="none of eventGrid, polling"):
+    assert events_a_second(own, "queue") == 20_000 / (12 + 4)
+    with pytest.raises(ValueError, match="none of eventGrid, queue"):
         calls_of("carrier pigeon")
 
 

@@ -15,6 +15,7 @@ from cli.deploy.progress import Progress
 from shared.versions import PACKAGE_FILE
 
 ROOT = Path(__file__).parents[2]
+EVENT_GRID = "eventGrid"
 _TRIGGER = "parser_function/function.json"
 
 
@@ -46,14 +47,15 @@ def read_package(archive: Path) -> Package:
     """Return what an archive is. Raises DeployError where the file is no package."""
     try:
         with zipfile.ZipFile(archive) as package:
-            bindings = json.loads(package.read(_TRIGGER))["bindings"]
+            (trigger,) = json.loads(package.read(_TRIGGER))["bindings"]
             digest = package.read(PACKAGE_FILE).decode("ascii")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DeployError(
             f"{archive} is no package of the functions ({error}). Make one: {_module_call('local.package')}"
         ) from error
-    delivery = "eventGrid" if any(binding.get("source") == "EventGrid" for binding in bindings) else "polling"
-    return Package(archive=archive, digest=digest, delivery=delivery)
+    return Package(
+        archive=archive, digest=digest, delivery="queue" if trigger["type"] == "queueTrigger" else EVENT_GRID
+    )
 
 
 def checked(archive: Path, delivery: str) -> Package:

@@ -8,7 +8,7 @@ from pathlib import Path
 from cli.deploy.errors import DeployError
 from cli.deploy.record import DeploymentRecord
 
-DELIVERIES = ("eventGrid", "polling")
+DELIVERIES = ("eventGrid", "queue")
 """How the parser may get notices of new events."""
 
 OPTIONAL = frozenset({"RECEIVER_SLOT"})
@@ -17,7 +17,7 @@ OPTIONAL = frozenset({"RECEIVER_SLOT"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One Throughline in Azure, as the outputs of its template name it. `slot` and `topic` are empty where none is."""
+    """One Throughline in Azure, as the outputs of its template name it. `slot` is empty where none is."""
 
     group: str
     receiver: str
@@ -61,5 +61,5 @@ def _target(group: str, outputs: Mapping[str, str], source: str, mend: str) -> T
         worker_principal=output("WORKER_PRINCIPAL_ID"),
         storage=output("STORAGE_ACCOUNT_NAME"),
         delivery=delivery,
-        topic=output("EVENT_TOPIC_NAME") if delivery == "eventGrid" else "",
+        topic=output("EVENT_TOPIC_NAME"),
     )

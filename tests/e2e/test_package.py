@@ -1,13 +1,14 @@
 """The archive for Azure, unpacked and run by the local host: captured events become lineage in the catalog."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
 
-from local.package import Package
+from local.package import DELIVERIES, ROOT, Package, delivered_by
 from local.spark.truth import Truth
 from local.world import World
 from shared.publishing.planning.planner import recorded as publishing_recorded
@@ -17,10 +18,20 @@ from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_
 from tests.support.publishing import process_in
 
 
+@pytest.fixture(scope="module", params=DELIVERIES)
+def app(request: pytest.FixtureRequest, package: Package, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package whose parser Event Grid's webhook starts, then the one with the queue that Event Grid fills."""
+    if request.param == "eventGrid":
+        return package.unpacked
+    copy = Path(shutil.copytree(package.unpacked, tmp_path_factory.mktemp("queue") / "app"))
+    trigger = delivered_by(ROOT / "parser_function" / "function.json", request.param)
+    (copy / "parser_function" / "function.json").write_bytes(trigger)
+    return copy
+
+
 @pytest.fixture(scope="module")
-def packaged_world(package: Package, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    home: Path = tmp_path_factory.mktemp("packaged")
-    with World(home=home, usual_ports=False, app=package.unpacked) as running:
+def packaged_world(app: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with World(home=tmp_path_factory.mktemp("packaged"), usual_ports=False, app=app) as running:
         yield running
 
 
@@ -35,6 +46,9 @@ def test_events_become_lineage(packaged_world: World) -> None:
     assert truth.differences(process for process, _ in recorded) == []
     for _, entity in recorded:
         assert process_in(parts.catalog, entity.qualified_name) == entity
+    calls = packaged_world.functions.calls()
+    assert calls["invocations"]["parser_function"]["ok"] > 0, "by its trigger, not by the sweeper ten minutes later"
+    assert calls["poisoned"] == 0
 
 
 def test_the_receiver_names_its_package_in_every_answer(packaged_world: World, package: Package) -> None:
@@ -46,11 +60,9 @@ def test_the_receiver_names_its_package_in_every_answer(packaged_world: World, p
         assert (answer.status_code, answer.headers[PACKAGE_HEADER]) == (status, package.digest)
 
 
-def test_the_worker_loads_its_libraries_from_the_package(packaged_world: World, package: Package) -> None:
+def test_the_worker_loads_its_libraries_from_the_package(packaged_world: World, app: Path) -> None:
     """The worker process maps compiled files of the package, and none of the installed packages."""
     maps = Path(f"/proc/{packaged_world.functions.worker_pid}/maps")
     mapped = {line.split()[-1] for line in maps.read_text().splitlines() if line.endswith(".so")}
-    assert any(path.startswith(str(package.unpacked)) and "msgspec" in path for path in mapped), json.dumps(
-        sorted(mapped)
-    )
-    assert not any("msgspec" in path and not path.startswith(str(package.unpacked)) for path in mapped)
+    assert any(path.startswith(str(app)) and "msgspec" in path for path in mapped), json.dumps(sorted(mapped))
+    assert not any("msgspec" in path and not path.startswith(str(app)) for path in mapped)

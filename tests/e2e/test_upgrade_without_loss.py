@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from local.functions import FunctionsHost
-from local.world import ROOT, World
+from local.package import DELIVERIES
+from local.world import World
 from tests.soak.siege import differences, settle_down
 from tests.support.events import event
 from tests.support.front import Front
@@ -28,7 +29,7 @@ from tests.support.upgrades import HOST_ID, PATIENCE_SECONDS, RECEIVER, WORKER, 
 pytestmark = pytest.mark.e2e
 
 _NEXT = "9" * 64
-"""The digest of the other package; a checkout has none."""
+"""The digest of the next package; the first one names none."""
 _SHORT_SECONDS = 0.3
 _MAX_ANSWERS = 100
 """A sender's timeout, in usual answer times: on a quiet machine it is 5 s."""
@@ -51,16 +52,18 @@ class Upgrade:
     peaceful: Listener
 
 
-@pytest.fixture(scope="module")
-def next_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return app_of(tmp_path_factory.mktemp("next") / "app", _NEXT)
+@pytest.fixture(scope="module", params=DELIVERIES)
+def versions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The first and the next version: Event Grid's webhook starts their parsers, then a queue that it fills."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return app_of(folder / "first", "", request.param), app_of(folder / "next", _NEXT, request.param)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(versions: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Azurite, the catalog and the receiver of the first version."""
     home = tmp_path_factory.mktemp("world")
-    with World(home=home, usual_ports=False, settings={**RECEIVER, HOST_ID: "receiver"}) as running:
+    with World(home=home, usual_ports=False, app=versions[0], settings={**RECEIVER, HOST_ID: "receiver"}) as running:
         yield running
 
 
@@ -83,15 +86,16 @@ def sender_before_upgrade(front: Front) -> tuple[Listener, float]:
 
 
 @pytest.fixture(scope="module")
-def upgrade(world: World, next_version: Path) -> Iterator[Upgrade]:
+def upgrade(world: World, versions: tuple[Path, Path]) -> Iterator[Upgrade]:
     """Replace the worker, swap the receivers, and restore the first receiver by a rolling update.
 
     This is the order of docs/operate/upgrading.md.
     """
-    first, next_worker = world.functions, worker(world, next_version)
+    first, next_version = world.functions, versions[1]
+    next_worker = worker(world, next_version)
     with ExitStack() as parts:
         first_worker = parts.enter_context(ExitStack())
-        first_worker.enter_context(worker(world, ROOT))
+        first_worker.enter_context(worker(world, versions[0]))
         front = parts.enter_context(Front(first.url))
         peaceful, patience = sender_before_upgrade(front)
         slow = parts.enter_context(Listener(url=front.url, timeout=patience))

@@ -49,10 +49,10 @@ SITE = "/subscriptions/{subscriptionId}/resourceGroups/rg/providers/Microsoft.We
 STARTING = Failure(message="Operation returned an invalid status 'Bad Request': ServiceUnavailable from host runtime")
 
 
-def package(folder: Path, source: str = "EventGrid", *, digest: str = NEW) -> Path:
-    """Write an archive with a digest, whose function.json has the delivery of the parser."""
-    archive = folder / f"{source or 'polling'}-{digest[:3]}.zip"
-    binding = {"type": "blobTrigger"} | ({"source": source} if source else {})
+def package(folder: Path, trigger: str = "blobTrigger", *, digest: str = NEW) -> Path:
+    """Write an archive with a digest, whose function.json has the trigger of the parser."""
+    archive = folder / f"{trigger}-{digest[:3]}.zip"
+    binding = {"type": trigger}
     with zipfile.ZipFile(archive, "w") as target:
         target.writestr("parser_function/function.json", json.dumps({"bindings": [binding]}))
         target.writestr(PACKAGE_FILE, digest)
@@ -168,11 +168,11 @@ def test_the_deployment_prints_the_remaining_steps(az: AzureStandIn, tmp_path: P
 
 
 def test_outputs_and_subscription_of_azd_are_used(az: AzureStandIn, tmp_path: Path) -> None:
-    polling = package(tmp_path, "")
+    queue = package(tmp_path, "queueTrigger")
     with receiver_at(400) as url:
-        given = OUTPUTS | {"RECEIVER_URL": url, "DELIVERY": "polling", "EVENT_TOPIC_NAME": ""}
+        given = OUTPUTS | {"RECEIVER_URL": url, "DELIVERY": "queue"}
         done = deploy(
-            az, AZURE_RESOURCE_GROUP="rg", AZURE_SUBSCRIPTION_ID="azd's", THROUGHLINE_PACKAGE=str(polling), **given
+            az, AZURE_RESOURCE_GROUP="rg", AZURE_SUBSCRIPTION_ID="azd's", THROUGHLINE_PACKAGE=str(queue), **given
         )
     assert done.returncode == 0, done.stderr
     assert not az.of("deployment")  # no outputs are read, no subscription is created
@@ -210,16 +210,16 @@ def test_a_missing_output_is_reported_before_any_change(az: AzureStandIn, tmp_pa
     assert changes(az) == []
 
 
-def test_polling_needs_no_topic_and_an_unknown_delivery_is_refused() -> None:
-    assert from_azd(OUTPUTS | {"DELIVERY": "polling", "EVENT_TOPIC_NAME": ""}).topic == ""
-    with pytest.raises(DeployError, match="'pigeon', not one of eventGrid, polling"):
+def test_an_unknown_delivery_is_refused() -> None:
+    assert from_azd(OUTPUTS | {"DELIVERY": "queue", "AZURE_RESOURCE_GROUP": "rg"}).delivery == "queue"
+    with pytest.raises(DeployError, match="'pigeon', not one of eventGrid, queue"):
         from_azd(OUTPUTS | {"DELIVERY": "pigeon"})
 
 
 def test_a_package_for_another_delivery_is_refused(az: AzureStandIn, tmp_path: Path) -> None:
-    done = deploy(az, "rg", "--package", str(package(tmp_path, "")))
+    done = deploy(az, "rg", "--package", str(package(tmp_path, "queueTrigger")))
     assert done.returncode == 1
-    assert "was made for polling, but this deployment delivers events by eventGrid" in done.stderr
+    assert "was made for queue, but this deployment delivers events by eventGrid" in done.stderr
     assert changes(az) == []
     archive = package(tmp_path)
     assert checked(archive, "eventGrid") == Package(archive=archive, digest=NEW, delivery="eventGrid")

@@ -40,9 +40,9 @@ def test_the_package_is_built_after_an_interrupted_set_up_and_sets_up_once(check
     half.parent.mkdir(parents=True)
     half.touch()
     shown = io.StringIO()
-    archive = build("polling", Progress(shown), root=checkout)
+    archive = build("eventGrid", Progress(shown), root=checkout)
     assert archive == checkout / "build/package/throughline.zip"
-    assert (read_package(archive).delivery, read_package(archive).digest) == ("polling", package.digest)
+    assert (read_package(archive).delivery, read_package(archive).digest) == ("eventGrid", package.digest)
     assert archive.read_bytes() == package.archive.read_bytes()
     assert "install what makes the package (once): done" in shown.getvalue()
     assert not half.exists()

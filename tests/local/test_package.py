@@ -8,11 +8,12 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.deploy.packaging import read_package
-from local.package import NAMES, PACKAGES, WATCH, Package, PackageError, build
+from local.package import DELIVERIES, NAMES, PACKAGES, WATCH, Package, PackageError, build, delivered_by
 from shared.versions import PACKAGE_FILE
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
@@ -199,7 +200,7 @@ def test_a_valid_file_of_names_is_included(package: Package, with_names: Package
 
 def test_the_digest_names_the_content_and_not_the_build(package: Package, with_names: Package) -> None:
     assert (package.unpacked / PACKAGE_FILE).read_text() == package.digest
-    assert package.digest != with_names.digest, "another function.json, and a file of names"
+    assert package.digest != with_names.digest, "a file of names"
 
 
 def test_an_invalid_file_of_names_or_rules_is_refused(tmp_path: Path) -> None:
@@ -213,19 +214,24 @@ def test_an_invalid_file_of_names_or_rules_is_refused(tmp_path: Path) -> None:
         build(folder=tmp_path / "wrong", watch=rules)
 
 
-def test_the_parser_is_triggered_by_event_grid_unless_built_for_polling(package: Package, with_names: Package) -> None:
-    """This is the template's default. The repository's own file works for `func start` without Event Grid."""
+def test_the_parser_is_triggered_by_event_grid_or_by_the_queue_that_it_fills(package: Package) -> None:
+    """Event Grid is the template's default. The repository's own file works for `func start` without it."""
 
-    def trigger(unpacked: Path) -> dict[str, str]:
-        found: dict[str, str] = json.loads((unpacked / "parser_function/function.json").read_text())["bindings"][0]
-        return found
+    def config(content: bytes) -> dict[str, Any]:
+        return dict(json.loads(content))
 
-    assert "source" not in trigger(ROOT)
-    assert trigger(package.unpacked) == trigger(ROOT)
-    assert trigger(with_names.unpacked) == trigger(ROOT) | {"source": "EventGrid"}
-    assert [read_package(each.archive).delivery for each in (package, with_names)] == ["polling", "eventGrid"]
-    (default,) = re.findall(r"^param delivery string = '(\w+)'$", (ROOT / "infra/main.bicep").read_text(), re.MULTILINE)
-    assert default == "eventGrid"
+    source = ROOT / "parser_function/function.json"
+    unpackaged = config(source.read_bytes())
+    (trigger,) = unpackaged["bindings"]
+    assert "source" not in trigger
+    packaged = package.unpacked / "parser_function/function.json"
+    assert config(packaged.read_bytes()) == unpackaged | {"bindings": [trigger | {"source": "EventGrid"}]}
+    queued = config(delivered_by(source, "queue"))
+    assert (queued["bindings"][0]["type"], queued["scriptFile"]) == ("queueTrigger", "from_queue.py")
+    assert (package.unpacked / "parser_function/from_queue.py").is_file()
+    assert read_package(package.archive).delivery == "eventGrid"
+    main = (ROOT / "infra/main.bicep").read_text()
+    assert f"@allowed({list(DELIVERIES)})\nparam delivery string = privateApps ? 'queue' : 'eventGrid'\n" in main
 
 
 def test_tracebacks_show_the_paths_of_files_in_azure(package: Package) -> None:

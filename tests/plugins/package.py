@@ -7,5 +7,5 @@ from local.package import Package, build
 
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    """The package as `make package DELIVERY=polling` builds it: with the repository's own function.json."""
-    return build(delivery="polling", folder=tmp_path_factory.mktemp("package"))
+    """The package as `make package` builds it, for Event Grid's webhook."""
+    return build(folder=tmp_path_factory.mktemp("package"))

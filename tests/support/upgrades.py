@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.replay import Replay
 from local.functions import FunctionsHost
+from local.package import delivered_by
 from local.world import ROOT, World
 from shared.versions import PACKAGE_FILE
 from tests.support.events import event
@@ -27,12 +28,15 @@ _PAUSE_SECONDS = 0.3
 _LONGEST_APPLICATION = 20
 
 
-def app_of(folder: Path, digest: str) -> Path:
-    """Copy the app into `folder` as a package with this digest, which its receiver names in answers."""
+def app_of(folder: Path, digest: str, delivery: str = "eventGrid") -> Path:
+    """Copy the app into `folder` as a package with this digest, which its receiver names in answers, if it is given."""
     for name in ("shared", *(path.name for path in ROOT.glob("*_function"))):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copyfile(ROOT / "host.json", folder / "host.json")
-    (folder / PACKAGE_FILE).write_text(digest)
+    if digest:
+        (folder / PACKAGE_FILE).write_text(digest)
+    trigger = folder / "parser_function" / "function.json"
+    trigger.write_bytes(delivered_by(trigger, delivery))
     return folder
 
 
