@@ -1,4 +1,4 @@
-"""The three ways in which the functions host finds new blobs, as in Microsoft's blob extension.
+"""The ways in which the functions host finds new blobs, as in Microsoft's extensions.
 
 Event Grid posts a notification for each blob: at least once, in any order, some twice, some late, some never. A scan
 finds blobs in a listing and queues them one after another, once each. A real account is listed by one page every ten
@@ -6,6 +6,9 @@ seconds (`ScanBlobScanLogHybridPollingStrategy`), the emulator as a whole every 
 (`ScanContainersStrategy`); both are in azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs. Both
 compare times in whole seconds. The emulator's scan finds blobs strictly later than the newest second that it has
 listed, so a blob that arrives later in that second is never found; the real account's scan includes that second.
+
+With a queue Event Grid writes the notifications into storage, so they wait there while storage or the host is away, and
+the host reads them every two seconds.
 """
 
 import math
@@ -19,8 +22,8 @@ from shared.storage_layout import EVENTS
 from tests.faults.fault_injection import Faults
 from tests.faults.scheduler import Scheduler
 
-Name = Literal["eventGrid", "polling", "emulator"]
-"""Event Grid; the scan of a real account; the scan of the emulator."""
+Name = Literal["eventGrid", "polling", "emulator", "queue"]
+"""Event Grid; the scan of a real account; the scan of the emulator; a queue that Event Grid fills."""
 
 NAMES: tuple[Name, ...] = get_args(Name)
 
@@ -31,6 +34,8 @@ _QUEUEING_SECONDS = (1 / 17, 1 / 8)
 _FETCHING_SECONDS = (0.05, 1.0)
 """Seconds from the queue to the function."""
 _LATE_SECONDS = (60.0, 3600.0)
+_LOOK_SECONDS = 2.0
+"""Seconds between two looks into the queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +72,10 @@ class DeliveryEnvironment:
         """All events in order of their names, with the second in which each arrived."""
         return [(fact.name, math.floor(fact.arrived.timestamp())) for fact in self.storage.blobs(EVENTS)]
 
-    def away_until(self) -> float:
-        """The time at which storage is available again; 0 when it is available now."""
+    def away_until(self, at: float | None = None) -> float:
+        """The time at which storage is available again; 0 when it is available at that time, by default now."""
         begins, ends = self.faults.away.get("storage", (0.0, 0.0))
-        return ends if begins <= self.now < ends else 0.0
+        return ends if begins <= (self.now if at is None else at) < ends else 0.0
 
 
 class Delivery(Protocol):
@@ -84,15 +89,15 @@ class Delivery(Protocol):
 
 def delivery(name: Name, world: DeliveryEnvironment, flaws: Flaws) -> Delivery:
     """The way of this name."""
-    if name == "eventGrid":
-        return _EventGrid(world, flaws)
+    if name in {"eventGrid", "queue"}:
+        return _EventGrid(world, flaws, queue=name == "queue")
     return _Scan(world, flaws, emulator=name == "emulator")
 
 
 class _EventGrid:
-    def __init__(self, world: DeliveryEnvironment, flaws: Flaws) -> None:
+    def __init__(self, world: DeliveryEnvironment, flaws: Flaws, *, queue: bool) -> None:
         self.pending = False
-        self._world, self._flaws = world, flaws
+        self._world, self._flaws, self._queue = world, flaws, queue
 
     def arrived(self, name: str) -> None:
         world, flaws, chance = self._world, self._flaws, self._world.chance
@@ -103,7 +108,11 @@ class _EventGrid:
         for _ in range(2 if draw > 1 - flaws.doubled else 1):
             soon = chance.uniform(0.1, 10)
             late = flaws.late > world.aside.random()
-            world.call(world.now + (world.aside.uniform(*_LATE_SECONDS) if late else soon), name)
+            at = world.now + (world.aside.uniform(*_LATE_SECONDS) if late else soon)
+            if self._queue:
+                at = world.away_until(at) or at
+                at += world.aside.uniform(0.0, _LOOK_SECONDS)
+            world.call(at, name)
 
 
 @dataclass(slots=True)

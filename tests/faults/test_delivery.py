@@ -1,4 +1,4 @@
-"""The three ways in which a host finds blobs, each by its calls of the function."""
+"""The ways in which a host finds blobs, each by its calls of the function."""
 
 import random
 from collections import Counter
@@ -71,6 +71,15 @@ def test_event_grid_delivers_each_blob_at_least_once_in_any_order_some_late_and_
     assert max(at - arrivals[blob] for at, blob in flawed) < 3600
 
 
+def test_a_queue_keeps_notifications_until_storage_is_back() -> None:
+    arrivals = many(2000)
+    calls = called("queue", arrivals, away=(100.0, 160.0))
+    assert Counter(blob for _, blob in calls) == Counter(list(arrivals))
+    assert not [at for at, _ in calls if 102.0 < at < 160.0]
+    waited = [at for at, blob in calls if 100.0 <= arrivals[blob] < 150.0 - 10.0]
+    assert all(160.0 <= at <= 162.0 for at in waited)
+
+
 def test_the_scan_of_a_real_account_finds_all_blobs_of_a_page_and_queues_them_in_turn() -> None:
     arrivals = many(2000)
     calls = called("polling", arrivals)
@@ -127,6 +136,6 @@ def test_each_way_can_be_chosen_for_a_history(name: Name) -> None:
 
 def test_all_ways_and_flaws_are_drawn() -> None:
     ways = [scenario_of(seed) for seed in range(200)]
-    assert {scenario.delivery for scenario in ways} == set(NAMES)
+    assert {scenario.delivery for scenario in ways} == set(NAMES) - {"queue"}, "which is only asked for"
     for flaw in ("missed", "doubled", "late", "page"):
         assert len({getattr(scenario.flaws, flaw) for scenario in ways}) > 1
