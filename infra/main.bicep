@@ -21,10 +21,7 @@ param purviewAccountName string
 param catalogEndpoint string = ''
 
 @description('dedicated: App Service with Always On, which runs function.json apps. flex: Flex Consumption; the worker scales to zero, receivers are always ready.')
-@allowed([
-  'dedicated'
-  'flex'
-])
+@allowed(['dedicated', 'flex'])
 param plan string = 'dedicated'
 
 @description('Size of the dedicated plan. It must offer Always On: B1 or larger. Basic sizes have no deployment slots.')
@@ -42,12 +39,9 @@ param zoneRedundant bool = false
 @minValue(1)
 param readyReceivers int = 2
 
-@description('How new events reach the parser. Flex Consumption supports eventGrid only.')
-@allowed([
-  'eventGrid'
-  'polling'
-])
-param delivery string = 'eventGrid'
+@description('On Flex: how a version is replaced. RollingUpdate is a preview; Recreate ends all instances at once.')
+@allowed(['Recreate', 'RollingUpdate'])
+param flexUpdate string = 'RollingUpdate'
 
 @description('Purview collection for new assets and processes: the short name in its address. Empty: the root.')
 param collection string = ''
@@ -67,7 +61,7 @@ param settings { *: string } = {}
 @description('Storage only through private endpoints, in a new network or in the subnets given below.')
 param privateNetwork bool = false
 
-@description('With privateNetwork: the receiver, too, only through private endpoints. With delivery=polling also the worker; Event Grid would call it from outside the network.')
+@description('With privateNetwork: the apps, too, only through private endpoints. With delivery=eventGrid the worker keeps a public address, which only Event Grid may call.')
 param privateApps bool = false
 
 @description('With privateNetwork: addresses of the new network, if no subnets are given.')
@@ -79,6 +73,11 @@ param appsSubnetId string = ''
 @description('With privateNetwork: resource id of an existing subnet for private endpoints.')
 param endpointsSubnetId string = ''
 
+@description('With a new network: resource ids of what the subnets of apps and operators get, and of a network security group for all.')
+param natGatewayId string = ''
+param routeTableId string = ''
+param networkSecurityGroupId string = ''
+
 @description('With privateNetwork: resource id of the resource group that holds the private DNS zones. Empty: new zones.')
 param dnsZonesGroupId string = ''
 
@@ -87,6 +86,28 @@ param routeAllTraffic bool = false
 
 @description('With privateNetwork: resource id of the Purview account, for a private endpoint to it.')
 param purviewAccountId string = ''
+
+@description('How new events reach the parser. eventGrid: by a webhook, which needs a public address. queue: Event Grid fills a storage queue.')
+@allowed(['eventGrid', 'queue'])
+param delivery string = privateApps ? 'queue' : 'eventGrid'
+
+@description('Name of the account\'s system topic, if others made it: an account has only one.')
+param eventTopicName string = ''
+
+@description('Addresses (CIDR) that may call a public receiver. None: all.')
+param allowedAddresses string[] = []
+
+@description('Addresses (CIDR) from which code may be deployed to the apps. None: all.')
+param deployAddresses string[] = []
+
+@description('Client id of an app registration that stands for the receiver: senders then need a token of Entra ID besides their key.')
+param entraApplicationId string = ''
+
+@description('With entraApplicationId: client ids of the applications that may send events.')
+param entraCallers string[] = []
+
+@description('Object id of an Entra ID group of people on call, who get the roles that doctor and the commands need.')
+param operatorsGroupId string = ''
 
 @description('Days to keep ignored events and logs. Other events are kept for ever.')
 @minValue(30)
@@ -106,6 +127,8 @@ param logDeletes bool = false
   'Standard_ZRS'
   'Standard_GRS'
   'Standard_GZRS'
+  'Standard_RAGRS'
+  'Standard_RAGZRS'
 ])
 param storageRedundancy string = 'Standard_LRS'
 
@@ -130,16 +153,16 @@ param tags { *: string } = {}
 // ---- parameters that cannot be combined
 
 var flex = plan == 'flex'
-var checkedDelivery = flex && delivery == 'polling'
-  ? fail('Flex Consumption has no polling blob trigger: leave out delivery, or choose plan=dedicated')
-  : delivery
 var networkGiven = empty(appsSubnetId) == empty(endpointsSubnetId)
   ? !empty(appsSubnetId)
   : fail('Give both appsSubnetId and endpointsSubnetId, or neither')
-var networkAsked = networkGiven || privateApps || routeAllTraffic || !empty(dnsZonesGroupId) || !empty(purviewAccountId)
-var closed = networkAsked && !privateNetwork
-  ? fail('Subnets, DNS zones, routeAllTraffic, privateApps and purviewAccountId need privateNetwork=true')
+var networkParts = '${natGatewayId}${routeTableId}${networkSecurityGroupId}${dnsZonesGroupId}${purviewAccountId}'
+var closed = (networkGiven || privateApps || routeAllTraffic || !empty(networkParts)) && !privateNetwork
+  ? fail('Subnets and what belongs to them, DNS zones, routeAllTraffic, privateApps and purviewAccountId need privateNetwork=true')
   : privateNetwork
+var checkedCallers = empty(entraApplicationId) == empty(entraCallers)
+  ? entraCallers
+  : fail('Give both entraApplicationId and entraCallers, or neither')
 
 var premium = flex || startsWith(toUpper(planSize), 'P')
 var spread = zoneRedundant && !(premium && instances > 1)
@@ -161,19 +184,26 @@ var receiverStorageName = '${abbreviations.storageStorageAccounts}rec${token}'
 var workspaceName = '${abbreviations.operationalInsightsWorkspaces}${environmentName}-${token}'
 var workspaceId = resourceId('Microsoft.OperationalInsights/workspaces', workspaceName)
 var componentName = '${abbreviations.insightsComponents}${environmentName}-${token}'
-var topicName = '${abbreviations.eventGridSystemTopics}${environmentName}'
+var topicName = empty(eventTopicName) ? '${abbreviations.eventGridSystemTopics}${environmentName}' : eventTopicName
+var queueName = delivery == 'queue' ? 'new-events' : ''
 var networkName = '${abbreviations.networkVirtualNetworks}${environmentName}'
 var receiver = {
   name: '${abbreviations.webSitesFunctions}${environmentName}-receiver-${token}'
   identityName: '${abbreviations.managedIdentityUserAssignedIdentities}${environmentName}-receiver'
   hostStorageName: receiverStorageName
   public: !privateApps
+  open: empty(allowedAddresses)
+  callers: empty(allowedAddresses) || empty(testLocations)
+    ? allowedAddresses
+    : concat(allowedAddresses, ['ApplicationInsightsAvailability'])
 }
 var worker = {
   name: '${abbreviations.webSitesFunctions}${environmentName}-worker-${token}'
   identityName: '${abbreviations.managedIdentityUserAssignedIdentities}${environmentName}-worker'
   hostStorageName: storageName
-  public: !privateApps || checkedDelivery == 'eventGrid'
+  public: !privateApps || delivery == 'eventGrid'
+  open: false
+  callers: delivery == 'eventGrid' ? ['AzureEventGrid'] : []
 }
 // Neither Flex Consumption nor App Service's Basic sizes have slots.
 var slotName = flex || startsWith(toUpper(planSize), 'B') ? '' : 'staging'
@@ -278,6 +308,10 @@ module network 'modules/network.bicep' = if (makeNetwork) {
     name: networkName
     addresses: networkAddresses
     delegation: flex ? 'Microsoft.App/environments' : 'Microsoft.Web/serverFarms'
+    natGatewayId: natGatewayId
+    routeTableId: routeTableId
+    securityGroupId: networkSecurityGroupId
+    securityGroupName: '${abbreviations.networkNetworkSecurityGroups}${environmentName}'
   }
 }
 
@@ -307,11 +341,7 @@ module receiverStorage 'modules/storage.bicep' = {
 }
 
 module privateEndpoints 'modules/private-endpoints.bicep' = if (closed) {
-  dependsOn: [
-    network
-    receiverStorage
-    storage
-  ]
+  dependsOn: [network, receiverStorage, storage]
   params: {
     location: location
     tags: allTags
@@ -324,9 +354,7 @@ module privateEndpoints 'modules/private-endpoints.bicep' = if (closed) {
 }
 
 module monitoring 'modules/monitoring.bicep' = {
-  dependsOn: [
-    storage
-  ]
+  dependsOn: [storage]
   params: {
     location: location
     tags: allTags
@@ -340,19 +368,14 @@ module monitoring 'modules/monitoring.bicep' = {
 }
 
 module roles 'modules/roles.bicep' = {
-  dependsOn: [
-    identities
-    monitoring
-    receiverStorage
-    storage
-  ]
+  dependsOn: [identities, monitoring, receiverStorage, storage]
   params: {
     storageAccountName: storageName
     receiverStorageAccountName: receiverStorageName
     componentName: componentName
     receiverIdentityName: receiver.identityName
     workerIdentityName: worker.identityName
-    delivery: checkedDelivery
+    operatorsGroupId: operatorsGroupId
   }
 }
 
@@ -382,14 +405,14 @@ module functions 'modules/functions.bicep' = {
     componentName: componentName
     subnetId: appsSubnet
     routeAll: routeAllTraffic
+    flexUpdate: flexUpdate
+    deployAddresses: deployAddresses
+    entra: { applicationId: entraApplicationId, callers: checkedCallers }
   }
 }
 
 module appEndpoints 'modules/private-endpoints.bicep' = if (privateApps) {
-  dependsOn: [
-    functions
-    privateEndpoints
-  ]
+  dependsOn: [functions, privateEndpoints]
   params: {
     location: location
     tags: allTags
@@ -401,26 +424,21 @@ module appEndpoints 'modules/private-endpoints.bicep' = if (privateApps) {
   }
 }
 
-module topic 'modules/events.bicep' = if (checkedDelivery == 'eventGrid') {
-  dependsOn: [
-    monitoring
-    storage
-  ]
+module topic 'modules/events.bicep' = {
+  dependsOn: [monitoring, storage]
   params: {
     location: location
     tags: allTags
     name: topicName
+    given: !empty(eventTopicName)
     storageAccountName: storageName
     workspaceId: workspaceId
+    queue: queueName
   }
 }
 
 module alerts 'modules/alerts.bicep' = {
-  dependsOn: [
-    functions
-    monitoring
-    storage
-  ]
+  dependsOn: [functions, monitoring, storage]
   params: {
     location: location
     tags: allTags
@@ -441,9 +459,7 @@ module alerts 'modules/alerts.bicep' = {
 }
 
 module workbook 'modules/workbook.bicep' = {
-  dependsOn: [
-    monitoring
-  ]
+  dependsOn: [monitoring]
   params: {
     location: location
     tags: allTags
@@ -458,5 +474,5 @@ output RECEIVER_SLOT string = slotName
 output WORKER_NAME string = worker.name
 output WORKER_PRINCIPAL_ID string = identities.outputs.workerPrincipalId
 output STORAGE_ACCOUNT_NAME string = storageName
-output DELIVERY string = checkedDelivery
-output EVENT_TOPIC_NAME string = checkedDelivery == 'eventGrid' ? topicName : ''
+output DELIVERY string = delivery
+output EVENT_TOPIC_NAME string = topicName

@@ -9,6 +9,20 @@ type functionApp = {
 
   @description('Whether requests from outside the network are accepted.')
   public: bool
+
+  @description('Whether they are accepted from any address; else from `callers` only: addresses and service tags.')
+  open: bool
+  callers: string[]
+}
+
+@export()
+@description('Applications that may call with a token; without an `applicationId` no token is asked for.')
+type entraAccess = {
+  @description('Client id of the app registration that stands for the receiver.')
+  applicationId: string
+
+  @description('Client ids of the applications that may call it.')
+  callers: string[]
 }
 
 @export()

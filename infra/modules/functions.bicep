@@ -1,6 +1,6 @@
 // Two apps from one package. The receiver must answer Spark within five seconds, also while the parser is busy. Python runs
 // one thread at a time, so the receiver has processes of its own. Each app disables the functions of the other one.
-import { functionApp } from '../types.bicep'
+import { entraAccess, functionApp } from '../types.bicep'
 
 param location string
 param tags { *: string }
@@ -19,6 +19,9 @@ param zoneRedundant bool
 
 @description('Instances of the receiver that are always ready, on Flex Consumption.')
 param readyReceivers int
+
+@description('How Flex Consumption replaces a version: RollingUpdate or Recreate.')
+param flexUpdate string
 param pythonVersion string
 param receiver functionApp
 param worker functionApp
@@ -41,28 +44,26 @@ param subnetId string
 @description('Whether calls to public addresses go through the network, too.')
 param routeAll bool
 
+@description('Addresses from which code may be deployed; none: all.')
+param deployAddresses string[]
+
+@description('Who may call the receiver with a token of Entra ID, besides its key.')
+param entra entraAccess
+
 var flex = plan == 'flex'
 var withSlot = !flex && !empty(slotName)
-var storageSuffix = environment().suffixes.storage
+var suffix = environment().suffixes.storage
 var apps = [
   {
     name: 'receiver'
     app: receiver
     threads: '16'
-    others: [
-      'parser_function'
-      'sweeper_function'
-    ]
+    others: ['parser_function', 'sweeper_function']
     // Always-ready instances for HTTP: the receiver is never cold when the START of a job arrives.
-    alwaysReady: [
-      {
-        name: 'http'
-        instanceCount: readyReceivers
-      }
-    ]
+    alwaysReady: [{ name: 'http', instanceCount: readyReceivers }]
     own: {
-      THROUGHLINE_STORAGE__blobServiceUri: 'https://${storageAccountName}.blob.${storageSuffix}/'
-      THROUGHLINE_STORAGE__tableServiceUri: 'https://${storageAccountName}.table.${storageSuffix}/'
+      THROUGHLINE_STORAGE__blobServiceUri: 'https://${storageAccountName}.blob.${suffix}/'
+      THROUGHLINE_STORAGE__tableServiceUri: 'https://${storageAccountName}.table.${suffix}/'
       WEBSITE_HEALTHCHECK_MAXPINGFAILURES: '2'
     }
   }
@@ -70,14 +71,9 @@ var apps = [
     name: 'worker'
     app: worker
     threads: '8'
-    others: [
-      'receiver_function'
-      'batch_function'
-    ]
+    others: ['receiver_function', 'batch_function']
     alwaysReady: []
-    own: {
-      THROUGHLINE_CATALOG_ENDPOINT: catalogEndpoint
-    }
+    own: { THROUGHLINE_CATALOG_ENDPOINT: catalogEndpoint }
   }
 ]
 
@@ -105,10 +101,7 @@ resource plans 'Microsoft.Web/serverfarms@2025-03-01' = [
       tier: flex ? 'FlexConsumption' : null
       capacity: flex ? null : instances
     }
-    properties: {
-      reserved: true
-      zoneRedundant: zoneRedundant
-    }
+    properties: { reserved: true, zoneRedundant: zoneRedundant }
   }
 ]
 
@@ -121,16 +114,41 @@ var bodies = [
     clientAffinityEnabled: false
     publicNetworkAccess: app.app.public ? 'Enabled' : 'Disabled'
     virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
-    outboundVnetRouting: empty(subnetId)
-      ? null
-      : {
-          applicationTraffic: routeAll
-        }
+    outboundVnetRouting: empty(subnetId) ? null : { applicationTraffic: routeAll }
   }
 ]
 // Flex Consumption takes none of the properties of App Service.
 var ofAppService = flex ? {} : { linuxFxVersion: 'Python|${pythonVersion}', ftpsState: 'Disabled' }
-var site = union(ofAppService, { http20Enabled: true, minTlsVersion: '1.2', scmMinTlsVersion: '1.2' })
+// Who may call an app, and deploy to it: addresses, or service tags, whose names hold no dot and no colon.
+var callers = map(
+  apps,
+  app =>
+    map(range(0, length(app.app.callers)), index => {
+      name: 'caller-${index}'
+      priority: 100 + index
+      action: 'Allow'
+      tag: contains(app.app.callers[index], '.') || contains(app.app.callers[index], ':') ? 'Default' : 'ServiceTag'
+      ipAddress: app.app.callers[index]
+    })
+)
+var deployers = map(range(0, length(deployAddresses)), index => {
+  name: 'deployer-${index}'
+  priority: 100 + index
+  action: 'Allow'
+  ipAddress: deployAddresses[index]
+})
+var site = [
+  for (app, index) in apps: union(ofAppService, {
+    http20Enabled: true
+    minTlsVersion: '1.2'
+    scmMinTlsVersion: '1.2'
+    ipSecurityRestrictions: callers[index]
+    ipSecurityRestrictionsDefaultAction: app.app.open ? 'Allow' : 'Deny'
+    scmIpSecurityRestrictionsUseMain: false
+    scmIpSecurityRestrictions: deployers
+    scmIpSecurityRestrictionsDefaultAction: empty(deployAddresses) ? 'Allow' : 'Deny'
+  })
+]
 // The host answers its start page while it runs. An instance that does not gets no requests after two minutes.
 var health = flex ? {} : { healthCheckPath: '/' }
 
@@ -142,15 +160,11 @@ resource sites 'Microsoft.Web/sites@2025-03-01' = [
     kind: 'functionapp,linux'
     identity: {
       type: 'UserAssigned'
-      userAssignedIdentities: {
-        '${identities[index].id}': {}
-      }
+      userAssignedIdentities: { '${identities[index].id}': {} }
     }
-    dependsOn: [
-      plans
-    ]
+    dependsOn: [plans]
     properties: union(bodies[index], {
-      siteConfig: union(site, app.name == 'receiver' ? health : {}, flex ? {} : { alwaysOn: true })
+      siteConfig: union(site[index], app.name == 'receiver' ? health : {}, flex ? {} : { alwaysOn: true })
       // siteUpdateStrategy is documented and missing in the compiler's types:
       // https://learn.microsoft.com/azure/azure-functions/flex-consumption-site-updates
       #disable-next-line BCP037
@@ -159,25 +173,20 @@ resource sites 'Microsoft.Web/sites@2025-03-01' = [
             deployment: {
               storage: {
                 type: 'blobContainer'
-                value: 'https://${app.app.hostStorageName}.blob.${storageSuffix}/${packagesContainer}'
+                value: 'https://${app.app.hostStorageName}.blob.${suffix}/${packagesContainer}'
                 authentication: {
                   type: 'UserAssignedIdentity'
                   userAssignedIdentityResourceId: identities[index].id
                 }
               }
             }
-            runtime: {
-              name: 'python'
-              version: pythonVersion
-            }
+            runtime: { name: 'python', version: pythonVersion }
             scaleAndConcurrency: {
               alwaysReady: app.alwaysReady
               instanceMemoryMB: 2048
               maximumInstanceCount: instances
             }
-            siteUpdateStrategy: {
-              type: 'RollingUpdate' // an instance finishes its requests before a newer one replaces it
-            }
+            siteUpdateStrategy: { type: flexUpdate }
           }
         : null
     })
@@ -192,13 +201,9 @@ resource slot 'Microsoft.Web/sites/slots@2025-03-01' = if (withSlot) {
   kind: 'functionapp,linux'
   identity: {
     type: 'UserAssigned'
-    userAssignedIdentities: {
-      '${identities[0].id}': {}
-    }
+    userAssignedIdentities: { '${identities[0].id}': {} }
   }
-  properties: union(bodies[0], {
-    siteConfig: union(site, health, { alwaysOn: false })
-  })
+  properties: union(bodies[0], { siteConfig: union(site[0], health, { alwaysOn: false }) })
 }
 
 // Flex Consumption has no such settings, but functionAppConfig.
@@ -215,33 +220,42 @@ var hostId = 'AzureFunctionsWebHost__hostid'
 var chosen = map(
   apps,
   app =>
-    toObject(
-      filter(items(settings), each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')),
-      each => each.key,
-      each => each.value
+    union(
+      toObject(
+        filter(items(settings), each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')),
+        each => each.key,
+        each => each.value
+      ),
+      toObject(app.others, other => 'AzureWebJobs.${other}.Disabled', other => 'true'),
+      { PYTHON_THREADPOOL_THREAD_COUNT: app.threads },
+      app.own
     )
 )
-var switchedOff = map(apps, app => toObject(app.others, other => 'AzureWebJobs.${other}.Disabled', other => 'true'))
+
+@description('Settings of a host: its storage and its telemetry, both by its identity.')
+func ofHost(account string, domain string, clientId string, connection string) { *: string } => {
+  AzureWebJobsStorage__blobServiceUri: 'https://${account}.blob.${domain}/'
+  AzureWebJobsStorage__queueServiceUri: 'https://${account}.queue.${domain}/'
+  AzureWebJobsStorage__tableServiceUri: 'https://${account}.table.${domain}/'
+  AzureWebJobsStorage__credential: 'managedidentity'
+  AzureWebJobsStorage__clientId: clientId
+  APPLICATIONINSIGHTS_CONNECTION_STRING: connection
+  APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${clientId};Authorization=AAD'
+}
 
 resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = [
   for (app, index) in apps: {
     parent: sites[index]
     name: 'appsettings'
     properties: union(
-      {
-        AzureWebJobsStorage__blobServiceUri: 'https://${app.app.hostStorageName}.blob.${storageSuffix}/'
-        AzureWebJobsStorage__queueServiceUri: 'https://${app.app.hostStorageName}.queue.${storageSuffix}/'
-        AzureWebJobsStorage__tableServiceUri: 'https://${app.app.hostStorageName}.table.${storageSuffix}/'
-        AzureWebJobsStorage__credential: 'managedidentity'
-        AzureWebJobsStorage__clientId: identities[index].properties.clientId
-        APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
-        APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identities[index].properties.clientId};Authorization=AAD'
-        PYTHON_THREADPOOL_THREAD_COUNT: app.threads
-      },
+      ofHost(
+        app.app.hostStorageName,
+        suffix,
+        identities[index].properties.clientId,
+        component.properties.ConnectionString
+      ),
       flex ? {} : union(ofDedicated, { '${hostId}': app.name }),
-      switchedOff[index],
-      chosen[index],
-      app.own
+      chosen[index]
     )
   }
 ]
@@ -250,32 +264,17 @@ resource slotSettings 'Microsoft.Web/sites/slots/config@2025-03-01' = if (withSl
   parent: slot
   name: 'appsettings'
   properties: union(
-    {
-      AzureWebJobsStorage__blobServiceUri: 'https://${receiver.hostStorageName}.blob.${storageSuffix}/'
-      AzureWebJobsStorage__queueServiceUri: 'https://${receiver.hostStorageName}.queue.${storageSuffix}/'
-      AzureWebJobsStorage__tableServiceUri: 'https://${receiver.hostStorageName}.table.${storageSuffix}/'
-      AzureWebJobsStorage__credential: 'managedidentity'
-      AzureWebJobsStorage__clientId: identities[0].properties.clientId
-      APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
-      APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identities[0].properties.clientId};Authorization=AAD'
-      PYTHON_THREADPOOL_THREAD_COUNT: apps[0].threads
-    },
+    ofHost(receiver.hostStorageName, suffix, identities[0].properties.clientId, component.properties.ConnectionString),
     ofDedicated,
     { '${hostId}': 'receiver-${slotName}' },
-    switchedOff[0],
-    chosen[0],
-    apps[0].own
+    chosen[0]
   )
 }
 
 resource sticky 'Microsoft.Web/sites/config@2025-03-01' = if (withSlot) {
   parent: sites[0]
   name: 'slotConfigNames'
-  properties: {
-    appSettingNames: [
-      hostId
-    ]
-  }
+  properties: { appSettingNames: [hostId] }
 }
 
 // No user names and passwords for deployment.
@@ -283,9 +282,7 @@ resource ftp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01'
   for (app, index) in apps: {
     parent: sites[index]
     name: 'ftp'
-    properties: {
-      allow: false
-    }
+    properties: { allow: false }
   }
 ]
 
@@ -293,27 +290,53 @@ resource scm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01'
   for (app, index) in apps: {
     parent: sites[index]
     name: 'scm'
-    properties: {
-      allow: false
-    }
+    properties: { allow: false }
   }
 ]
 
 resource slotFtp 'Microsoft.Web/sites/slots/basicPublishingCredentialsPolicies@2025-03-01' = if (withSlot) {
   parent: slot
   name: 'ftp'
-  properties: {
-    allow: false
-  }
+  properties: { allow: false }
 }
 
 resource slotScm 'Microsoft.Web/sites/slots/basicPublishingCredentialsPolicies@2025-03-01' = if (withSlot) {
   parent: slot
   name: 'scm'
-  properties: {
-    allow: false
+  properties: { allow: false }
+}
+
+// App Service's own authentication: a request without a token of one of the callers gets 401 before the host sees it.
+var authentication = {
+  platform: { enabled: true }
+  globalValidation: { requireAuthentication: true, unauthenticatedClientAction: 'Return401' }
+  httpSettings: { requireHttps: true }
+  login: { tokenStore: { enabled: false } }
+  identityProviders: {
+    azureActiveDirectory: {
+      enabled: true
+      registration: {
+        clientId: entra.applicationId
+        openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
+      }
+      validation: {
+        allowedAudiences: [entra.applicationId, 'api://${entra.applicationId}']
+        defaultAuthorizationPolicy: { allowedApplications: entra.callers }
+      }
+    }
   }
 }
 
+resource tokens 'Microsoft.Web/sites/config@2025-03-01' = if (!empty(entra.applicationId)) {
+  parent: sites[0]
+  name: 'authsettingsV2'
+  properties: authentication
+}
+
+resource slotTokens 'Microsoft.Web/sites/slots/config@2025-03-01' = if (withSlot && !empty(entra.applicationId)) {
+  parent: slot
+  name: 'authsettingsV2'
+  properties: authentication
+}
+
 output receiverUrl string = 'https://${sites[0].properties.defaultHostName}'
-output receiverPlanId string = plans[0].id

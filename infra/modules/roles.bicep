@@ -1,22 +1,28 @@
-// All roles of Throughline in Azure, in one table. The role in Purview is granted there: docs/operate/deploy.md, step 4.
-// infra/roles.json gives the reason for each role; tests compare both with the calls that the code makes.
+// Roles of Throughline in Azure, in one table: infra/roles.json, with a reason for each; tests compare it with the calls
+// that the code makes. The role in Purview is granted there: docs/operate/deploy.md, step 4. That of Event Grid's topic is
+// in events.bicep, since the topic is made later.
 //
 // A row's `on` is the scope of the role: `storage` (the data account), `receiverStorage` (the account of the receiver's
-// host), `container` and `table` (in the data account, named by `of`) or `insights`. `when` limits a row to one delivery.
+// host), `container` and `table` (in the data account, named by `of`), `insights` or `group` (the resource group).
 param storageAccountName string
 param receiverStorageAccountName string
 param componentName string
 param receiverIdentityName string
 param workerIdentityName string
-param delivery string
 
-var table = loadJsonContent('../roles.json')
-var grants = filter(table, each => (each.?when ?? delivery) == delivery)
-var onStorage = filter(grants, each => each.on == 'storage')
-var onReceiverStorage = filter(grants, each => each.on == 'receiverStorage')
-var onContainers = filter(grants, each => each.on == 'container')
-var onTables = filter(grants, each => each.on == 'table')
-var onInsights = filter(grants, each => each.on == 'insights')
+@description('Object id of an Entra ID group of people on call; empty: nobody gets their roles.')
+param operatorsGroupId string
+
+var table = filter(
+  loadJsonContent('../roles.json'),
+  row => row.to != 'topic' && (row.to != 'operators' || !empty(operatorsGroupId))
+)
+var onStorage = filter(table, row => row.on == 'storage')
+var onReceiverStorage = filter(table, row => row.on == 'receiverStorage')
+var onContainers = filter(table, row => row.on == 'container')
+var onTables = filter(table, row => row.on == 'table')
+var onInsights = filter(table, row => row.on == 'insights')
+var onGroup = filter(table, row => row.on == 'group')
 
 resource receiver 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = {
   name: receiverIdentityName
@@ -49,86 +55,88 @@ resource component 'Microsoft.Insights/components@2020-02-02' existing = {
 }
 
 resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-04-01' existing = [
-  for grant in onContainers: {
+  for row in onContainers: {
     parent: blobService
-    name: grant.?of ?? ''
+    name: row.?of ?? ''
   }
 ]
 
 resource tables 'Microsoft.Storage/storageAccounts/tableServices/tables@2026-04-01' existing = [
-  for grant in onTables: {
+  for row in onTables: {
     parent: tableService
-    name: grant.?of ?? ''
+    name: row.?of ?? ''
   }
 ]
 
-// The name is made from the identity's id, which is known before the identity exists, so that what-if can list the role.
-var identityIds = {
-  receiver: receiver.id
-  worker: worker.id
+// A name is made from the identity's id, which is known before the identity exists, so that what-if can list the role.
+var ids = { receiver: receiver.id, worker: worker.id, operators: operatorsGroupId }
+
+@description('The properties of a role assignment; `to` is the row\'s.')
+func granted(to string, role string, reason string, principal string) {
+  roleDefinitionId: string
+  principalId: string
+  principalType: string
+  description: string
+} => {
+  roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role)
+  principalId: principal
+  principalType: to == 'operators' ? 'Group' : 'ServicePrincipal'
+  description: reason
 }
 
 resource accountRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for grant in onStorage: {
-    name: guid(account.id, identityIds[grant.to], grant.role)
+  for row in onStorage: {
+    name: guid(account.id, ids[row.to], row.role)
     scope: account
-    properties: {
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
-      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
-      principalType: 'ServicePrincipal'
-      description: grant.reason
-    }
+    properties: granted(
+      row.to,
+      row.role,
+      row.reason,
+      row.to == 'operators' ? operatorsGroupId : worker.properties.principalId
+    )
   }
 ]
 
 resource receiverAccountRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for grant in onReceiverStorage: {
-    name: guid(receiverAccount.id, identityIds[grant.to], grant.role)
+  for row in onReceiverStorage: {
+    name: guid(receiverAccount.id, ids[row.to], row.role)
     scope: receiverAccount
-    properties: {
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
-      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
-      principalType: 'ServicePrincipal'
-      description: grant.reason
-    }
+    properties: granted(row.to, row.role, row.reason, receiver.properties.principalId)
   }
 ]
 
 resource containerRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for (grant, index) in onContainers: {
-    name: guid(containers[index].id, identityIds[grant.to], grant.role)
+  for (row, index) in onContainers: {
+    name: guid(containers[index].id, ids[row.to], row.role)
     scope: containers[index]
-    properties: {
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
-      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
-      principalType: 'ServicePrincipal'
-      description: grant.reason
-    }
+    properties: granted(row.to, row.role, row.reason, receiver.properties.principalId)
   }
 ]
 
 resource tableRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for (grant, index) in onTables: {
-    name: guid(tables[index].id, identityIds[grant.to], grant.role)
+  for (row, index) in onTables: {
+    name: guid(tables[index].id, ids[row.to], row.role)
     scope: tables[index]
-    properties: {
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
-      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
-      principalType: 'ServicePrincipal'
-      description: grant.reason
-    }
+    properties: granted(row.to, row.role, row.reason, receiver.properties.principalId)
   }
 ]
 
 resource insightsRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for grant in onInsights: {
-    name: guid(component.id, identityIds[grant.to], grant.role)
+  for row in onInsights: {
+    name: guid(component.id, ids[row.to], row.role)
     scope: component
-    properties: {
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
-      principalId: grant.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
-      principalType: 'ServicePrincipal'
-      description: grant.reason
-    }
+    properties: granted(
+      row.to,
+      row.role,
+      row.reason,
+      row.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
+    )
+  }
+]
+
+resource groupRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for row in onGroup: {
+    name: guid(resourceGroup().id, ids[row.to], row.role)
+    properties: granted(row.to, row.role, row.reason, operatorsGroupId)
   }
 ]

@@ -189,14 +189,14 @@ def _references(node: tree_sitter.Node, *, top: bool = False) -> Iterator[tree_s
 
 
 def _local_names(statement: tree_sitter.Node) -> set[str]:
-    """Return the variables of loops and lambdas anywhere in a statement."""
+    """Return the variables of loops, lambdas and functions anywhere in a statement."""
     names: set[str] = set()
     for node in _walk(statement):
         if node.type in {"loop_variable", "loop_enumerator"}:
             names.add(_text(node))
         elif node.type == "for_statement" and (start := node.child_by_field_name("initializer")):
             names.add(_text(start))
-        elif node.type == "for_statement" and node.named_children[0].type == "identifier":
+        elif node.type in {"for_statement", "parameter"} and node.named_children[0].type == "identifier":
             names.add(_text(node.named_children[0]))
         elif node.type == "lambda_expression":
             names.update(_text(each) for each in _walk(node.named_children[0]) if each.type == "identifier")

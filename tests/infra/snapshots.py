@@ -20,7 +20,9 @@ GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg"
 _PLACE = ("--subscription-id", GROUP.split("/")[2], "--resource-group", "rg", "--location", "westeurope")
 _SECONDS = 300
 _NAMES = {number: name for name, number in IDS.items()}
-_IDENTITY = re.compile(r"userAssignedIdentities/id-\w+-(receiver|worker)'")
+_IDENTITY = re.compile(
+    r"userAssignedIdentities/id-\w+-(receiver|worker)'|Microsoft.EventGrid/systemTopics|^[\da-f-]{36}$"
+)
 _ASSIGNMENT = "/providers/Microsoft.Authorization/"
 
 
@@ -79,10 +81,8 @@ class Snapshot:
 
     def _rights(self) -> Iterator[Right]:
         for each in self.of("Microsoft.Authorization/roleAssignments"):
-            identity = _IDENTITY.search(each["properties"]["principalId"])
-            assert identity, each["properties"]["principalId"]
             yield Right(
-                identity=identity[1],
+                identity=_identity(each["properties"]["principalId"]),
                 role=_NAMES[each["properties"]["roleDefinitionId"].rpartition("/")[2]],
                 scope=each["id"].rpartition(_ASSIGNMENT)[0].removeprefix(f"{GROUP}/providers/"),
             )
@@ -94,6 +94,13 @@ class Snapshot:
             for right in self.rights
             if right.identity == identity and f"{scope}/".startswith(f"{right.scope}/")
         }
+
+
+def _identity(principal: str) -> str:
+    """Return whose id a principal's expression gives: receiver, worker, topic, or the given group of operators."""
+    found = _IDENTITY.search(principal)
+    assert found, principal
+    return found[1] or ("topic" if "systemTopics" in principal else "operators")
 
 
 def evaluated(folder: Path, template: Path, parameters: Mapping[str, Any]) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
-from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMETRY
+from tests.infra.azure_roles import BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMETRY
 from tests.infra.bicep import read
 from tests.support.events import event, write
 from tests.support.receiving import receive
@@ -85,7 +85,7 @@ def test_apps_use_an_identity_over_https_and_accept_no_passwords() -> None:
     sites = resource_bodies("Microsoft.Web/sites") + resource_bodies("Microsoft.Web/sites/slots")
     assert len(sites) == 2  # the apps, and the receiver's slot
     for site in sites:
-        for line in ("type: 'UserAssigned'", "properties: union(bodies[", "siteConfig: union(site, "):
+        for line in ("type: 'UserAssigned'", "properties: union(bodies[", "siteConfig: union(site["):
             assert line in site
     common = APP_SETTINGS.partition("var bodies = [")[2].partition("resource sites")[0]
     for line in ("httpsOnly: true", "minTlsVersion: '1.2'", "scmMinTlsVersion: '1.2'", "ftpsState: 'Disabled'"):
@@ -107,7 +107,7 @@ def test_the_receiver_always_has_a_running_instance() -> None:
     (sites,) = resource_bodies("Microsoft.Web/sites")
     assert "flex ? {} : { alwaysOn: true }" in sites
     receiver = APP_SETTINGS.partition("name: 'receiver'")[2].partition("name: 'worker'")[0]
-    assert re.search(r"alwaysReady: \[\s+\{\s+name: 'http'\s+instanceCount: readyReceivers", receiver)
+    assert "alwaysReady: [{ name: 'http', instanceCount: readyReceivers }]" in receiver
 
 
 # ---- settings
@@ -132,7 +132,8 @@ given by `settings`, the token as a reference to a Key Vault.
 """
 
 _NAME = re.compile(
-    r"^\s+((?:AzureWebJobsStorage|APPLICATIONINSIGHTS|FUNCTIONS|PYTHON|SCM|THROUGHLINE|WEBSITE)_\w+):", re.MULTILINE
+    r"(?:^|\{)\s+((?:AzureWebJobsStorage|APPLICATIONINSIGHTS|FUNCTIONS|PYTHON|SCM|THROUGHLINE|WEBSITE)_\w+):",
+    re.MULTILINE,
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 DECIDED = dict(re.findall(r"^\s+(THROUGHLINE_\w+): (?:string\()?(\w+)", FILES["main.bicep"], re.MULTILINE))
@@ -260,8 +261,6 @@ HOST_NEEDS = {
 and diagnostic events in a table:
 https://learn.microsoft.com/azure/azure-functions/functions-reference#connecting-to-host-storage-with-an-identity
 """
-POLLING_NEEDS = {ACCOUNT}
-"""The further role of a polling blob trigger; `"source": "EventGrid"` does not need it."""
 ROLES = json.loads((INFRA / "roles.json").read_text())
 
 
@@ -276,10 +275,9 @@ def storage_calls() -> set[str]:
     return sent | of_the_sdk - (own - set(CALLS))
 
 
-def granted(app: str, *scopes: str, when: str | None = None) -> set[str]:
+def granted(app: str, *scopes: str) -> set[str]:
     """Return the roles of an app on scopes of a kind."""
-    rows = [each for each in ROLES if each["to"] == app and each["on"] in scopes]
-    return {each["name"] for each in rows if each.get("when") == when}
+    return {each["name"] for each in ROLES if each["to"] == app and each["on"] in scopes}
 
 
 def test_every_call_of_the_storage_adapter_has_its_role() -> None:
@@ -292,8 +290,7 @@ def test_the_worker_has_exactly_the_roles_that_code_and_host_need() -> None:
     assert {CALLS[call] for call in storage_calls() & set(CALLS)} <= host | {
         BLOB
     }  # an owner has all rights of a contributor
-    assert granted("worker", "storage", when="polling") == POLLING_NEEDS
-    assert {each["to"] for each in ROLES} == {"receiver", "worker"}
+    assert {each["to"] for each in ROLES} == {"receiver", "worker", "topic", "operators"}
     assert [each for each in ROLES if each["to"] == "worker" and each["on"] not in {"storage", "insights"}] == []
 
 
@@ -347,11 +344,11 @@ def test_names_of_roles_match_their_ids() -> None:
     assert all(each["reason"] for each in ROLES)
 
 
-def test_roles_are_granted_in_one_module_only() -> None:
+def test_roles_are_granted_from_the_table_only() -> None:
     places = [name for name, text in FILES.items() if "Microsoft.Authorization/roleAssignments" in text]
-    assert places == ["modules/roles.bicep"]
-    kinds = set(re.findall(r"each\.on == '(\w+)'", FILES["modules/roles.bicep"]))
-    assert kinds == {each["on"] for each in ROLES}
+    assert places == ["modules/events.bicep", "modules/roles.bicep"], "the topic is made after the others"
+    kinds = set(re.findall(r"row\.on == '(\w+)'", FILES["modules/roles.bicep"]))
+    assert kinds == {each["on"] for each in ROLES} - {"queue"}
 
 
 # ---- versions, logs and queries
@@ -389,7 +386,7 @@ def test_modules_are_local_files_and_from_no_registry() -> None:
     assert not [name for name, text in FILES.items() if re.search(r"'(br|ts)[:/]", text)]
 
 
-@pytest.mark.parametrize("scope", ["blobs", "topic"])
+@pytest.mark.parametrize("scope", ["blobs", "found"])
 def test_logs_without_another_source_have_diagnostic_settings(scope: str) -> None:
     """Deletions and deliveries have; Application Insights has the apps' logs, Azure Monitor the accounts' metrics."""
     bodies = resource_bodies("Microsoft.Insights/diagnosticSettings")

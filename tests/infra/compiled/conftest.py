@@ -20,16 +20,30 @@ _PURVIEW = f"{_HUB}/providers/Microsoft.Purview/accounts/acme"
 ALWAYS = {"environmentName": "lineage", "purviewAccountName": "acme"}
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "polling": {"delivery": "polling"},
-    "flex": {"plan": "flex"},
+    "flex": {"plan": "flex", "flexUpdate": "Recreate", "delivery": "queue"},
     "small": {
         "planSize": "B1",
         "deleteLock": False,
+        "eventTopicName": "defenders-topic",
         "settings": {"THROUGHLINE_CATALOG_TOKEN": "reference", "THROUGHLINE_APPLICATION_IDLE_MINUTES": "30"},
     },
+    "guarded": {
+        "allowedAddresses": ["203.0.113.0/24"],
+        "deployAddresses": ["198.51.100.7/32"],
+        "entraApplicationId": "00000000-0000-0000-0000-0000000000e1",
+        "entraCallers": ["00000000-0000-0000-0000-0000000000e2"],
+        "operatorsGroupId": "00000000-0000-0000-0000-0000000000e3",
+    },
     "closed": {"privateNetwork": True, "privateApps": True, "purviewAccountId": _PURVIEW},
+    "hooked": {
+        "privateNetwork": True,
+        "privateApps": True,
+        "delivery": "eventGrid",
+        "natGatewayId": f"{_HUB}/providers/Microsoft.Network/natGateways/nat",
+        "routeTableId": f"{_HUB}/providers/Microsoft.Network/routeTables/udr",
+        "networkSecurityGroupId": f"{_HUB}/providers/Microsoft.Network/networkSecurityGroups/nsg",
+    },
     "given": {
-        "delivery": "polling",
         "privateNetwork": True,
         "privateApps": True,
         "appsSubnetId": f"{_SUBNETS}/apps",

@@ -2,10 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.infra.azure_roles import ACCOUNT, BLOB, BLOB_OWNER, QUEUE, TABLE, TELEMETRY
+from local.package import NEW_EVENTS
+from shared.storage_layout import EVENTS
+from tests.infra.azure_roles import (
+    BLOB,
+    BLOB_OWNER,
+    BLOB_READER,
+    QUEUE,
+    QUEUE_READER,
+    READER,
+    SENDER,
+    TABLE,
+    TABLE_READER,
+    TELEMETRY,
+    WEBSITES,
+)
 from tests.infra.compiled.conftest import ALWAYS, VARIANTS
 from tests.infra.snapshots import GROUP, Right, Snapshot, evaluated, snapshot
 
@@ -33,7 +48,10 @@ RECEIVER = rights(
     (TELEMETRY, INSIGHTS),
 )
 WORKER = rights("worker", (BLOB_OWNER, DATA), (QUEUE, DATA), (TABLE, DATA), (TELEMETRY, INSIGHTS))
-POLLING = rights("worker", (ACCOUNT, DATA))
+TOPIC = rights("topic", (SENDER, f"{DATA}/queueServices/default/queues/new-events"))
+OPERATORS = rights(
+    "operators", (READER, GROUP), (WEBSITES, GROUP), (BLOB_READER, DATA), (TABLE_READER, DATA), (QUEUE_READER, DATA)
+)
 
 
 def difference(one: Snapshot, other: Snapshot) -> tuple[set[str], set[str]]:
@@ -46,7 +64,9 @@ def difference(one: Snapshot, other: Snapshot) -> tuple[set[str], set[str]]:
 
 
 INVALID_COMBINATIONS = {
-    "polling on Flex": ({"plan": "flex", "delivery": "polling"}, "Flex Consumption has no polling blob trigger"),
+    "polling": ({"delivery": "polling"}, "eventGrid"),
+    "callers of no application": ({"entraCallers": ["a"]}, "Give both entraApplicationId and entraCallers"),
+    "a NAT gateway for no network": ({"natGatewayId": "/n"}, "need privateNetwork=true"),
     "one subnet of two": (
         {"privateNetwork": True, "appsSubnetId": "/s"},
         "Give both appsSubnetId and endpointsSubnetId",
@@ -87,9 +107,11 @@ def test_an_invalid_combination_is_refused_with_a_message(
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_the_two_identities_have_exactly_the_listed_rights(name: str, variant: Variant) -> None:
-    polling = VARIANTS[name].get("delivery") == "polling"
-    assert variant(name).rights == RECEIVER | WORKER | (POLLING if polling else set())
+def test_identities_have_exactly_the_listed_rights(name: str, variant: Variant) -> None:
+    found = variant(name)
+    queue = found.outputs["DELIVERY"] == "queue"
+    operators = "operatorsGroupId" in VARIANTS[name]
+    assert found.rights == RECEIVER | WORKER | (TOPIC if queue else set()) | (OPERATORS if operators else set())
 
 
 OUT_OF_REACH = {
@@ -119,20 +141,32 @@ def test_the_worker_has_no_access_to_the_receiver_s_host_storage(variant: Varian
     )
 
 
-def test_polling_adds_one_role_and_removes_the_topic(variant: Variant) -> None:
-    grid, polling = variant("default"), variant("polling")
-    assert polling.rights - grid.rights == POLLING
-    only_grid, only_polling = difference(grid, polling)
-    assert {each.split("/")[0] for each in only_grid} == {"Microsoft.EventGrid"}
-    assert len(only_polling) == 1
-    assert (grid.outputs["DELIVERY"], grid.outputs["EVENT_TOPIC_NAME"]) == ("eventGrid", "evgt-lineage")
-    assert (polling.outputs["DELIVERY"], polling.outputs["EVENT_TOPIC_NAME"]) == ("polling", "")
-
-
-def test_event_grid_is_the_default_on_both_plans(variant: Variant) -> None:
-    for name in ("default", "flex"):
+def test_event_grid_calls_a_webhook_or_fills_a_queue_where_the_apps_are_private(variant: Variant) -> None:
+    for name in ("default", "small", "hooked"):
         assert variant(name).outputs["DELIVERY"] == "eventGrid"
-        assert len(variant(name).of("Microsoft.EventGrid/systemTopics")) == 1
+        assert variant(name).of("Microsoft.EventGrid/systemTopics/eventSubscriptions") == []
+    for name in ("closed", "given", "flex"):
+        found = variant(name)
+        assert found.outputs["DELIVERY"] == "queue"
+        (topic,) = found.of("Microsoft.EventGrid/systemTopics")
+        assert topic["identity"] == {"type": "SystemAssigned"}
+        (subscription,) = found.of("Microsoft.EventGrid/systemTopics/eventSubscriptions")
+        delivery = subscription["properties"]["deliveryWithResourceIdentity"]
+        (queue,) = found.of("Microsoft.Storage/storageAccounts/queueServices/queues")
+        place = delivery["destination"]["properties"]
+        assert delivery["destination"]["endpointType"] == "StorageQueue"
+        assert (place["queueName"], queue["name"].rpartition("/")[2]) == (NEW_EVENTS, NEW_EVENTS)
+        assert place["resourceId"].endswith(DATA)
+        assert (
+            subscription["properties"]["filter"]["subjectBeginsWith"] == f"/blobServices/default/containers/{EVENTS}/"
+        )
+
+
+def test_a_system_topic_of_others_is_used_and_not_made(variant: Variant) -> None:
+    """An account has only one, as Defender for Storage makes it."""
+    assert variant("small").of("Microsoft.EventGrid/systemTopics") == []
+    assert variant("small").outputs["EVENT_TOPIC_NAME"] == "defenders-topic"
+    assert len(variant("default").of("Microsoft.EventGrid/systemTopics")) == 1
 
 
 # ---- settings
@@ -201,9 +235,9 @@ def test_plans_without_slots_have_no_slot_resources(name: str, variant: Variant)
     assert found.outputs["RECEIVER_SLOT"] == ""
 
 
-def test_flex_uses_rolling_updates_and_separate_package_containers(variant: Variant) -> None:
+def test_flex_updates_as_chosen_and_has_separate_package_containers(variant: Variant) -> None:
     configs = {app: variant("flex").body(app)["functionAppConfig"] for app in ("receiver", "worker")}
-    assert {each["siteUpdateStrategy"]["type"] for each in configs.values()} == {"RollingUpdate"}
+    assert {each["siteUpdateStrategy"]["type"] for each in configs.values()} == {"Recreate"}, "as chosen"
     ready = configs["receiver"]["scaleAndConcurrency"]["alwaysReady"]
     assert ready == [{"name": "http", "instanceCount": 2}], "with one, there is none while it is replaced"
     packages = {app: account_of(each["deployment"]["storage"]["value"]) for app, each in configs.items()}
@@ -217,7 +251,7 @@ def test_no_app_has_diagnostic_settings(name: str, variant: Variant) -> None:
     """Flex Consumption has none, and elsewhere they repeat Application Insights."""
     scopes = [each["id"] for each in variant(name).of("Microsoft.Insights/diagnosticSettings")]
     assert [each for each in scopes if "Microsoft.Web" in each] == []
-    assert any("Microsoft.EventGrid" in each for each in scopes) == (VARIANTS[name].get("delivery") != "polling")
+    assert any("Microsoft.EventGrid" in each for each in scopes)
 
 
 # ---- the events' safety
@@ -266,29 +300,94 @@ RECEIVER_TARGETS = {
 WORKER_TARGET = {"worker": ("sites", "func-lineage-worker-mz35fqtkh47iw")}
 
 
-def test_a_closed_network_reaches_storage_purview_and_the_receiver_privately(variant: Variant) -> None:
+def test_a_closed_network_reaches_storage_purview_and_the_apps_privately(variant: Variant) -> None:
     found = variant("closed")
-    assert targets(found) == {**STORAGE_TARGETS, **RECEIVER_TARGETS, "purview": ("account", "acme")}
+    assert targets(found) == {**STORAGE_TARGETS, **RECEIVER_TARGETS, **WORKER_TARGET, "purview": ("account", "acme")}
     for account in found.of("Microsoft.Storage/storageAccounts"):
         assert account["properties"]["publicNetworkAccess"] == "Disabled"
-        assert account["properties"]["networkAcls"]["defaultAction"] == "Deny"
-    assert found.body("receiver")["publicNetworkAccess"] == "Disabled"
-    assert found.body("worker")["publicNetworkAccess"] == "Enabled", "Event Grid calls it from outside"
+        assert account["properties"]["networkAcls"] == {"bypass": "AzureServices", "defaultAction": "Deny"}
+    assert [found.body(app)["publicNetworkAccess"] for app in ("receiver", "worker")] == ["Disabled"] * 2
     zones = len(found.of("Microsoft.Network/privateDnsZones"))
     assert zones == len({"apps", "blob", "purview", "queue", "table"})
     assert len(found.of("Microsoft.Network/privateDnsZones/virtualNetworkLinks")) == zones
     assert len(found.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")) == len(targets(found))
 
 
-def test_our_own_network_gives_private_endpoints_no_outbound_access(variant: Variant) -> None:
-    (network,) = variant("closed").of("Microsoft.Network/virtualNetworks")
-    apps, endpoints = network["properties"]["subnets"]
-    assert endpoints["properties"]["defaultOutboundAccess"] is False
-    assert (apps["properties"]["addressPrefix"], endpoints["properties"]["addressPrefix"]) == (
-        "10.71.0.0/26",
-        "10.71.0.64/26",
-    )
-    assert apps["properties"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.Web/serverFarms"
+@pytest.mark.parametrize("name", VARIANTS)
+def test_only_event_grid_may_call_a_public_worker(name: str, variant: Variant) -> None:
+    found = variant(name)
+    site = found.body("worker")["siteConfig"]
+    assert site["ipSecurityRestrictionsDefaultAction"] == "Deny"
+    rules = [(each["tag"], each["ipAddress"], each["action"]) for each in site["ipSecurityRestrictions"]]
+    webhook = found.outputs["DELIVERY"] == "eventGrid"
+    assert rules == ([("ServiceTag", "AzureEventGrid", "Allow")] if webhook else [])
+    assert found.body("worker")["publicNetworkAccess"] == ("Enabled" if webhook or name == "flex" else "Disabled")
+
+
+def test_addresses_limit_who_sends_events_and_who_deploys(variant: Variant) -> None:
+    found = variant("guarded")
+    (slot,) = found.of("Microsoft.Web/sites/slots")
+    for site in (found.body("receiver")["siteConfig"], slot["properties"]["siteConfig"]):
+        rules = [(each["tag"], each["ipAddress"]) for each in site["ipSecurityRestrictions"]]
+        assert rules == [("Default", "203.0.113.0/24"), ("ServiceTag", "ApplicationInsightsAvailability")]
+        assert site["ipSecurityRestrictionsDefaultAction"] == "Deny"
+    for app in ("receiver", "worker"):
+        site = found.body(app)["siteConfig"]
+        assert [each["ipAddress"] for each in site["scmIpSecurityRestrictions"]] == ["198.51.100.7/32"]
+        assert site["scmIpSecurityRestrictionsDefaultAction"] == "Deny"
+    site = variant("default").body("receiver")["siteConfig"]
+    for what in ("ipSecurityRestrictionsDefaultAction", "scmIpSecurityRestrictionsDefaultAction"):
+        assert site[what] == "Allow"
+
+
+def test_a_token_of_a_named_application_is_asked_for_beside_the_key(variant: Variant) -> None:
+    """A key is still needed: the functions keep authLevel function (tests/test_function_folders.py)."""
+    found = variant("guarded")
+    settings = [each for kind in ("config", "slots/config") for each in found.of(f"Microsoft.Web/sites/{kind}")]
+    auth = [each for each in settings if each["name"].endswith("/authsettingsV2")]
+    assert [each["name"].split("/")[1:-1] for each in auth] == [[], ["staging"]]
+    for each in auth:
+        assert "-receiver-" in each["name"], "Event Grid calls the worker without a token"
+        validation = each["properties"]["globalValidation"]
+        assert validation == {"requireAuthentication": True, "unauthenticatedClientAction": "Return401"}
+        provider = each["properties"]["identityProviders"]["azureActiveDirectory"]
+        application = VARIANTS["guarded"]["entraApplicationId"]
+        assert provider["registration"]["clientId"] == application
+        assert provider["validation"]["allowedAudiences"] == [application, f"api://{application}"]
+        policy = provider["validation"]["defaultAuthorizationPolicy"]
+        assert policy == {"allowedApplications": VARIANTS["guarded"]["entraCallers"]}
+    others = [each["name"] for name in ("default", "closed") for each in variant(name).of("Microsoft.Web/sites/config")]
+    assert not [name for name in others if name.endswith("authsettingsV2")]
+
+
+def subnets(found: Snapshot) -> Mapping[str, Mapping[str, Any]]:
+    (network,) = found.of("Microsoft.Network/virtualNetworks")
+    assert "subnets" not in network["properties"], "a list of them deletes those that others have made"
+    parts = found.of("Microsoft.Network/virtualNetworks/subnets")
+    return {each["name"].rpartition("/")[2]: each["properties"] for each in parts}
+
+
+def test_our_own_network_has_three_guarded_subnets_to_which_others_can_be_added(variant: Variant) -> None:
+    made = subnets(variant("closed"))
+    assert {name: each["addressPrefix"] for name, each in made.items()} == {
+        "apps": "10.71.0.0/26",
+        "endpoints": "10.71.0.64/26",
+        "operators": "10.71.0.128/26",
+    }
+    assert made["apps"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.Web/serverFarms"
+    assert made["endpoints"]["defaultOutboundAccess"] is made["operators"]["defaultOutboundAccess"] is False
+    (group,) = variant("closed").of("Microsoft.Network/networkSecurityGroups")
+    assert {each["networkSecurityGroup"]["id"] for each in made.values()} == {group["id"]}
+
+
+def test_subnets_get_the_company_s_gateway_routes_and_rules(variant: Variant) -> None:
+    given, made = VARIANTS["hooked"], subnets(variant("hooked"))
+    assert variant("hooked").of("Microsoft.Network/networkSecurityGroups") == []
+    assert {each["networkSecurityGroup"]["id"] for each in made.values()} == {given["networkSecurityGroupId"]}
+    for name in ("apps", "operators"):
+        assert made[name]["natGateway"]["id"] == given["natGatewayId"]
+        assert made[name]["routeTable"]["id"] == given["routeTableId"]
+    assert not {"natGateway", "routeTable"} & set(made["endpoints"])
 
 
 def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
@@ -302,7 +401,7 @@ def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
         body = found.body(app)
         assert body["virtualNetworkSubnetId"] == given["appsSubnetId"]
         assert body["outboundVnetRouting"] == {"applicationTraffic": True}
-        assert body["publicNetworkAccess"] == "Disabled", "a polling worker is not called"
+        assert body["publicNetworkAccess"] == "Disabled", "nobody calls the worker"
     assert targets(found) == {**STORAGE_TARGETS, **RECEIVER_TARGETS, **WORKER_TARGET}
     groups = found.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
     for group in groups:
@@ -312,7 +411,7 @@ def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
         )
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in {"closed", "given"}])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in {"closed", "given", "hooked"}])
 def test_without_a_private_network_no_network_resource_is_created(name: str, variant: Variant) -> None:
     assert [each["type"] for each in variant(name).resources if each["type"].startswith("Microsoft.Network/")] == []
     assert {
