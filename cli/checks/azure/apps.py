@@ -112,8 +112,8 @@ def _switched(app: FunctionApp, found: Mapping[str, Mapping[str, Any]], subject:
 def _delivery(deployed: Deployed, app: FunctionApp, parser: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Whether the parser's trigger fits the deployment's delivery: only the package determines it."""
     bindings = (parser.get("config") or {}).get("bindings") or ()
-    trigger: Mapping[str, Any] = next((each for each in bindings if each["type"].lower() == "blobtrigger"), {})
-    built = "eventGrid" if str(trigger.get("source", "")).lower() == "eventgrid" else "polling"
+    triggers = [str(each["type"]).lower() for each in bindings]
+    built = "queue" if "queuetrigger" in triggers else "eventGrid"
     wanted = deployed.outputs["DELIVERY"]
     if built != wanted:
         what = f"the package is built for {built}, the deployment is for {wanted}"

@@ -61,8 +61,8 @@ class Deployed:
         return self.resource(f"Microsoft.Storage/storageAccounts/{self.outputs.get('STORAGE_ACCOUNT_NAME', '')}")
 
     @property
-    def by_event_grid(self) -> bool:
-        """Whether Event Grid notifies the parser of new events."""
+    def by_webhook(self) -> bool:
+        """Whether Event Grid calls the parser; else it fills a queue."""
         return self.outputs["DELIVERY"] == EVENT_GRID
 
     def resource(self, path: str) -> str:

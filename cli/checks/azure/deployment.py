@@ -1,6 +1,6 @@
 """All checks of a deployment, some at a time, as a stream of findings."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -20,14 +20,16 @@ _OF_EACH_APP: tuple[tuple[str, Look], ...] = (
     ("settings", settings.settings),
     ("secrets", settings.secrets),
     ("host", host.status),
-    ("at /", host.root),
     ("functions", apps.code),
 )
-_OF_WORKER: tuple[tuple[str, Look], ...] = (
-    ("Event Grid", events.subscription),
-    ("deliveries", events.deliveries),
-)
-_BEHIND: tuple[tuple[str, Look], ...] = (("poison queue", events.poison),)
+_OF_PART: Mapping[str, tuple[tuple[str, Look], ...]] = {
+    "receiver": (("at /", host.root),),  # only Event Grid may call the worker
+    "worker": (
+        ("Event Grid", events.subscription),
+        ("deliveries", events.deliveries),
+        ("poison queue", events.poison),
+    ),
+}
 
 
 def check_deployment(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deployed | None]:
@@ -64,11 +66,8 @@ def _looks(deployed: Deployed, found: list[FunctionApp], running: list[FunctionA
     yield "storage account", partial(rights.network, deployed, tuple(found))
     for app in running:
         yield from ((f"{app.part} {subject}", partial(look, deployed, app)) for subject, look in _OF_EACH_APP)
-    for app in running:
-        if app.part == "worker":
-            looks = (*(_OF_WORKER if deployed.by_event_grid else ()), *_BEHIND)
-            yield from ((subject, partial(look, deployed, app)) for subject, look in looks)
-            yield "logs", partial(host.logs, deployed, tuple(running))
+        yield from ((subject, partial(look, deployed, app)) for subject, look in _OF_PART[app.part])
+    yield "logs", partial(host.logs, deployed, tuple(running))
     yield "alerts", partial(rights.alerts, deployed)
 
 

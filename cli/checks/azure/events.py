@@ -7,6 +7,7 @@ from cli.checks.azure.apps import PARSER, FunctionApp
 from cli.checks.azure.deployed import Deployed
 from cli.checks.azure.reading import EVENT_GRID, get
 from cli.checks.findings import CheckResult, bad, good
+from local.package import NEW_EVENTS
 from shared.storage_layout import EVENTS
 
 _SUBSCRIPTION = "events"
@@ -16,13 +17,16 @@ _PREFIX = f"/blobServices/default/containers/{EVENTS}/"
 
 
 def subscription(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
-    """With Event Grid: whether the worker's parser gets notices of new events."""
+    """Whether the worker's parser gets notices of new events, by its webhook or by the queue that Event Grid fills."""
     topic_id = _topic_id(deployed)
     if get(deployed.az, topic_id, EVENT_GRID) is None:
         name = deployed.outputs["EVENT_TOPIC_NAME"]
         yield bad("topic-missing", "Event Grid", f"there is no system topic {name}", **app.places)
         return
     found = get(deployed.az, f"{topic_id}/eventSubscriptions/{_SUBSCRIPTION}", EVENT_GRID)
+    if not deployed.by_webhook:
+        yield _queue_subscription(deployed, app, (found or {}).get("properties") or {})
+        return
     if found is None:
         yield bad("subscription-missing", "Event Grid", f"no subscription {_SUBSCRIPTION!r}", **app.places)
         return
@@ -35,6 +39,18 @@ def subscription(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
         yield bad("subscription-elsewhere", "Event Grid", problem, **app.places)
     else:
         yield good("Event Grid", f"notifies {app.name} of new events")
+
+
+def _queue_subscription(deployed: Deployed, app: FunctionApp, properties: Mapping[str, Any]) -> CheckResult:
+    """Whether the subscription fills the queue that the parser reads; without `properties` there is none."""
+    destination = (properties.get("deliveryWithResourceIdentity") or {}).get("destination") or {}
+    place = destination.get("properties") or {}
+    state, queue = properties.get("provisioningState", "missing"), place.get("queueName")
+    in_account = str(place.get("resourceId", "")).lower() == deployed.storage_id.lower()
+    if state == "Succeeded" and queue == NEW_EVENTS and in_account:
+        return good("Event Grid", f"puts notices of new events into {queue}")
+    what = f"the subscription to {NEW_EVENTS} is {state}, and fills {queue or 'no queue'}"
+    return bad("queue-subscription", "Event Grid", what, **app.places)
 
 
 def _topic_id(deployed: Deployed) -> str:
@@ -90,13 +106,13 @@ _POISON = "webjobs-blobtrigger-poison"
 
 def poison(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the host has given up on events: their messages are in its poison queue."""
-    count = 0
-    if _stored(deployed, "queue", "exists", "--name", _POISON).get("exists"):
-        peek = ("message", "peek", "--queue-name", _POISON, "--num-messages", str(_MOST_MESSAGES))
+    count, name = 0, _POISON if deployed.by_webhook else f"{NEW_EVENTS}-poison"
+    if _stored(deployed, "queue", "exists", "--name", name).get("exists"):
+        peek = ("message", "peek", "--queue-name", name, "--num-messages", str(_MOST_MESSAGES))
         count = _stored(deployed, *peek, "--query", "length(@)")
     if count:
         many = f"{count} messages" + (" or more" if count == _MOST_MESSAGES else "")
-        yield bad("poison-queue", "poison queue", many, **app.places)
+        yield bad("poison-queue", "poison queue", many, **app.places, queue=name)
     else:
         yield good("poison queue", "empty")
 

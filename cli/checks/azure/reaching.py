@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from cli.checks.azure.deployed import EVENT_GRID, Deployed, DeploymentQuery
+from cli.checks.azure.deployed import Deployed, DeploymentQuery
 from cli.checks.azure.reading import if_there, words_of
 from cli.checks.findings import CheckResult, bad, good
 from cli.deploy.azure_cli import Az, AzureCliError
@@ -15,8 +15,9 @@ NEEDED = (
     "WORKER_PRINCIPAL_ID",
     "STORAGE_ACCOUNT_NAME",
     "DELIVERY",
+    "EVENT_TOPIC_NAME",
 )
-"""Outputs of infra/main.bicep that must have a value; EVENT_TOPIC_NAME has one with Event Grid alone."""
+"""Outputs of infra/main.bicep that must have a value."""
 
 _NO_SUBSCRIPTION = ("Subscription '", "' not found")
 _SIGNED_OUT = ("az login", "AADSTS", "Interactive authentication")
@@ -117,5 +118,4 @@ def _no_deployment(az: Az, target: DeploymentQuery, records: Sequence[Deployment
 
 def _lacking(outputs: Mapping[str, str]) -> list[str]:
     """The outputs that are missing or empty."""
-    needed = (*NEEDED, *(("EVENT_TOPIC_NAME",) if outputs.get("DELIVERY") == EVENT_GRID else ()))
-    return [name for name in needed if not outputs.get(name)]
+    return [name for name in NEEDED if not outputs.get(name)]

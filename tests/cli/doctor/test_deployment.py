@@ -118,7 +118,26 @@ def no_account(azure: PlayedAzure, _: Root) -> None:
 def another_package(azure: PlayedAzure, _: Root) -> None:
     for each in azure.resources[f"{SITES[WORKER]}/functions"]["value"]:
         for binding in each["properties"]["config"]["bindings"]:
-            binding.pop("source", None)
+            binding.update(type="queueTrigger", queueName="new-events")
+
+
+def by_queue(azure: PlayedAzure, root: Root) -> None:
+    """A deployment whose Event Grid fills a queue."""
+    another_package(azure, root)
+    azure.outputs["delivery"] = "queue"
+    destination = {
+        "endpointType": "StorageQueue",
+        "properties": {"resourceId": STORAGE, "queueName": "new-events"},
+    }
+    azure.resources[EVENTS]["properties"] = {
+        "provisioningState": "Succeeded",
+        "deliveryWithResourceIdentity": {"identity": {"type": "SystemAssigned"}, "destination": destination},
+    }
+
+
+def without_queue_subscription(azure: PlayedAzure, root: Root) -> None:
+    by_queue(azure, root)
+    azure.resources.pop(EVENTS)
 
 
 def failed_since(azure: PlayedAzure, _: Root) -> None:
@@ -280,6 +299,7 @@ CASES: dict[str, Case] = {
         ),
         DEPLOY,
     ),
+    "queue-subscription": case(without_queue_subscription, TEMPLATE),
     "delivery-failing": case(
         lambda azure, _: azure.metrics.update(DeliverySuccessCount=3.0, DeliveryAttemptFailCount=40.0), DEPLOY
     ),
@@ -355,6 +375,17 @@ def test_an_action_group_that_no_rule_names_is_nobody_s(root: Root) -> None:
     found, _ = check(azure)
     (wrong,) = [finding for finding in found if not finding.good]
     assert (wrong.code, wrong.command) == ("alerts-unheard", f"{TEMPLATE} --set alertEmail=YOU@EXAMPLE.COM")
+
+
+def test_a_deployment_with_a_queue_is_good_and_has_a_poison_queue_of_its_own(root: Root) -> None:
+    azure = healthy(root.url)
+    by_queue(azure, root)
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+    azure.poison = 1
+    found, _ = check(azure)
+    (wrong,) = [finding for finding in found if not finding.good]
+    assert "--queue-name new-events-poison" in wrong.command
 
 
 def test_a_flex_app_needs_no_always_on_and_has_python_in_its_function_app_config(root: Root) -> None:
