@@ -121,6 +121,9 @@ param dailyCapGb int = 10
 @description('Log who deleted which blob. The archive deletes each event\'s blob, so this makes a row for each event.')
 param logDeletes bool = false
 
+@description('Log who read which blob. Parser and archive read each event, so this makes two rows for each event.')
+param logReads bool = false
+
 @description('Redundancy of the storage accounts. Every region has Standard_LRS; the others need a region with zones or with a pair.')
 @allowed([
   'Standard_LRS'
@@ -143,6 +146,13 @@ param actionGroupIds string[] = []
 
 @description('Address of docs/operate/operations.md as your people reach it, which each alert names.')
 param runbookUrl string = ''
+
+@description('Amount a month, in the subscription\'s currency, near and beyond which a mail is sent. 0: no budget.')
+@minValue(0)
+param monthlyBudget int = 0
+
+@description('With monthlyBudget: the first day of the month in which the budget was made, as 2026-12-01. It cannot be changed.')
+param budgetStart string = ''
 
 @description('Places of Azure Monitor that call the receiver every five minutes, if the internet reaches it. None: no such test.')
 param testLocations string[] = ['emea-nl-ams-azr', 'us-va-ash-azr', 'apac-sg-sin-azr']
@@ -168,6 +178,9 @@ var premium = flex || startsWith(toUpper(planSize), 'P')
 var spread = zoneRedundant && !(premium && instances > 1)
   ? fail('zoneRedundant needs two instances or more, of a Premium size or on Flex')
   : zoneRedundant
+var budget = monthlyBudget > 0 && (empty(budgetStart) || empty('${alertEmail}${join(actionGroupIds, '')}'))
+  ? fail('monthlyBudget needs budgetStart, and alertEmail or actionGroupIds')
+  : monthlyBudget
 var checkedInstances = flex && instances < 40
   ? fail('Flex Consumption takes no maximum below 40 instances: leave out instances')
   : instances
@@ -213,18 +226,9 @@ var allTags = union(tags, { 'azd-env-name': environmentName })
 // ---- hosts of each cloud that environment() does not give
 
 var hosts = {
-  AzureCloud: {
-    purview: 'purview.azure.com'
-    apps: 'azurewebsites.net'
-  }
-  AzureUSGovernment: {
-    purview: 'purview.azure.us'
-    apps: 'azurewebsites.us'
-  }
-  AzureChinaCloud: {
-    purview: 'purview.azure.cn'
-    apps: 'chinacloudsites.cn'
-  }
+  AzureCloud: { purview: 'purview.azure.com', apps: 'azurewebsites.net' }
+  AzureUSGovernment: { purview: 'purview.azure.us', apps: 'azurewebsites.us' }
+  AzureChinaCloud: { purview: 'purview.azure.cn', apps: 'chinacloudsites.cn' }
 }[environment().name]
 var ownEndpoint = 'https://${purviewAccountName}.${hosts.purview}/datamap/api/atlas/v2'
 
@@ -270,12 +274,7 @@ var storageTargets = [
 var purviewTargets = empty(purviewAccountId)
   ? []
   : [
-      {
-        name: 'purview'
-        resource: purviewAccountId
-        group: 'account'
-        zone: 'purview'
-      }
+      { name: 'purview', resource: purviewAccountId, group: 'account', zone: 'purview' }
     ]
 var appTargets = [
   for each in concat(
@@ -284,12 +283,7 @@ var appTargets = [
       ? []
       : [{ name: 'receiver-${slotName}', app: receiver.name, group: 'sites-${slotName}' }],
     worker.public ? [] : [{ name: 'worker', app: worker.name, group: 'sites' }]
-  ): {
-    name: each.name
-    resource: resourceId('Microsoft.Web/sites', each.app)
-    group: each.group
-    zone: 'apps'
-  }
+  ): { name: each.name, resource: resourceId('Microsoft.Web/sites', each.app), group: each.group, zone: 'apps' }
 ]
 
 module identities 'modules/identity.bicep' = {
@@ -363,7 +357,7 @@ module monitoring 'modules/monitoring.bicep' = {
     storageAccountName: storageName
     retentionDays: retentionDays
     dailyCapGb: dailyCapGb
-    logDeletes: logDeletes
+    audited: concat(logDeletes ? ['StorageDelete'] : [], logReads ? ['StorageRead'] : [])
   }
 }
 
@@ -455,6 +449,8 @@ module alerts 'modules/alerts.bicep' = {
     email: alertEmail
     actionGroupIds: actionGroupIds
     runbookUrl: runbookUrl
+    monthlyBudget: budget
+    budgetStart: budgetStart
   }
 }
 
@@ -476,3 +472,4 @@ output WORKER_PRINCIPAL_ID string = identities.outputs.workerPrincipalId
 output STORAGE_ACCOUNT_NAME string = storageName
 output DELIVERY string = delivery
 output EVENT_TOPIC_NAME string = topicName
+output ENTRA_APPLICATION_ID string = entraApplicationId

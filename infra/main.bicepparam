@@ -40,11 +40,14 @@ param operatorsGroupId = readEnvironmentVariable('THROUGHLINE_OPERATORS_GROUP_ID
 param retentionDays = int(readEnvironmentVariable('THROUGHLINE_RETENTION_DAYS', '30'))
 param dailyCapGb = int(readEnvironmentVariable('THROUGHLINE_DAILY_CAP_GB', '10'))
 param logDeletes = bool(readEnvironmentVariable('THROUGHLINE_LOG_DELETES', 'false'))
+param logReads = bool(readEnvironmentVariable('THROUGHLINE_LOG_READS', 'false'))
 param storageRedundancy = readEnvironmentVariable('THROUGHLINE_STORAGE_REDUNDANCY', 'Standard_LRS')
 param deleteLock = bool(readEnvironmentVariable('THROUGHLINE_DELETE_LOCK', 'true'))
 param alertEmail = readEnvironmentVariable('THROUGHLINE_ALERT_EMAIL', '')
 param actionGroupIds = json(readEnvironmentVariable('THROUGHLINE_ACTION_GROUP_IDS', '[]'))
 param runbookUrl = readEnvironmentVariable('THROUGHLINE_RUNBOOK_URL', '')
+param monthlyBudget = int(readEnvironmentVariable('THROUGHLINE_MONTHLY_BUDGET', '0'))
+param budgetStart = readEnvironmentVariable('THROUGHLINE_BUDGET_START', '')
 param testLocations = json(readEnvironmentVariable(
   'THROUGHLINE_TEST_LOCATIONS',
   '["emea-nl-ams-azr", "us-va-ash-azr", "apac-sg-sin-azr"]'

@@ -11,13 +11,9 @@ param functionName string = 'parser_function'
 @description('The container of the blobs.')
 param containerName string = 'events'
 
-resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {
-  name: topicName
-}
+resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = { name: topicName }
 
-resource app 'Microsoft.Web/sites@2025-03-01' existing = {
-  name: workerName
-}
+resource app 'Microsoft.Web/sites@2025-03-01' existing = { name: workerName }
 
 var hook = 'https://${app.properties.defaultHostName}/runtime/webhooks/blobs?functionName=Host.Functions.${functionName}'
 var hookKey = listKeys('${app.id}/host/default', '2025-03-01').systemKeys.blobs_extension
@@ -28,21 +24,13 @@ resource blobCreated 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-0
   properties: {
     destination: {
       endpointType: 'WebHook'
-      properties: {
-        endpointUrl: '${hook}&code=${hookKey}'
-        maxEventsPerBatch: 1
-      }
+      properties: { endpointUrl: '${hook}&code=${hookKey}', maxEventsPerBatch: 1 }
     }
     eventDeliverySchema: 'EventGridSchema'
     filter: {
-      includedEventTypes: [
-        'Microsoft.Storage.BlobCreated'
-      ]
+      includedEventTypes: ['Microsoft.Storage.BlobCreated']
       subjectBeginsWith: '/blobServices/default/containers/${containerName}/'
     }
-    retryPolicy: {
-      maxDeliveryAttempts: 30
-      eventTimeToLiveInMinutes: 1440
-    }
+    retryPolicy: { maxDeliveryAttempts: 30, eventTimeToLiveInMinutes: 1440 }
   }
 }

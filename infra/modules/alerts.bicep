@@ -35,6 +35,12 @@ param actionGroupIds string[]
 @description('Address of the page that says what to do; empty: its path in the repository.')
 param runbookUrl string
 
+@description('Amount a month, in the subscription\'s currency, near and beyond which the same people get a mail. 0: no budget.')
+param monthlyBudget int
+
+@description('First day of the month in which the budget was made.')
+param budgetStart string
+
 var runbook = empty(runbookUrl) ? 'docs/operate/operations.md' : runbookUrl
 var prefix = 'throughline-${environmentName}'
 var title = 'Throughline ${environmentName}'
@@ -44,17 +50,11 @@ var groupIds = concat(actionGroupIds, empty(email) ? [] : [ownGroup])
 var metricActions = map(groupIds, id => { actionGroupId: id })
 var tested = receiverPublic && !empty(testLocations)
 
-resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
-  name: storageAccountName
-}
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = { name: storageAccountName }
 
-resource receiver 'Microsoft.Web/sites@2025-03-01' existing = {
-  name: receiverName
-}
+resource receiver 'Microsoft.Web/sites@2025-03-01' existing = { name: receiverName }
 
-resource component 'Microsoft.Insights/components@2020-02-02' existing = {
-  name: componentName
-}
+resource component 'Microsoft.Insights/components@2020-02-02' existing = { name: componentName }
 
 resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)) {
   name: actionGroupName
@@ -63,13 +63,7 @@ resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)
   properties: {
     enabled: true
     groupShortName: 'throughline'
-    emailReceivers: [
-      {
-        name: 'mail'
-        emailAddress: email
-        useCommonAlertSchema: true
-      }
-    ]
+    emailReceivers: [{ name: 'mail', emailAddress: email, useCommonAlertSchema: true }]
   }
 }
 
@@ -102,10 +96,7 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
           }
         ]
       }
-      actions: {
-        actionGroups: groupIds
-        customProperties: { alert: rule.name, runbook: runbook }
-      }
+      actions: { actionGroups: groupIds, customProperties: { alert: rule.name, runbook: runbook } }
     }
   }
 ]
@@ -268,11 +259,7 @@ resource availability 'Microsoft.Insights/webtests@2022-06-15' = if (tested) {
       ParseDependentRequests: false
       FollowRedirects: false
     }
-    ValidationRules: {
-      ExpectedHttpStatusCode: 401
-      SSLCheck: true
-      SSLCertRemainingLifetimeCheck: 7
-    }
+    ValidationRules: { ExpectedHttpStatusCode: 401, SSLCheck: true, SSLCertRemainingLifetimeCheck: 7 }
   }
 }
 
@@ -296,5 +283,26 @@ resource unreachable 'Microsoft.Insights/metricAlerts@2026-01-01' = if (tested) 
       failedLocationCount: min(2, length(testLocations))
     }
     actions: metricActions
+  }
+}
+
+var shares = [{ type: 'Actual', of: 80 }, { type: 'Actual', of: 100 }, { type: 'Forecasted', of: 110 }]
+
+resource budget 'Microsoft.Consumption/budgets@2026-06-01' = if (monthlyBudget > 0) {
+  name: prefix
+  dependsOn: [people]
+  properties: {
+    category: 'Cost'
+    amount: monthlyBudget
+    timeGrain: 'Monthly'
+    timePeriod: { startDate: budgetStart }
+    notifications: toObject(shares, share => '${share.type}${share.of}', share => {
+      enabled: true
+      operator: 'GreaterThan'
+      threshold: share.of
+      thresholdType: share.type
+      contactEmails: empty(email) ? [] : [email]
+      contactGroups: actionGroupIds
+    })
   }
 }

@@ -14,9 +14,7 @@ param queue string
 
 var grant = filter(loadJsonContent('../roles.json'), row => row.to == 'topic')[0]
 
-resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
-  name: storageAccountName
-}
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = { name: storageAccountName }
 
 resource queues 'Microsoft.Storage/storageAccounts/queueServices@2026-04-01' = if (!empty(queue)) {
   parent: account
@@ -33,16 +31,11 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = if (!given) {
   location: location
   tags: tags
   identity: empty(queue) ? null : { type: 'SystemAssigned' }
-  properties: {
-    source: account.id
-    topicType: 'Microsoft.Storage.StorageAccounts'
-  }
+  properties: { source: account.id, topicType: 'Microsoft.Storage.StorageAccounts' }
 }
 
 // The same topic, also where others made it: it needs a system-assigned identity then.
-resource found 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {
-  name: name
-}
+resource eitherTopic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = { name: name }
 
 resource sender 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(queue)) {
   name: guid(notices.id, name, grant.role)
@@ -50,14 +43,14 @@ resource sender 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empt
   dependsOn: [topic]
   properties: {
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', grant.role)
-    principalId: found.identity.principalId
+    principalId: eitherTopic.identity.principalId
     principalType: 'ServicePrincipal'
     description: grant.reason
   }
 }
 
 resource toQueue 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = if (!empty(queue)) {
-  parent: found
+  parent: eitherTopic
   name: 'events'
   dependsOn: [topic, sender]
   properties: {
@@ -81,10 +74,7 @@ resource toQueue 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15
 #disable-next-line use-recent-api-versions
 resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'throughline'
-  scope: found
+  scope: eitherTopic
   dependsOn: [topic]
-  properties: {
-    workspaceId: workspaceId
-    logs: [{ categoryGroup: 'allLogs', enabled: true }]
-  }
+  properties: { workspaceId: workspaceId, logs: [{ categoryGroup: 'allLogs', enabled: true }] }
 }

@@ -6,10 +6,7 @@ param location string
 param tags { *: string }
 param planPrefix string
 
-@allowed([
-  'dedicated'
-  'flex'
-])
+@allowed(['dedicated', 'flex'])
 param plan string
 param planSize string
 param instances int
@@ -83,9 +80,7 @@ resource identities 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30
   }
 ]
 
-resource component 'Microsoft.Insights/components@2020-02-02' existing = {
-  name: componentName
-}
+resource component 'Microsoft.Insights/components@2020-02-02' existing = { name: componentName }
 
 // A plan of Flex Consumption holds one app; a dedicated one holds both.
 var planNames = flex ? map(apps, app => '${planPrefix}${app.name}') : ['${planPrefix}apps']
@@ -158,10 +153,7 @@ resource sites 'Microsoft.Web/sites@2025-03-01' = [
     location: location
     tags: union(tags, { 'throughline-app': app.name })
     kind: 'functionapp,linux'
-    identity: {
-      type: 'UserAssigned'
-      userAssignedIdentities: { '${identities[index].id}': {} }
-    }
+    identity: { type: 'UserAssigned', userAssignedIdentities: { '${identities[index].id}': {} } }
     dependsOn: [plans]
     properties: union(bodies[index], {
       siteConfig: union(site[index], app.name == 'receiver' ? health : {}, flex ? {} : { alwaysOn: true })
@@ -199,10 +191,7 @@ resource slot 'Microsoft.Web/sites/slots@2025-03-01' = if (withSlot) {
   location: location
   tags: union(tags, { 'throughline-app': 'receiver' })
   kind: 'functionapp,linux'
-  identity: {
-    type: 'UserAssigned'
-    userAssignedIdentities: { '${identities[0].id}': {} }
-  }
+  identity: { type: 'UserAssigned', userAssignedIdentities: { '${identities[0].id}': {} } }
   properties: union(bodies[0], { siteConfig: union(site[0], health, { alwaysOn: false }) })
 }
 
@@ -279,19 +268,11 @@ resource sticky 'Microsoft.Web/sites/config@2025-03-01' = if (withSlot) {
 
 // No user names and passwords for deployment.
 resource ftp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = [
-  for (app, index) in apps: {
-    parent: sites[index]
-    name: 'ftp'
-    properties: { allow: false }
-  }
+  for index in range(0, 2): { parent: sites[index], name: 'ftp', properties: { allow: false } }
 ]
 
 resource scm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = [
-  for (app, index) in apps: {
-    parent: sites[index]
-    name: 'scm'
-    properties: { allow: false }
-  }
+  for index in range(0, 2): { parent: sites[index], name: 'scm', properties: { allow: false } }
 ]
 
 resource slotFtp 'Microsoft.Web/sites/slots/basicPublishingCredentialsPolicies@2025-03-01' = if (withSlot) {

@@ -15,8 +15,8 @@ param retentionDays int
 @minValue(-1)
 param dailyCapGb int
 
-@description('Log who deleted which blob. The archive deletes each event\'s blob, so this makes a row for each event.')
-param logDeletes bool
+@description('Operations on blobs that are logged, as StorageDelete; none: no log.')
+param audited string[]
 
 // Tables of the functions, their host and the exporter. By default they keep rows for 90 days; each is set here:
 // https://learn.microsoft.com/azure/azure-monitor/logs/data-retention-configure#log-tables-with-90-day-default-retention
@@ -34,13 +34,9 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-07-01' = {
   location: location
   tags: tags
   properties: {
-    sku: {
-      name: 'PerGB2018'
-    }
+    sku: { name: 'PerGB2018' }
     retentionInDays: retentionDays
-    workspaceCapping: {
-      dailyQuotaGb: dailyCapGb
-    }
+    workspaceCapping: { dailyQuotaGb: dailyCapGb }
   }
 }
 
@@ -49,11 +45,7 @@ resource tables 'Microsoft.OperationalInsights/workspaces/tables@2025-07-01' = [
   for name in ownTables: {
     parent: workspace
     name: name
-    properties: {
-      plan: 'Analytics'
-      retentionInDays: retentionDays
-      totalRetentionInDays: retentionDays
-    }
+    properties: { plan: 'Analytics', retentionInDays: retentionDays, totalRetentionInDays: retentionDays }
   }
 ]
 
@@ -62,35 +54,39 @@ resource component 'Microsoft.Insights/components@2020-02-02' = {
   location: location
   tags: tags
   kind: 'web'
+  properties: { Application_Type: 'web', DisableLocalAuth: true, WorkspaceResourceId: workspace.id }
+}
+
+// Application Insights makes this rule by itself, for people by their roles. It is declared to be off: alerts.json sees
+// the same failures, and a company's own list of rules is complete.
+resource anomalies 'microsoft.alertsManagement/smartDetectorAlertRules@2021-04-01' = {
+  name: 'Failure Anomalies - ${componentName}'
+  location: 'global'
+  tags: tags
   properties: {
-    Application_Type: 'web'
-    DisableLocalAuth: true
-    WorkspaceResourceId: workspace.id
+    state: 'Disabled'
+    severity: 'Sev3'
+    frequency: 'PT1M'
+    detector: { id: 'FailureAnomaliesDetector' }
+    scope: [component.id]
+    actionGroups: { groupIds: [] }
   }
 }
 
-resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = if (logDeletes) {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = if (!empty(audited)) {
   name: storageAccountName
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' existing = if (logDeletes) {
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' existing = if (!empty(audited)) {
   parent: account
   name: 'default'
 }
 
 #disable-next-line use-recent-api-versions // diagnostic settings have never left the preview
-resource deletes 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (logDeletes) {
+resource audit 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (!empty(audited)) {
   name: 'throughline'
   scope: blobs
-  properties: {
-    workspaceId: workspace.id
-    logs: [
-      {
-        category: 'StorageDelete'
-        enabled: true
-      }
-    ]
-  }
+  properties: { workspaceId: workspace.id, logs: map(audited, category => { category: category, enabled: true }) }
 }
 
 output workspaceId string = workspace.id

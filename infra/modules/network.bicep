@@ -34,10 +34,7 @@ var subnets = [
     name: 'endpoints' // private endpoints make no outbound calls
     properties: { defaultOutboundAccess: false, privateEndpointNetworkPolicies: 'Disabled' }
   }
-  {
-    name: 'operators'
-    properties: union(nat, routes, { defaultOutboundAccess: false })
-  }
+  { name: 'operators', properties: union(nat, routes, { defaultOutboundAccess: false }) }
 ]
 
 resource group 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if (empty(securityGroupId)) {

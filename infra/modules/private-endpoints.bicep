@@ -37,12 +37,7 @@ resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01
     name: 'throughline'
     location: 'global'
     tags: tags
-    properties: {
-      registrationEnabled: false
-      virtualNetwork: {
-        id: split(subnetId, '/subnets/')[0]
-      }
-    }
+    properties: { registrationEnabled: false, virtualNetwork: { id: split(subnetId, '/subnets/')[0] } }
   }
 ]
 
@@ -52,19 +47,9 @@ resource endpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [
     location: location
     tags: tags
     properties: {
-      subnet: {
-        id: subnetId
-      }
+      subnet: { id: subnetId }
       privateLinkServiceConnections: [
-        {
-          name: target.name
-          properties: {
-            privateLinkServiceId: target.resource
-            groupIds: [
-              target.group
-            ]
-          }
-        }
+        { name: target.name, properties: { privateLinkServiceId: target.resource, groupIds: [target.group] } }
       ]
     }
   }
@@ -74,19 +59,9 @@ resource groups 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-05
   for (target, index) in targets: {
     parent: endpoints[index]
     name: 'default'
-    dependsOn: [
-      zones
-      links
-    ]
+    dependsOn: [zones, links]
     properties: {
-      privateDnsZoneConfigs: [
-        {
-          name: target.group
-          properties: {
-            privateDnsZoneId: zoneIds[index]
-          }
-        }
-      ]
+      privateDnsZoneConfigs: [{ name: target.group, properties: { privateDnsZoneId: zoneIds[index] } }]
     }
   }
 ]

@@ -32,9 +32,7 @@ resource worker 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' ex
   name: workerIdentityName
 }
 
-resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
-  name: storageAccountName
-}
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = { name: storageAccountName }
 
 resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' existing = {
   parent: account
@@ -50,9 +48,7 @@ resource receiverAccount 'Microsoft.Storage/storageAccounts@2026-04-01' existing
   name: receiverStorageAccountName
 }
 
-resource component 'Microsoft.Insights/components@2020-02-02' existing = {
-  name: componentName
-}
+resource component 'Microsoft.Insights/components@2020-02-02' existing = { name: componentName }
 
 resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-04-01' existing = [
   for row in onContainers: {

@@ -23,9 +23,7 @@ resource account 'Microsoft.Storage/storageAccounts@2026-04-01' = {
   location: location
   tags: tags
   kind: 'StorageV2'
-  sku: {
-    name: redundancy
-  }
+  sku: { name: redundancy }
   properties: {
     accessTier: 'Hot'
     allowBlobPublicAccess: false
@@ -35,10 +33,7 @@ resource account 'Microsoft.Storage/storageAccounts@2026-04-01' = {
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
     publicNetworkAccess: privateNetwork ? 'Disabled' : 'Enabled'
-    networkAcls: {
-      bypass: 'AzureServices'
-      defaultAction: privateNetwork ? 'Deny' : 'Allow'
-    }
+    networkAcls: { bypass: 'AzureServices', defaultAction: privateNetwork ? 'Deny' : 'Allow' }
   }
 }
 
@@ -55,14 +50,8 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' = {
   parent: account
   name: 'default'
   properties: {
-    deleteRetentionPolicy: {
-      enabled: true
-      days: 7
-    }
-    containerDeleteRetentionPolicy: {
-      enabled: true
-      days: 7
-    }
+    deleteRetentionPolicy: { enabled: true, days: 7 }
+    containerDeleteRetentionPolicy: { enabled: true, days: 7 }
   }
 }
 
@@ -70,9 +59,7 @@ resource blobContainers 'Microsoft.Storage/storageAccounts/blobServices/containe
   for container in containers: {
     parent: blobs
     name: container
-    properties: {
-      publicAccess: 'None'
-    }
+    properties: { publicAccess: 'None' }
   }
 ]
 
@@ -91,9 +78,7 @@ resource accountTables 'Microsoft.Storage/storageAccounts/tableServices/tables@2
 resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2026-04-01' = if (ignoredDays > 0) {
   parent: account
   name: 'default'
-  dependsOn: [
-    blobs
-  ]
+  dependsOn: [blobs]
   properties: {
     policy: {
       rules: [
@@ -102,21 +87,8 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2026-04
           enabled: true
           type: 'Lifecycle'
           definition: {
-            filters: {
-              blobTypes: [
-                'blockBlob'
-              ]
-              prefixMatch: [
-                'ignored/'
-              ]
-            }
-            actions: {
-              baseBlob: {
-                delete: {
-                  daysAfterCreationGreaterThan: ignoredDays
-                }
-              }
-            }
+            filters: { blobTypes: ['blockBlob'], prefixMatch: ['ignored/'] }
+            actions: { baseBlob: { delete: { daysAfterCreationGreaterThan: ignoredDays } } }
           }
         }
       ]

@@ -25,10 +25,7 @@ var period = {
         type: 4
         isRequired: true
         value: { durationMs: 86400000 }
-        typeSettings: {
-          selectableValues: map(periods, each => { durationMs: each })
-          allowCustom: true
-        }
+        typeSettings: { selectableValues: map(periods, each => { durationMs: each }), allowCustom: true }
       }
     ]
     style: 'pills'

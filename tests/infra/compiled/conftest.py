@@ -53,6 +53,9 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "alertEmail": "ann@example.com",
         "actionGroupIds": [f"{_HUB}/providers/Microsoft.Insights/actionGroups/duty"],
         "runbookUrl": "https://wiki.example.com/lineage",
+        "monthlyBudget": 400,
+        "budgetStart": "2026-12-01",
+        "logReads": True,
     },
 }
 """The parameters of the tested variants: each takes a second or two."""

@@ -181,3 +181,43 @@ def test_alerts_go_to_given_groups_beside_the_mail_and_name_a_runbook(variant: V
     assert {tuple(one["actionGroupId"] for one in each) for each in actions} == {(group, own)}
     for each in variant("default").of("Microsoft.Insights/scheduledQueryRules"):
         assert each["properties"]["actions"]["actionGroups"] == []
+
+
+def test_a_budget_tells_the_same_people_before_and_after_it_is_spent(variant: Variant) -> None:
+    assert variant("default").of("Microsoft.Consumption/budgets") == []
+    (budget,) = variant("given").of("Microsoft.Consumption/budgets")
+    properties = budget["properties"]
+    assert (properties["amount"], properties["timeGrain"], properties["timePeriod"]) == (
+        400,
+        "Monthly",
+        {"startDate": "2026-12-01"},
+    )
+    notifications = properties["notifications"]
+    assert {name: (each["thresholdType"], each["threshold"]) for name, each in notifications.items()} == {
+        "Actual80": ("Actual", 80),
+        "Actual100": ("Actual", 100),
+        "Forecasted110": ("Forecasted", 110),
+    }
+    for each in notifications.values():
+        assert each["enabled"] is True
+        assert each["contactEmails"] == ["ann@example.com"]
+        assert each["contactGroups"] == VARIANTS["given"]["actionGroupIds"]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_rule_that_application_insights_makes_by_itself_is_declared_and_off(name: str, variant: Variant) -> None:
+    (rule_of_platform,) = variant(name).of("microsoft.alertsManagement/smartDetectorAlertRules")
+    (component,) = variant(name).of("Microsoft.Insights/components")
+    assert rule_of_platform["name"] == f"Failure Anomalies - {component['name']}"
+    assert rule_of_platform["properties"]["state"] == "Disabled"
+    assert rule_of_platform["properties"]["scope"] == [component["id"]]
+
+
+def test_reads_of_events_are_logged_on_demand(variant: Variant) -> None:
+    def audited(name: str) -> list[str]:
+        settings = variant(name).of("Microsoft.Insights/diagnosticSettings")
+        logs = [each["properties"]["logs"] for each in settings if "/blobServices/" in each["id"]]
+        return [row["category"] for each in logs for row in each if row["enabled"]]
+
+    assert audited("default") == []
+    assert audited("given") == ["StorageRead"]

@@ -65,6 +65,8 @@ def difference(one: Snapshot, other: Snapshot) -> tuple[set[str], set[str]]:
 
 INVALID_COMBINATIONS = {
     "polling": ({"delivery": "polling"}, "eventGrid"),
+    "a budget that tells nobody": ({"monthlyBudget": 5, "budgetStart": "2026-12-01"}, "alertEmail or actionGroupIds"),
+    "a budget without a first month": ({"monthlyBudget": 5, "alertEmail": "a@example.com"}, "needs budgetStart"),
     "callers of no application": ({"entraCallers": ["a"]}, "Give both entraApplicationId and entraCallers"),
     "a NAT gateway for no network": ({"natGatewayId": "/n"}, "need privateNetwork=true"),
     "one subnet of two": (
