@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from cli.checks.findings import CheckResult, bad, good
+from cli.checks.findings import CheckResult, bad, good, unseen
 from shared.atlas.entities import AssetEntity
 from shared.bootstrap import Worker
+from shared.catalog.connection.policies import has_role
 from shared.catalog.port import Account, AssetKey, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable
 
@@ -28,7 +29,7 @@ _TRIAL = AssetEntity(
 )
 
 NETWORK, IDENTITY, ACCOUNT = "catalog network", "catalog identity", "catalog account"
-COLLECTION, ROLE, CONNECTION = "collection", "catalog role", "catalog connection"
+COLLECTION, ROLE, CONNECTION, REACH = "collection", "catalog role", "catalog connection", "scanned assets"
 
 Resolve = Callable[[str], bool]
 
@@ -42,9 +43,19 @@ def resolves(host: str) -> bool:
     return True
 
 
-def check_catalog(parts: Worker, *, resolve: Resolve = resolves) -> Iterator[CheckResult]:
-    """Each step of the way to the catalog; ends with the first bad one."""
-    looks = (_network(parts.account, resolve), _identity(parts.account), _collections(parts), _writing(parts))
+def check_catalog(parts: Worker, *, worker: str = "", resolve: Resolve = resolves) -> Iterator[CheckResult]:
+    """Each step of the way to the catalog; ends with the first bad one.
+
+    `worker` is the object id of a deployment's worker, whose roles are then looked up; empty: we are asked ourselves.
+    """
+    account = parts.account
+    looks = (
+        _network(account, resolve),
+        _identity(account),
+        _collections(parts),
+        _writing(parts),
+        _reach(parts, worker),
+    )
     for look in looks:
         for finding in look:
             yield finding
@@ -119,6 +130,7 @@ def _listed(found: Sequence[Collection]) -> str:
     return ", ".join(f"{each.name} ({each.shown})" for each in found[:8])
 
 
+_FORBIDDEN = 403
 _REFUSALS = {401: "the catalog rejects the credentials", 403: "access denied"}
 
 
@@ -165,6 +177,45 @@ def _writing(parts: Worker) -> Iterator[CheckResult]:
 def _root(parts: Worker) -> str:
     found = parts.account.collections() if parts.account else ()
     return next((each.name for each in found if not each.parent), "")
+
+
+def _reach(parts: Worker, worker: str) -> Iterator[CheckResult]:
+    """Whether scanned assets of all collections can be found: what may not be read seems not to exist."""
+    if parts.account is None:
+        return
+    try:
+        collections = parts.account.collections()
+        root = next((collection for collection in collections if not collection.parent), None)
+        if worker:
+            yield _reach_of_worker(parts, parts.account, root, worker)
+            return
+    except (CatalogRefused, CatalogUnavailable) as error:
+        yield _problem(parts, REACH, error)
+        return
+    if root:
+        yield good(REACH, f"sees the root, {root.shown}, and all below it")
+        return
+    names = {collection.name for collection in collections}
+    above = next((collection.parent for collection in collections if collection.parent not in names), "")
+    what = f"sees {_listed(collections)}, but not {above} above"
+    yield bad("catalog-narrow", REACH, what, **_grant(parts, above))
+
+
+def _reach_of_worker(parts: Worker, account: Account, root: Collection | None, worker: str) -> CheckResult:
+    """The finding about the worker's own roles, which administrators of collections may see."""
+    places = {**_grant(parts, root.name if root else ""), "principal": worker}
+    places.setdefault("collection", places.get("account", "COLLECTION"))  # the root has the account's name
+    try:
+        policy = account.policy(root.name) if root else None
+    except CatalogRefused as error:
+        if error.status != _FORBIDDEN:
+            raise
+        policy = None
+    if policy is None:
+        return unseen("catalog-roles-hidden", REACH, "you may not see who has roles in the root", **places)
+    if any(has_role(policy, role, worker) for role in ("purview-reader", "data-curator")):
+        return good(REACH, "the worker may read the root, and all below it")
+    return bad("catalog-narrow", REACH, f"the worker {worker} has no role in the root", **places)
 
 
 _NOWHERE: AssetKey = ("azure_datalake_gen2_path", "https://throughlinedoctor.dfs.core.windows.net/doctor/nowhere")

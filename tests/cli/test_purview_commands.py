@@ -13,7 +13,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from typer.testing import CliRunner, Result
 
 from cli.checks.catalog import KNOWN, check_catalog
-from cli.checks.findings import CheckResult
+from cli.checks.findings import CheckResult, CheckState
 from cli.main import app
 from local.catalog.server import CatalogServer
 from shared.atlas.entities import ORIGIN_WORDS
@@ -91,6 +91,7 @@ def test_an_identity_with_all_roles_passes_all_checks(server: CatalogServer) -> 
         ("catalog identity", True),
         ("collection", True),
         ("catalog role", True),
+        ("scanned assets", True),
     ]
     entities = server.calls()["entities"]
     assert entities == 0, "the trial is gone"
@@ -197,12 +198,47 @@ def test_a_grant_is_planned_first_and_then_takes_effect(server: CatalogServer) -
     assert f"+ {ANN} to the data curators of Spark lineage (lineage)" in planned.output
     assert not last(theirs).good
     assert grant(server).exit_code == 0
-    assert last(theirs).good
+    assert [step.code for step in checked(theirs) if not step.good] == ["catalog-narrow"]
     assert "nothing to do" in grant(server).output
     assert grant(server, "--plan").exit_code == 0
     later = publish_options(now=lambda: datetime.now(UTC) + timedelta(hours=2))
     assert publish(theirs.storage, theirs.catalog, later).written == 1, "the refused process is written now"
     assert server.calls()["by_verb"]["PUT policystore/metadataPolicies/{policy}"] == 1
+
+
+def test_without_a_role_in_the_root_scanned_assets_of_other_collections_are_missing(server: CatalogServer) -> None:
+    """The printed commands, repeated, end with a role where all assets are."""
+    theirs = worker(server.endpoint, server.token_of(ANN))
+    assert grant(server).exit_code == 0
+    for collection in ("sales", "local"):
+        step = last(theirs)
+        assert (step.subject, step.code) == ("scanned assets", "catalog-narrow")
+        arguments = f"purview grant --account {server.url} --collection {collection} --principal {ANN}"
+        assert step.command == f"throughline {arguments} --role purview-reader"
+        assert grant(server, "--role", "purview-reader", collection=collection).exit_code == 0
+    assert last(theirs).good
+
+
+def test_an_administrator_sees_whether_the_worker_may_read_the_root(server: CatalogServer) -> None:
+    def reach(token: str) -> CheckResult:
+        return list(check_catalog(worker(server.endpoint, token), worker=ANN, resolve=lambda _: True))[-1]
+
+    assert grant(server).exit_code == 0
+    narrow = reach(server.token)
+    assert (narrow.code, narrow.state) == ("catalog-narrow", CheckState.BAD)
+    assert "--collection local --principal" in narrow.command
+    hidden = reach(server.token_of(ANN))
+    assert (hidden.code, hidden.state) == ("catalog-roles-hidden", CheckState.UNSEEN)
+    assert hidden.command.endswith("--role purview-reader --plan")
+    assert grant(server, "--role", "purview-reader", collection="local").exit_code == 0
+    assert reach(server.token).good
+    assert reach(server.token_of(ANN)).code == "catalog-roles-hidden", "a reader is no administrator"
+
+
+def test_all_pages_of_the_collections_are_read(server: CatalogServer) -> None:
+    account = worker(server.endpoint, server.token).account
+    assert account is not None
+    assert [each.name for each in account.collections()] == ["local", "sales", "lineage"]
 
 
 def test_a_principal_without_the_right_to_grant_gets_the_portal_steps(server: CatalogServer) -> None:

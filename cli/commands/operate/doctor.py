@@ -116,13 +116,14 @@ def _look(
         if deployed is None:
             return
     places = {**deployed.places, "scope": deployed.storage_id} if deployed else {}
+    worker = deployed.outputs["WORKER_PRINCIPAL_ID"] if deployed else ""
     parts = _parts(context, home, deployed)
     if isinstance(parts, CheckResult):
         yield parts
         return
     storage = list(check_storage(parts.storage, places))
     yield from storage
-    connection = list(check_catalog(parts) if catalog else check_connection(parts))
+    connection = list(check_catalog(parts, worker=worker) if catalog else check_connection(parts))
     yield from connection
     if all(finding.good for finding in connection):
         yield from _answered("catalog types", check_types(parts))

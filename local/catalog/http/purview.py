@@ -19,6 +19,10 @@ Json = dict[str, Any]
 
 _MOST = 1000
 _DEFAULT = 50
+_PAGE = 2
+"""Rows of a page of collections: few, so that every test reads several pages."""
+_ELSEWHERE = "https://elsewhere.invalid/account"
+"""A host that nobody may send a token to."""
 
 
 def query(catalog: Catalog, call: Call) -> Json:
@@ -112,9 +116,12 @@ def _value(entity: Entity) -> Json:
 
 
 def get_collections(catalog: Catalog, call: Call) -> Json:
-    """Return the collections that the caller sees."""
-    found = [each.to_json() for each in catalog.account.seen_by(call.caller)]
-    return {"value": found, "count": len(found)}
+    """Return a page of the collections that the caller sees, and the address of the next page."""
+    collections = [collection.to_json() for collection in catalog.account.seen_by(call.caller)]
+    begin = int(call.get("$skipToken") or 0)
+    rows, end = collections[begin : begin + _PAGE], begin + _PAGE
+    following = {"nextLink": f"{_ELSEWHERE}/collections?$skipToken={end}"} if end < len(collections) else {}
+    return {"value": rows, "count": len(rows), **following}
 
 
 def put_collection(catalog: Catalog, call: Call) -> Json:

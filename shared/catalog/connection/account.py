@@ -2,7 +2,9 @@
 
 import base64
 import json as jsonlib
+from collections.abc import Iterator
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from shared.catalog.connection.dialect import ACCOUNT_VERSION, POLICY_VERSION, dialect_of
 from shared.catalog.connection.policies import Policy
@@ -29,16 +31,29 @@ class PurviewAccount:
 
     def collections(self) -> tuple[Collection, ...]:
         """As the port says."""
-        place = f"{self.host}/account/collections"
-        answer = self._client.call("GET", place, params={"api-version": ACCOUNT_VERSION})
         return tuple(
             Collection(
-                name=str(each["name"]),
-                shown=str(each.get("friendlyName") or each["name"]),
-                parent=str((each.get("parentCollection") or {}).get("referenceName") or ""),
+                name=str(row["name"]),
+                shown=str(row.get("friendlyName") or row["name"]),
+                parent=str((row.get("parentCollection") or {}).get("referenceName") or ""),
             )
-            for each in answer.get("value") or ()
+            for row in self._rows(f"{self.host}/account/collections")
         )
+
+    def _rows(self, place: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a list that is given in pages.
+
+        Of the address of the next page (`nextLink`) only `$skipToken` is used, so our token goes to no other host.
+        https://learn.microsoft.com/rest/api/purview/accountdataplane/collections/list-collections
+        """
+        skip: dict[str, str] = {}
+        while True:
+            answer = self._client.call("GET", place, params={"api-version": ACCOUNT_VERSION, **skip})
+            yield from answer.get("value") or ()
+            tokens = parse_qs(urlsplit(str(answer.get("nextLink") or "")).query).get("$skipToken")
+            if not tokens:
+                return
+            skip = {"$skipToken": tokens[0]}
 
     def policy(self, collection: str) -> Policy:
         """As the port says."""

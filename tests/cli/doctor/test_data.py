@@ -216,14 +216,15 @@ def refused_by_catalog() -> list[CheckResult]:
 
 
 def catalog_of(
-    account: PurviewAccount, *known: str, collection: str = "", catalog: MemoryCatalog | None = None
+    account: PurviewAccount, *known: str, collection: str = "", catalog: MemoryCatalog | None = None, of: str = ""
 ) -> list[CheckResult]:
-    worker = parts(account=account, collection=collection, catalog=catalog)
-    return list(check_catalog(worker, resolve=lambda host: host in known if known else True))
+    deployment = parts(account=account, collection=collection, catalog=catalog)
+    return list(check_catalog(deployment, worker=of, resolve=lambda host: host in known if known else True))
 
 
 ROOT = Collection(name="root", shown="Root")
 READY = PurviewAccount(shown=(ROOT,))
+BELOW = PurviewAccount(shown=(Collection(name="lineage", shown="Lineage", parent="pv"),))
 
 
 def connected(error: Exception) -> list[CheckResult]:
@@ -310,6 +311,14 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
     "catalog-role": (
         lambda: catalog_of(PurviewAccount(), collection="lineage"),
         "throughline purview grant --account pv --collection lineage --principal ann",
+    ),
+    "catalog-narrow": (
+        lambda: catalog_of(BELOW),
+        "throughline purview grant --account pv --collection pv --principal ann --role purview-reader",
+    ),
+    "catalog-roles-hidden": (
+        lambda: catalog_of(BELOW, of="w"),
+        "throughline purview grant --account pv --collection pv --principal w --role purview-reader --plan",
     ),
     "collection-wrong": (lambda: catalog_of(READY, collection="Root"), "export THROUGHLINE_COLLECTION=root"),
     "types-missing": (lambda: types_of(None), "throughline types apply"),
