@@ -75,13 +75,13 @@ class MessageQueue(ABC):
         while True:
             await self._slots(most)
             self._news.clear()
-            wanted = min(_MOST_MESSAGES, most - len(self._running))
-            messages = await self._call(self._own.get_messages, self._name, wanted, self._visibility)
+            count = min(_MOST_MESSAGES, most - len(self._running))
+            messages = await self._call(self._own.get_messages, self._name, count, self._visibility)
             for message in messages:
                 task = asyncio.create_task(self._serve(message))
                 self._running.add(task)
                 task.add_done_callback(self._done)
-            if len(messages) < wanted:
+            if len(messages) < count:
                 if self._queued and not self._running:  # the count may be wrong
                     counted_from = self._queued
                     self._queued += await self._call(self._own.count_messages, self._name) - counted_from
@@ -113,31 +113,33 @@ class MessageQueue(ABC):
 
     async def _serve(self, message: QueueMessage) -> None:
         """Execute a message, and hold it meanwhile."""
-        held, done = [message], asyncio.Event()
-        renewal = asyncio.create_task(self._renew(held, done))
+        lease, end = [message], asyncio.Event()
+        renewal = asyncio.create_task(self._renew(lease, end))
         try:
             keep = await self._deliver(message)
         finally:
-            done.set()
+            end.set()
             await renewal  # not cancelled: a pending renewal changes the receipt
         if keep:
-            await self._call(self._own.hold_message, self._name, held[0], self._retry)
+            await self._call(self._own.hold_message, self._name, lease[0], self._retry)
             asyncio.get_running_loop().call_later(self._retry, self._news.set)
             return
         self._queued = max(0, self._queued - 1)
-        if not await self._call(self._own.delete_message, self._name, held[0]):
+        if not await self._call(self._own.delete_message, self._name, lease[0]):
             logger.warning("message %s was taken by another host meanwhile, it may be served twice", message.id)
 
-    async def _renew(self, held: list[QueueMessage], done: asyncio.Event) -> None:
+    async def _renew(self, lease: list[QueueMessage], end: asyncio.Event) -> None:
         while True:
             try:
-                await asyncio.wait_for(done.wait(), self._visibility / 2)
+                await asyncio.wait_for(end.wait(), self._visibility / 2)
             except TimeoutError:
-                receipt = await self._call(self._own.hold_message, self._name, held[0], self._visibility)
+                receipt = await self._call(self._own.hold_message, self._name, lease[0], self._visibility)
                 if receipt is None:
-                    logger.warning("message %s was taken by another host meanwhile, it may be served twice", held[0].id)
+                    logger.warning(
+                        "message %s was taken by another host meanwhile, it may be served twice", lease[0].id
+                    )
                     return
-                held[0] = replace(held[0], receipt=receipt)
+                lease[0] = replace(lease[0], receipt=receipt)
             else:
                 return
 

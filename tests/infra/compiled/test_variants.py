@@ -358,14 +358,14 @@ def test_a_token_of_a_named_application_is_asked_for_beside_the_key(variant: Var
         assert provider["validation"]["allowedAudiences"] == [application, f"api://{application}"]
         policy = provider["validation"]["defaultAuthorizationPolicy"]
         assert policy == {"allowedApplications": VARIANTS["guarded"]["entraCallers"]}
-    others = [each["name"] for name in ("default", "closed") for each in variant(name).of("Microsoft.Web/sites/config")]
-    assert not [name for name in others if name.endswith("authsettingsV2")]
+    sites = [each["name"] for name in ("default", "closed") for each in variant(name).of("Microsoft.Web/sites/config")]
+    assert not [name for name in sites if name.endswith("authsettingsV2")]
 
 
-def subnets(found: Snapshot) -> Mapping[str, Mapping[str, Any]]:
-    (network,) = found.of("Microsoft.Network/virtualNetworks")
+def subnets(snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
+    (network,) = snapshot.of("Microsoft.Network/virtualNetworks")
     assert "subnets" not in network["properties"], "a list of them deletes those that others have made"
-    parts = found.of("Microsoft.Network/virtualNetworks/subnets")
+    parts = snapshot.of("Microsoft.Network/virtualNetworks/subnets")
     return {each["name"].rpartition("/")[2]: each["properties"] for each in parts}
 
 
