@@ -109,6 +109,7 @@ func-delivery: $(READY) ## Send EVENTS (2000) to a world as func start runs it, 
 
 package: $(READY) ## Build the archive that Azure runs (DELIVERY=queue: for a queue that Event Grid fills)
 	@$(BIN)/python -m local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
+	@$(BIN)/python -m local.sbom
 
 bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json
 	@$(BIN)/python -m bench.spark_lake --events $(or $(EVENTS),1000000) $(ARGS)

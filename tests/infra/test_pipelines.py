@@ -94,19 +94,35 @@ def test_every_action_is_pinned_to_a_commit_of_a_release() -> None:
             assert PINNED.search(line), f"{path.name}: {line}"
 
 
-def test_there_are_no_secrets_and_a_token_only_where_something_is_deployed() -> None:
+def test_there_are_no_secrets_and_a_token_only_where_something_is_deployed_or_signed() -> None:
     for path in (*WORKFLOWS, *PIPELINES):
         assert "secrets." not in path.read_text(), path.name
     assert load(ROOT / ".github/workflows/test.yml")["permissions"] == {"contents": "read"}
     release = load(ROOT / ".github/workflows/azure-dev.yml")
     with_token = {name for name, job in release["jobs"].items() if "id-token" in job.get("permissions", {})}
-    assert (release["permissions"], with_token) == ({"contents": "read"}, {"staging", "production"})
+    assert (release["permissions"], with_token) == ({"contents": "read"}, {"attest", "staging", "production"})
+
+
+def test_github_signs_the_tested_package_and_its_list_of_libraries() -> None:
+    steps = load(ROOT / ".github/workflows/azure-dev.yml")["jobs"]["attest"]["steps"]
+    subject = {"subject-path": ARCHIVE}
+    assert [step["with"] for step in steps[1:]] == [
+        subject,
+        subject | {"sbom-path": ARCHIVE.replace(".zip", ".cdx.json")},
+    ]
+    (upload, _) = [
+        step
+        for step in load(ROOT / ".github/workflows/test.yml")["jobs"]["test"]["steps"]
+        if "upload-artifact" in step.get("uses", "")
+    ]
+    assert upload["with"]["path"].split() == ["build/package/throughline.zip", "build/package/throughline.cdx.json"]
 
 
 def test_github_deploys_the_tested_package_to_staging_then_to_production() -> None:
     jobs = load(ROOT / ".github/workflows/azure-dev.yml")["jobs"]
     assert [(name, job.get("needs")) for name, job in jobs.items()] == [
         ("test", None),
+        ("attest", "test"),
         ("staging", "test"),
         ("production", "staging"),
     ]

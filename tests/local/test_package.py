@@ -7,13 +7,17 @@ import re
 import subprocess
 import sys
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 from cli.deploy.packaging import read_package
 from local.package import DELIVERIES, NAMES, PACKAGES, WATCH, Package, PackageError, build, delivered_by
+from local.sbom import sbom
 from shared.versions import PACKAGE_FILE
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
@@ -239,3 +243,31 @@ def test_tracebacks_show_the_paths_of_files_in_azure(package: Package) -> None:
     assert b"/home/site/wwwroot/shared/errors.py" in compiled
     assert not re.search(rb"/(home|Users)/(?!site/)", compiled)
     assert str(ROOT).encode() not in compiled
+
+
+def test_the_list_of_libraries_is_that_of_the_archive(package: Package) -> None:
+    """Each pinned package with its version; the schema is CycloneDX's own; the same archive gives the same list."""
+    text = sbom(package.archive)
+    assert text == sbom(package.archive)
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    document = json.loads(text)
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+    listed = {canonical(each["name"]): each["version"] for each in document["components"]}
+    assert listed == {canonical(name): version for name, version in pinned.items()}
+    component = document["metadata"]["component"]
+    assert component["hashes"] == [{"alg": "SHA-256", "content": sha256(package.archive.read_bytes()).hexdigest()}]
+
+
+def test_a_file_that_is_no_package_gives_no_list(tmp_path: Path) -> None:
+    wrong = tmp_path / "throughline.zip"
+    wrong.write_text("nothing")
+    done = subprocess.run(
+        [sys.executable, "-m", "local.sbom", str(wrong)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "run `make package` first" in done.stderr) == (1, True)
+    assert list(tmp_path.iterdir()) == [wrong]
+
+
+def canonical(name: str) -> str:
+    """A name as package indexes compare it: https://packaging.python.org/specifications/name-normalization/."""
+    return re.sub(r"[-_.]+", "-", name).lower()
