@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from cli.deploy.azure_cli import AzureCli, AzureCliError
+from cli.deploy.azure_cli import Az, AzureCli, AzureCliError
 from cli.deploy.errors import DeployError
 from cli.deploy.packaging import build, checked
 from cli.deploy.progress import Progress
-from cli.deploy.receiver import ROUTE, DeployedReceiver
+from cli.deploy.receiver import ROUTE, DeployedReceiver, post_nothing
 from cli.deploy.record import deploy_template, last_good
 from cli.deploy.target import Target, from_azd, from_azure
 from cli.deploy.waiting import PollLimits
@@ -120,7 +120,8 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
         target = from_azd(environment)
     limits = PollLimits(seconds=options.wait)
     probe = options.probe and not environment.get(NO_PROBE)
-    receiver = DeployedReceiver(az=az, target=target, limits=limits, progress=progress, probe=probe)
+    post = partial(post_nothing, token=_token(az, target)) if probe else post_nothing
+    receiver = DeployedReceiver(az=az, target=target, limits=limits, progress=progress, probe=probe, post=post)
     if options.rollback:
         receiver.roll_back()
         sys.stdout.write(
@@ -132,6 +133,20 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
     package = checked(given or build(target.delivery, progress), target.delivery)
     receiver.deploy(package, partial(deploy_worker, az, target, limits=limits, progress=progress))
     sys.stdout.write(_left_to_do(target))
+
+
+def _token(az: Az, target: Target) -> str:
+    """A token with which the receiver lets us ask it; empty where it asks for none. Raises DeployError."""
+    if not target.application:
+        return ""
+    scope = f"api://{target.application}/.default"
+    try:
+        return str(az.json("account", "get-access-token", "--scope", scope, "--query", "accessToken"))
+    except AzureCliError as error:
+        raise DeployError(
+            f"{error}\nSenders need a token of Entra ID, and you get none: allow the Azure CLI in the registration and "
+            "in entraCallers (docs/operate/security.md), or deploy with --no-probe, which does not ask"
+        ) from error
 
 
 def _changes(pairs: Sequence[str]) -> Mapping[str, str]:
@@ -147,9 +162,11 @@ Deployed.
   The receiver:        {target.receiver_url}{ROUTE} (RECEIVER in docs/operate/deploy.md is {target.receiver})
   The storage account: {target.storage} (STORAGE there)
 Left to do, once:
-  1. Grant the worker's identity Data Curator in Purview (docs/operate/deploy.md, step 4), by a collection
-     administrator; until then lineage waits:
+  1. Let the worker write lineage, and find scanned assets, in Purview (docs/operate/deploy.md, step 4), by a
+     collection administrator; until then lineage waits:
        throughline purview grant --account PURVIEW --collection COLLECTION --principal {target.worker_principal}
+       throughline purview grant --account PURVIEW --collection PURVIEW --principal {target.worker_principal} \
+         --role purview-reader
   2. Make a key for each platform (step 5), see it work (step 6), connect Spark (step 7).
 """
 

@@ -49,10 +49,11 @@ Post = Callable[[str, str], ProbeAnswer]
 """POST nothing to an address, with a function key or none (empty)."""
 
 
-def post_nothing(url: str, key: str) -> ProbeAnswer:
-    """Send an empty POST. The key goes into a header, so it is in no log."""
+def post_nothing(url: str, key: str, *, token: str = "") -> ProbeAnswer:
+    """Send an empty POST. Key and token of Entra ID go into headers, so they are in no log."""
+    headers = {"x-functions-key": key, "Authorization": f"Bearer {token}" if token else ""}
     request = urllib.request.Request(  # noqa: S310 - an address of our own app
-        url, data=b"", method="POST", headers={"x-functions-key": key} if key else {}
+        url, data=b"", method="POST", headers={name: value for name, value in headers.items() if value}
     )
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310 - the same

@@ -11,13 +11,15 @@ from cli.deploy.record import DeploymentRecord
 DELIVERIES = ("eventGrid", "queue")
 """How the parser may get notices of new events."""
 
-OPTIONAL = frozenset({"RECEIVER_SLOT"})
-"""Outputs that may be empty: Flex Consumption and the Basic sizes have no slots."""
+OPTIONAL = frozenset({"RECEIVER_SLOT", "ENTRA_APPLICATION_ID"})
+"""Outputs that may be empty: Flex Consumption and the Basic sizes have no slots, and a key may be all that is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One Throughline in Azure, as the outputs of its template name it. `slot` is empty where none is."""
+    """One Throughline in Azure, as the outputs of its template name it. `slot` is empty where none is, `application`
+    (the receiver's registration in Entra ID) where senders need no token.
+    """
 
     group: str
     receiver: str
@@ -28,6 +30,7 @@ class Target:
     storage: str
     delivery: str
     topic: str
+    application: str
 
 
 def from_azure(group: str, record: DeploymentRecord) -> Target:
@@ -62,4 +65,5 @@ def _target(group: str, outputs: Mapping[str, str], source: str, mend: str) -> T
         storage=output("STORAGE_ACCOUNT_NAME"),
         delivery=delivery,
         topic=output("EVENT_TOPIC_NAME"),
+        application=output("ENTRA_APPLICATION_ID"),
     )

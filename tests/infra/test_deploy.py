@@ -21,7 +21,7 @@ from cli.deploy.errors import DeployError
 from cli.deploy.packaging import Package, checked, read_package
 from cli.deploy.progress import Progress
 from cli.deploy.receiver import ProbeAnswer, post_nothing
-from cli.deploy.target import Target, from_azd
+from cli.deploy.target import OPTIONAL, Target, from_azd
 from cli.deploy.waiting import PollLimits
 from cli.deploy.worker import EXTENSION_KEY, deploy_worker
 from shared.versions import PACKAGE_FILE, PACKAGE_HEADER
@@ -40,6 +40,7 @@ OUTPUTS = {
     "EVENT_TOPIC_NAME": "evgt-lineage",
     "STORAGE_ACCOUNT_NAME": "stabc",
     "DELIVERY": "eventGrid",
+    "ENTRA_APPLICATION_ID": "",
 }
 ZIP = "functionapp deployment source config-zip"
 SWAP = "functionapp deployment slot swap"
@@ -80,14 +81,15 @@ def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureStandIn:
 
 
 @contextmanager
-def receiver_at(*statuses: int) -> Iterator[str]:
-    """Serve a receiver that answers with each status in turn; the last one repeats. A 400 needs the key."""
+def receiver_at(*statuses: int, token: str = "") -> Iterator[str]:
+    """Serve a receiver that answers with each status in turn; the last one repeats. A 400 needs key and token."""
     left = list(statuses)
 
     class Answers(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             status = left.pop(0) if len(left) > 1 else left[0]
-            if status == 400 and self.headers["x-functions-key"] != KEY:
+            allowed = not token or self.headers["Authorization"] == f"Bearer {token}"
+            if status == 400 and not (allowed and self.headers["x-functions-key"] == KEY):
                 status = 401
             self.send_response(status if self.path == "/api/v1/lineage" else 404)
             if status == 400:
@@ -188,13 +190,32 @@ def test_variables_of_another_environment_in_the_shell_are_not_used(az: AzureSta
     assert not any("func-of-yesterday" in call.arguments for call in az.calls)
 
 
+def test_a_receiver_that_asks_for_a_token_of_entra_id_is_asked_with_one(az: AzureStandIn, tmp_path: Path) -> None:
+    bearer = "of-the-cli"
+    az.answer("account get-access-token", {"accessToken": bearer}, scope="api://the-receiver/.default")
+    with receiver_at(400, token=bearer) as url:
+        az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url, "ENTRA_APPLICATION_ID": "the-receiver"})
+        done = deploy(az, "rg", "--package", str(package(tmp_path)))
+    assert done.returncode == 0, done.stderr
+    assert bearer not in done.stdout + done.stderr
+
+
+def test_without_a_token_nothing_is_deployed_unless_it_is_not_to_be_asked(az: AzureStandIn, tmp_path: Path) -> None:
+    az.answer("account get-access-token", Failure(message="AADSTS65001: The user has not consented"))
+    az.outputs("rg", OUTPUTS | {"ENTRA_APPLICATION_ID": "the-receiver"})
+    done = deploy(az, "rg", "--package", str(package(tmp_path)))
+    assert (done.returncode, changes(az)) == (1, [("account get-access-token", "")])
+    assert "entraCallers" in done.stderr
+    assert deploy(az, "rg", "--package", str(package(tmp_path)), "--no-probe").returncode == 0
+
+
 def test_a_missing_group_is_refused_with_a_message(az: AzureStandIn) -> None:
     done = deploy(az)
     assert (done.returncode, az.calls) == (2, ())
     assert "name the resource group, as in: python3 -m cli.deploy GROUP" in done.stderr
 
 
-@pytest.mark.parametrize("name", sorted(set(OUTPUTS) - {"RECEIVER_SLOT"}))
+@pytest.mark.parametrize("name", sorted(set(OUTPUTS) - OPTIONAL))
 @pytest.mark.parametrize("value", ["", " ", None])
 def test_an_output_without_a_value_ends_the_deployment_with_a_message(name: str, value: str | None) -> None:
     given = {each: text for each, text in OUTPUTS.items() if each != name or value is not None}
