@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 import signal
+import tomllib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +17,15 @@ from bench.__main__ import BENCHMARKS, main, run
 from bench.costs import measure as measure_costs
 from bench.figures import Figure, Rounds
 from bench.host_calls import calls_of, events_a_second
+from bench.month import PRICES, ROOT, bill, quantities
 from bench.replay import Replay, families
 from bench.sizes import Sizes
 from bench.worker import BenchError
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.plugins.sample import Sample
+
+PRICE_LIST = tomllib.loads(PRICES.read_text())
 
 TINY = Sizes(
     decode_rounds=1,
@@ -203,3 +208,30 @@ def test_a_backfill_that_is_stopped_repeatedly_is_measured(tmp_path: Path) -> No
     assert new["calls"] > max(10, 2 * unchanged["calls"])
     assert lost["calls"] > max(10, 2 * unchanged["calls"])
     assert new["peak_mb"] > 0
+
+
+def test_a_month_is_priced_by_counts_and_a_file_of_prices() -> None:
+    """An event costs two table transactions and a blob; a tick of the sweeper lists once; the host adds its own."""
+    requests = {"receiver": {"table": 2.0, "blob write": 1.0, "catalog": 9.0}, "idle sweep": {"blob list": 1.0}}
+    used = quantities(requests, log_bytes=2e9, event_bytes=1000, events=1_000_000)
+    assert (used["table"], used["write"], used["read"], used["queue"]) == (2_000_000, 1_043_200, 1_000_000, 3_000_000)
+    assert (used["machine"], used["stored"], used["logs"], used["notice"]) == (1460, 1.0, 2.0, 1_000_000)
+    lines = {line.name: line for line in bill(used, PRICE_LIST["prices"])}
+    assert lines["table"].amount == pytest.approx(2_000_000 / 10_000 * PRICE_LIST["prices"]["table"]["price"])
+    with pytest.raises(KeyError, match="table"):
+        bill(used, {name: row for name, row in PRICE_LIST["prices"].items() if name != "table"})
+
+
+def test_the_page_on_costs_has_the_month_that_its_prices_give() -> None:
+    """The page's quantities are rounded, so the amounts differ by a few cents."""
+    page = (ROOT / "docs/operate/costs.md").read_text().partition("## One month")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([\d,.]+) ?([MK]?)[^|]* \| ([\d.]+) \|", page, re.MULTILINE)
+    scale = {"": 1, "K": 1_000, "M": 1_000_000}
+    used = {name: float(number.replace(",", "")) * scale[unit] for name, number, unit, _ in rows}
+    amounts = {name: float(amount) for name, _, _, amount in rows}
+    computed = {line.name: line.amount for line in bill(used, PRICE_LIST["prices"])}
+    assert amounts == pytest.approx(computed, abs=0.1)
+    together = re.search(r"^\| \*\*together\*\* \| \| \| \*\*([\d.]+)\*\* \|", page, re.MULTILINE)
+    assert together
+    assert float(together[1]) == pytest.approx(sum(amounts.values()), abs=0.05)
+    assert used["rule"] == len(json.loads((ROOT / "infra/alerts.json").read_text())["log"])

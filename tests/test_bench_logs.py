@@ -1,4 +1,4 @@
-"""`python -m bench.logs` measures the functions' logs, and docs/operate/costs.md has its figures."""
+"""`python -m bench.logs` measures the functions' logs, and docs/reference/requests.md has its figures."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from bench.log_rows import EXAMPLES, HOST_LINES, Volume, row_of
 from bench.logs import TICKS, measure
 from tests.infra.kusto.analyser import TABLES
 
-PAGE = (Path(__file__).parents[1] / "docs/operate/costs.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs/reference/requests.md").read_text()
 MILLION = 1_000_000
 NEW_JOB, SAME_JOB = "a new job", "the same job again"
 
