@@ -9,100 +9,75 @@ targetScope = 'resourceGroup'
 @minLength(1)
 @maxLength(20)
 param environmentName string
-
 @description('Region of all resources.')
 param location string = resourceGroup().location
-
 @description('The Purview account that gets the lineage.')
 @minLength(3)
 param purviewAccountName string
-
 @description('The Atlas v2 endpoint, if it is not the Purview account\'s own, as with an Apache Atlas.')
 param catalogEndpoint string = ''
 
 @description('dedicated: App Service with Always On, which runs function.json apps. flex: Flex Consumption; the worker scales to zero, receivers are always ready.')
 @allowed(['dedicated', 'flex'])
 param plan string = 'dedicated'
-
 @description('Size of the dedicated plan. It must offer Always On: B1 or larger. Basic sizes have no deployment slots.')
 param planSize string = 'P0v3'
-
 @description('Machines of the dedicated plan. With one, the platform\'s maintenance and a fault lose events. On Flex: the maximum number of instances of each app, at least 40.')
 @minValue(1)
 @maxValue(1000)
 param instances int = plan == 'flex' ? 40 : 2
-
 @description('Spread the plan\'s machines over the region\'s zones. It takes a region with zones, two machines, and a Premium size or Flex.')
 param zoneRedundant bool = false
-
 @description('On Flex: instances of the receiver that are always ready. With one, an upgrade leaves a gap.')
 @minValue(1)
 param readyReceivers int = 2
-
 @description('On Flex: how a version is replaced. RollingUpdate is a preview; Recreate ends all instances at once.')
 @allowed(['Recreate', 'RollingUpdate'])
 param flexUpdate string = 'RollingUpdate'
 
 @description('Purview collection for new assets and processes: the short name in its address. Empty: the root.')
 param collection string = ''
-
 @description('Maximum calls a second to the catalog: fewer than the capacity of the Purview account allows.')
 param catalogRate string = '20'
-
 @description('Store events without SQL literals, values of Spark properties, query strings and the like.')
 param redact bool = false
-
 @description('Shadow mode: do everything except catalog writes; `throughline shadow` lists what would be written.')
 param shadow bool = false
-
 @description('Any other setting by its name (docs/reference/settings.md), as { THROUGHLINE_APPLICATION_IDLE_MINUTES: \'30\' }.')
 param settings { *: string } = {}
 
 @description('Storage only through private endpoints, in a new network or in the subnets given below.')
 param privateNetwork bool = false
-
 @description('With privateNetwork: the apps, too, only through private endpoints. With delivery=eventGrid the worker keeps a public address, which only Event Grid may call.')
 param privateApps bool = false
-
 @description('With privateNetwork: addresses of the new network, if no subnets are given.')
 param networkAddresses string = '10.71.0.0/24'
-
 @description('With privateNetwork: resource id of an existing subnet for the apps, with the delegation of the plan.')
 param appsSubnetId string = ''
-
 @description('With privateNetwork: resource id of an existing subnet for private endpoints.')
 param endpointsSubnetId string = ''
-
 @description('With a new network: resource ids of what the subnets of apps and operators get, and of a network security group for all.')
 param natGatewayId string = ''
 param routeTableId string = ''
 param networkSecurityGroupId string = ''
-
 @description('With privateNetwork: resource id of the resource group that holds the private DNS zones. Empty: new zones.')
 param dnsZonesGroupId string = ''
-
 @description('With privateNetwork: route the apps\' calls to public addresses through the network, too, for example to a firewall.')
 param routeAllTraffic bool = false
-
 @description('With privateNetwork: resource id of the Purview account, for a private endpoint to it.')
 param purviewAccountId string = ''
 
 @description('How new events reach the parser. eventGrid: by a webhook, which needs a public address. queue: Event Grid fills a storage queue.')
 @allowed(['eventGrid', 'queue'])
 param delivery string = privateApps ? 'queue' : 'eventGrid'
-
 @description('Name of the account\'s system topic, if others made it: an account has only one.')
 param eventTopicName string = ''
-
 @description('Addresses (CIDR) that may call a public receiver. None: all.')
 param allowedAddresses string[] = []
-
 @description('Addresses (CIDR) from which code may be deployed to the apps. None: all.')
 param deployAddresses string[] = []
-
 @description('Client id of an app registration that stands for the receiver: senders then need a token of Entra ID besides their key.')
 param entraApplicationId string = ''
-
 @description('With entraApplicationId: client ids of the applications that may send events.')
 param entraCallers string[] = []
 
@@ -113,47 +88,31 @@ param operatorsGroupId string = ''
 @minValue(30)
 @maxValue(730)
 param retentionDays int = 30
-
 @description('Maximum gigabytes of logs a day. Beyond it no logs are stored until the next day, and most alerts have no data. -1: no cap.')
 @minValue(-1)
 param dailyCapGb int = 10
-
 @description('Log who deleted which blob. The archive deletes each event\'s blob, so this makes a row for each event.')
 param logDeletes bool = false
-
 @description('Log who read which blob. Parser and archive read each event, so this makes two rows for each event.')
 param logReads bool = false
 
 @description('Redundancy of the storage accounts. Every region has Standard_LRS; the others need a region with zones or with a pair.')
-@allowed([
-  'Standard_LRS'
-  'Standard_ZRS'
-  'Standard_GRS'
-  'Standard_GZRS'
-  'Standard_RAGRS'
-  'Standard_RAGZRS'
-])
+@allowed(['Standard_LRS', 'Standard_ZRS', 'Standard_GRS', 'Standard_GZRS', 'Standard_RAGRS', 'Standard_RAGZRS'])
 param storageRedundancy string = 'Standard_LRS'
-
 @description('Lock the account with the events against deletion. Making a lock takes Owner or User Access Administrator.')
 param deleteLock bool = true
 
 @description('Mail address for alerts. Without it and actionGroupIds, alerts are only shown in the portal.')
 param alertEmail string = ''
-
 @description('Resource ids of existing action groups that get the alerts, too.')
 param actionGroupIds string[] = []
-
 @description('Address of docs/operate/operations.md as your people reach it, which each alert names.')
 param runbookUrl string = ''
-
 @description('Amount a month, in the subscription\'s currency, near and beyond which a mail is sent. 0: no budget.')
 @minValue(0)
 param monthlyBudget int = 0
-
 @description('With monthlyBudget: the first day of the month in which the budget was made, as 2026-12-01. It cannot be changed.')
 param budgetStart string = ''
-
 @description('Places of Azure Monitor that call the receiver every five minutes, if the internet reaches it. None: no such test.')
 param testLocations string[] = ['emea-nl-ams-azr', 'us-va-ash-azr', 'apac-sg-sin-azr']
 
@@ -187,7 +146,7 @@ var checkedInstances = flex && instances < 40
 
 // ---- names, and the one Python version
 
-// The Python version of local/package.py; a test compares the two. See docs/operate/deploy.md, "Which plan".
+// The Python version of local/package.py; a test compares the two. See docs/contribute/releasing.md.
 var pythonVersion = '3.11'
 var abbreviations = loadJsonContent('abbreviations.json')
 var planPrefix = '${abbreviations.webServerFarms}${environmentName}-'
@@ -256,26 +215,24 @@ var zoneNames = {
   queue: 'privatelink.queue.${environment().suffixes.storage}'
   table: 'privatelink.table.${environment().suffixes.storage}'
 }
-var storageTargets = [
-  for each in [
-    { name: 'blob', account: storageName, group: 'blob' }
-    { name: 'queue', account: storageName, group: 'queue' }
-    { name: 'table', account: storageName, group: 'table' }
-    { name: 'receiver-blob', account: receiverStorageName, group: 'blob' }
-    { name: 'receiver-queue', account: receiverStorageName, group: 'queue' }
-    { name: 'receiver-table', account: receiverStorageName, group: 'table' }
-  ]: {
-    name: each.name
-    resource: resourceId('Microsoft.Storage/storageAccounts', each.account)
-    group: each.group
-    zone: each.group
-  }
+var accounts = [
+  { prefix: '', id: resourceId('Microsoft.Storage/storageAccounts', storageName) }
+  { prefix: 'receiver-', id: resourceId('Microsoft.Storage/storageAccounts', receiverStorageName) }
 ]
-var purviewTargets = empty(purviewAccountId)
-  ? []
-  : [
-      { name: 'purview', resource: purviewAccountId, group: 'account', zone: 'purview' }
-    ]
+var storageTargets = flatten(map(
+  accounts,
+  each =>
+    map(
+      ['blob', 'queue', 'table'],
+      kind => { name: '${each.prefix}${kind}', resource: each.id, group: kind, zone: kind }
+    )
+))
+var purviewTargets = map(empty(purviewAccountId) ? [] : [purviewAccountId], id => {
+  name: 'purview'
+  resource: id
+  group: 'account'
+  zone: 'purview'
+})
 var appTargets = [
   for each in concat(
     receiver.public ? [] : [{ name: 'receiver', app: receiver.name, group: 'sites' }],
@@ -286,14 +243,10 @@ var appTargets = [
   ): { name: each.name, resource: resourceId('Microsoft.Web/sites', each.app), group: each.group, zone: 'apps' }
 ]
 
-module identities 'modules/identity.bicep' = {
-  params: {
-    location: location
-    tags: allTags
-    receiverName: receiver.identityName
-    workerName: worker.identityName
-  }
-}
+// The receiver's identity can neither read the queue nor write to the catalog.
+resource identities 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = [
+  for app in [receiver, worker]: { name: app.identityName, location: location, tags: allTags }
+]
 
 module network 'modules/network.bicep' = if (makeNetwork) {
   params: {
@@ -401,7 +354,8 @@ module functions 'modules/functions.bicep' = {
     routeAll: routeAllTraffic
     flexUpdate: flexUpdate
     deployAddresses: deployAddresses
-    entra: { applicationId: entraApplicationId, callers: checkedCallers }
+    entraApplicationId: entraApplicationId
+    entraCallers: checkedCallers
   }
 }
 
@@ -468,7 +422,7 @@ output RECEIVER_NAME string = receiver.name
 output RECEIVER_URL string = functions.outputs.receiverUrl
 output RECEIVER_SLOT string = slotName
 output WORKER_NAME string = worker.name
-output WORKER_PRINCIPAL_ID string = identities.outputs.workerPrincipalId
+output WORKER_PRINCIPAL_ID string = identities[1].properties.principalId
 output STORAGE_ACCOUNT_NAME string = storageName
 output DELIVERY string = delivery
 output EVENT_TOPIC_NAME string = topicName

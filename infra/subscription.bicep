@@ -5,17 +5,10 @@ targetScope = 'resourceGroup'
 param topicName string
 param workerName string
 
-@description('The function that gets the notifications.')
-param functionName string = 'parser_function'
-
-@description('The container of the blobs.')
-param containerName string = 'events'
-
 resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = { name: topicName }
-
 resource app 'Microsoft.Web/sites@2025-03-01' existing = { name: workerName }
 
-var hook = 'https://${app.properties.defaultHostName}/runtime/webhooks/blobs?functionName=Host.Functions.${functionName}'
+var hook = 'https://${app.properties.defaultHostName}/runtime/webhooks/blobs?functionName=Host.Functions.parser_function'
 var hookKey = listKeys('${app.id}/host/default', '2025-03-01').systemKeys.blobs_extension
 
 resource blobCreated 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
@@ -29,7 +22,7 @@ resource blobCreated 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-0
     eventDeliverySchema: 'EventGridSchema'
     filter: {
       includedEventTypes: ['Microsoft.Storage.BlobCreated']
-      subjectBeginsWith: '/blobServices/default/containers/${containerName}/'
+      subjectBeginsWith: '/blobServices/default/containers/events/'
     }
     retryPolicy: { maxDeliveryAttempts: 30, eventTimeToLiveInMinutes: 1440 }
   }

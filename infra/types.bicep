@@ -16,16 +16,6 @@ type functionApp = {
 }
 
 @export()
-@description('Applications that may call with a token; without an `applicationId` no token is asked for.')
-type entraAccess = {
-  @description('Client id of the app registration that stands for the receiver.')
-  applicationId: string
-
-  @description('Client ids of the applications that may call it.')
-  callers: string[]
-}
-
-@export()
 @description('Target of a private endpoint.')
 type privateTarget = {
   @description('Suffix of the private endpoint\'s name.')

@@ -1,11 +1,13 @@
-// Alerts, and who gets them. Queries are in infra/queries; alerts.json has a row for each rule over the log: more than
-// `most` rows within `window` raise it; `lookBack` is the period of a query that is longer than the window, at most two
-// days. The rules below it need no log: they also see an app that is stopped, unreachable or gone.
+// Alerts, and who gets them: alerts.json. A rule over the log has its query in infra/queries: more than `most` rows within
+// `window` raise it; `lookBack` is the period of a query that is longer than the window, at most two days. Rules over
+// metrics and over the activity log need no log of ours: they also see an app that is stopped, unreachable or gone.
+// HealthCheckStatus is of 100: with two instances, one of which does not answer, 50. Http5xx also counts what the front
+// end answers for an app that does not run. ResponseType has the answers that throttling gives:
+// https://learn.microsoft.com/azure/storage/blobs/monitor-blob-storage-reference#metrics-dimensions
 import { queries } from '../queries.bicep'
 
 param location string
 param tags { *: string }
-
 @description('Part of every name and title, so that two environments can share a resource group.')
 param environmentName string
 param actionGroupName string
@@ -13,31 +15,21 @@ param workspaceId string
 param componentName string
 param storageAccountName string
 param receiverName string
-
 @description('Resource id of the receiver\'s plan.')
 param receiverPlanId string
-
-@description('Flex Consumption has neither a health check nor the metrics of App Service.')
 param flex bool
-
 @description('Whether the internet reaches the receiver, so that a test can call it.')
 param receiverPublic bool
-
 @description('Azure Monitor\'s places from which the receiver is called; none: no test.')
 param testLocations string[]
-
 @description('Mail address; empty: no mail.')
 param email string
-
 @description('Resource ids of existing action groups that get the alerts, too.')
 param actionGroupIds string[]
-
 @description('Address of the page that says what to do; empty: its path in the repository.')
 param runbookUrl string
-
 @description('Amount a month, in the subscription\'s currency, near and beyond which the same people get a mail. 0: no budget.')
 param monthlyBudget int
-
 @description('First day of the month in which the budget was made.')
 param budgetStart string
 
@@ -51,9 +43,7 @@ var metricActions = map(groupIds, id => { actionGroupId: id })
 var tested = receiverPublic && !empty(testLocations)
 
 resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = { name: storageAccountName }
-
 resource receiver 'Microsoft.Web/sites@2025-03-01' existing = { name: receiverName }
-
 resource component 'Microsoft.Insights/components@2020-02-02' existing = { name: componentName }
 
 resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)) {
@@ -68,7 +58,7 @@ resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(email)
 }
 
 resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
-  for rule in rules: {
+  for rule in rules.log: {
     name: '${prefix}-${rule.name}'
     location: location
     tags: tags
@@ -101,68 +91,10 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
   }
 ]
 
-// Rules over metrics, each of one resource.
-var allMetricRules = [
-  {
-    name: 'throttling'
-    what: 'Storage throttles'
-    severity: 2
-    scope: account.id
-    namespace: 'Microsoft.Storage/storageAccounts'
-    metric: 'Transactions'
-    aggregation: 'Total'
-    operator: 'GreaterThan'
-    threshold: 20
-    frequency: 'PT5M'
-    window: 'PT15M'
-    dimensions: [
-      {
-        name: 'ResponseType'
-        operator: 'Include'
-        // Requests that are refused or slowed down by throttling:
-        // https://learn.microsoft.com/azure/storage/blobs/monitor-blob-storage-reference#metrics-dimensions
-        values: [
-          'ClientAccountBandwidthThrottlingError'
-          'ClientAccountRequestThrottlingError'
-          'ClientThrottlingError'
-          'ServerBusyError'
-          'ServerTimeoutError'
-          'SuccessWithThrottling'
-        ]
-      }
-    ]
-  }
-  {
-    name: 'receiver-unhealthy'
-    what: 'Instances of the receiver do not answer the health check'
-    severity: 1
-    scope: receiver.id
-    namespace: 'Microsoft.Web/sites'
-    metric: 'HealthCheckStatus' // of 100; with two instances and one that does not answer: 50
-    aggregation: 'Average'
-    operator: 'LessThan'
-    threshold: 60
-    frequency: 'PT1M'
-    window: 'PT5M'
-    dimensions: []
-  }
-  {
-    name: 'receiver-5xx'
-    what: 'The receiver\'s address answers with 5xx: events may be lost'
-    severity: 1
-    scope: receiver.id
-    namespace: 'Microsoft.Web/sites'
-    metric: 'Http5xx' // also what the front end answers for an app that does not run
-    aggregation: 'Total'
-    operator: 'GreaterThan'
-    threshold: 3
-    frequency: 'PT1M'
-    window: 'PT5M'
-    dimensions: []
-  }
-]
-
-var metricRules = filter(allMetricRules, rule => !flex || rule.namespace != 'Microsoft.Web/sites')
+// Flex Consumption has neither a health check nor the metrics of App Service.
+var metricRules = filter(rules.metric, rule => !flex || rule.of != 'receiver')
+var ids = { receiver: receiver.id, plan: receiverPlanId, storage: account.id }
+var namespaces = { receiver: 'Microsoft.Web/sites', storage: 'Microsoft.Storage/storageAccounts' }
 
 resource metricAlerts 'Microsoft.Insights/metricAlerts@2026-01-01' = [
   for rule in metricRules: {
@@ -171,25 +103,25 @@ resource metricAlerts 'Microsoft.Insights/metricAlerts@2026-01-01' = [
     tags: tags
     dependsOn: [people]
     properties: {
-      description: '${title}: ${rule.what}. What to do: ${runbook}, alert ${rule.name}.'
+      description: '${title}: ${rule.title}. What to do: ${runbook}, alert ${rule.name}.'
       severity: rule.severity
       enabled: true
       autoMitigate: true
       evaluationFrequency: rule.frequency
       windowSize: rule.window
-      scopes: [rule.scope]
+      scopes: [ids[rule.of]]
       criteria: {
         'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
         allOf: [
           {
             name: rule.name
             criterionType: 'StaticThresholdCriterion'
-            metricNamespace: rule.namespace
+            metricNamespace: namespaces[rule.of]
             metricName: rule.metric
             timeAggregation: rule.aggregation
             operator: rule.operator
             threshold: rule.threshold
-            dimensions: rule.dimensions
+            dimensions: map(items(rule.?only ?? {}), row => { name: row.key, operator: 'Include', values: row.value })
           }
         ]
       }
@@ -198,41 +130,22 @@ resource metricAlerts 'Microsoft.Insights/metricAlerts@2026-01-01' = [
   }
 ]
 
-// Rules over the subscription's activity log: the platform's own faults, and what people did.
-var activityRules = [
-  {
-    name: 'resource-health'
-    what: 'Azure reports the receiver, its plan or the storage account as unhealthy'
-    scopes: [receiver.id, receiverPlanId, account.id]
-    conditions: [
-      { field: 'category', equals: 'ResourceHealth' }
-      { field: 'properties.currentHealthStatus', containsAny: ['Degraded', 'Unavailable'] }
-      { field: 'status', containsAny: ['Active', 'In Progress', 'Updated'] }
-    ]
-  }
-  {
-    name: 'receiver-stopped'
-    what: 'Somebody stopped or deleted the receiver: events are lost'
-    scopes: [receiver.id]
-    conditions: [
-      { field: 'category', equals: 'Administrative' }
-      { field: 'operationName', containsAny: ['Microsoft.Web/sites/stop/Action', 'Microsoft.Web/sites/delete'] }
-      { field: 'status', equals: 'Succeeded' }
-    ]
-  }
-]
-
 resource activityAlerts 'Microsoft.Insights/activityLogAlerts@2026-01-01' = [
-  for rule in activityRules: {
+  for rule in rules.activity: {
     name: '${prefix}-${rule.name}'
     location: 'global'
     tags: tags
     dependsOn: [people]
     properties: {
-      description: '${title}: ${rule.what}. What to do: ${runbook}, alert ${rule.name}.'
+      description: '${title}: ${rule.title}. What to do: ${runbook}, alert ${rule.name}.'
       enabled: true
-      scopes: rule.scopes
-      condition: { allOf: rule.conditions }
+      scopes: map(rule.of, name => ids[name])
+      condition: {
+        allOf: concat(
+          [{ field: 'category', equals: rule.category }],
+          map(items(rule.any), row => { field: row.key, containsAny: row.value })
+        )
+      }
       actions: { actionGroups: metricActions }
     }
   }

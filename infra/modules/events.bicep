@@ -3,12 +3,10 @@
 param location string
 param tags { *: string }
 param name string
-
 @description('An account has one system topic: whether it exists already, made by others.')
 param given bool
 param storageAccountName string
 param workspaceId string
-
 @description('The queue of the notices; empty: a webhook gets them.')
 param queue string
 

@@ -1,51 +1,41 @@
 // Two apps from one package. The receiver must answer Spark within five seconds, also while the parser is busy. Python runs
 // one thread at a time, so the receiver has processes of its own. Each app disables the functions of the other one.
-import { entraAccess, functionApp } from '../types.bicep'
+import { functionApp } from '../types.bicep'
 
 param location string
 param tags { *: string }
 param planPrefix string
-
 @allowed(['dedicated', 'flex'])
 param plan string
 param planSize string
 param instances int
-
 @description('Spread the machines over the region\'s zones.')
 param zoneRedundant bool
-
 @description('Instances of the receiver that are always ready, on Flex Consumption.')
 param readyReceivers int
-
 @description('How Flex Consumption replaces a version: RollingUpdate or Recreate.')
 param flexUpdate string
 param pythonVersion string
 param receiver functionApp
 param worker functionApp
-
 @description('The receiver\'s deployment slot; empty: none.')
 param slotName string
-
 @description('The data account. The worker\'s host keeps its keys and leases there, too.')
 param storageAccountName string
-
 @description('On Flex Consumption: the container of the package, in the storage account of each app\'s host.')
 param packagesContainer string
 param catalogEndpoint string
 param settings { *: string }
 param componentName string
-
 @description('Empty without a network.')
 param subnetId string
-
 @description('Whether calls to public addresses go through the network, too.')
 param routeAll bool
-
 @description('Addresses from which code may be deployed; none: all.')
 param deployAddresses string[]
-
-@description('Who may call the receiver with a token of Entra ID, besides its key.')
-param entra entraAccess
+@description('Client id of the receiver\'s registration in Entra ID, and those of its callers; empty: no token is asked for.')
+param entraApplicationId string
+param entraCallers string[]
 
 var flex = plan == 'flex'
 var withSlot = !flex && !empty(slotName)
@@ -91,11 +81,7 @@ resource plans 'Microsoft.Web/serverfarms@2025-03-01' = [
     location: location
     tags: tags
     kind: flex ? 'functionapp' : 'linux'
-    sku: {
-      name: flex ? 'FC1' : planSize
-      tier: flex ? 'FlexConsumption' : null
-      capacity: flex ? null : instances
-    }
+    sku: { name: flex ? 'FC1' : planSize, tier: flex ? 'FlexConsumption' : null, capacity: flex ? null : instances }
     properties: { reserved: true, zoneRedundant: zoneRedundant }
   }
 ]
@@ -166,10 +152,7 @@ resource sites 'Microsoft.Web/sites@2025-03-01' = [
               storage: {
                 type: 'blobContainer'
                 value: 'https://${app.app.hostStorageName}.blob.${suffix}/${packagesContainer}'
-                authentication: {
-                  type: 'UserAssignedIdentity'
-                  userAssignedIdentityResourceId: identities[index].id
-                }
+                authentication: { type: 'UserAssignedIdentity', userAssignedIdentityResourceId: identities[index].id }
               }
             }
             runtime: { name: 'python', version: pythonVersion }
@@ -297,24 +280,24 @@ var authentication = {
     azureActiveDirectory: {
       enabled: true
       registration: {
-        clientId: entra.applicationId
+        clientId: entraApplicationId
         openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
       }
       validation: {
-        allowedAudiences: [entra.applicationId, 'api://${entra.applicationId}']
-        defaultAuthorizationPolicy: { allowedApplications: entra.callers }
+        allowedAudiences: [entraApplicationId, 'api://${entraApplicationId}']
+        defaultAuthorizationPolicy: { allowedApplications: entraCallers }
       }
     }
   }
 }
 
-resource tokens 'Microsoft.Web/sites/config@2025-03-01' = if (!empty(entra.applicationId)) {
+resource tokens 'Microsoft.Web/sites/config@2025-03-01' = if (!empty(entraApplicationId)) {
   parent: sites[0]
   name: 'authsettingsV2'
   properties: authentication
 }
 
-resource slotTokens 'Microsoft.Web/sites/slots/config@2025-03-01' = if (withSlot && !empty(entra.applicationId)) {
+resource slotTokens 'Microsoft.Web/sites/slots/config@2025-03-01' = if (withSlot && !empty(entraApplicationId)) {
   parent: slot
   name: 'authsettingsV2'
   properties: authentication

@@ -6,15 +6,12 @@ param tags { *: string }
 param workspaceName string
 param componentName string
 param storageAccountName string
-
 @minValue(30)
 @maxValue(730)
 param retentionDays int
-
 @description('Maximum gigabytes a day. Beyond it the workspace stores nothing until the next day. -1: no cap.')
 @minValue(-1)
 param dailyCapGb int
-
 @description('Operations on blobs that are logged, as StorageDelete; none: no log.')
 param audited string[]
 
@@ -88,7 +85,3 @@ resource audit 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (
   scope: blobs
   properties: { workspaceId: workspace.id, logs: map(audited, category => { category: category, enabled: true }) }
 }
-
-output workspaceId string = workspace.id
-output componentName string = component.name
-output connection string = component.properties.ConnectionString

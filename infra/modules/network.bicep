@@ -3,16 +3,12 @@
 param location string
 param tags { *: string }
 param name string
-
 @description('Delegation of the apps\' subnet; it depends on the plan.')
 param delegation string
-
 @description('Addresses of the network. Each of the three subnets gets a quarter.')
 param addresses string
-
 @description('Name of the network security group that is made, if none is given.')
 param securityGroupName string
-
 @description('Resource ids of what the company gives its subnets; empty: no NAT gateway, no route table, a group with Azure\'s default rules.')
 param natGatewayId string
 param routeTableId string

@@ -6,10 +6,8 @@ param tags { *: string }
 param prefix string
 param subnetId string
 param targets privateTarget[]
-
 @description('Names of the private DNS zones by the keys that the targets use.')
 param zoneNames { *: string }
-
 @description('Resource id of the resource group that holds the private DNS zones; empty: new zones.')
 param zonesGroupId string
 
@@ -60,8 +58,6 @@ resource groups 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-05
     parent: endpoints[index]
     name: 'default'
     dependsOn: [zones, links]
-    properties: {
-      privateDnsZoneConfigs: [{ name: target.group, properties: { privateDnsZoneId: zoneIds[index] } }]
-    }
+    properties: { privateDnsZoneConfigs: [{ name: target.group, properties: { privateDnsZoneId: zoneIds[index] } }] }
   }
 ]

@@ -9,7 +9,6 @@ param receiverStorageAccountName string
 param componentName string
 param receiverIdentityName string
 param workerIdentityName string
-
 @description('Object id of an Entra ID group of people on call; empty: nobody gets their roles.')
 param operatorsGroupId string
 
@@ -28,10 +27,7 @@ resource receiver 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' 
   name: receiverIdentityName
 }
 
-resource worker 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = {
-  name: workerIdentityName
-}
-
+resource worker 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = { name: workerIdentityName }
 resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = { name: storageAccountName }
 
 resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01' existing = {

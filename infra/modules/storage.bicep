@@ -5,16 +5,12 @@ param tags { *: string }
 param name string
 param redundancy string
 param privateNetwork bool
-
 @description('Containers to create. A role can be granted on a container only when it exists.')
 param containers string[]
-
 @description('Tables to create, for the same reason. The worker creates its own tables.')
 param tables string[] = []
-
 @description('Days after which ignored events are deleted; 0: the account has none.')
 param ignoredDays int = 0
-
 @description('Whether the account is locked against deletion.')
 param deleteLock bool = false
 

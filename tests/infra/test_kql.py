@@ -18,7 +18,7 @@ IN_PAGES = {
 }
 QUERIES = FILES | IN_PAGES
 LOADED = (INFRA / "queries.bicep").read_text()
-ALERTS = [row["name"] for row in json.loads((INFRA / "alerts.json").read_text())]
+ALERTS = [row["name"] for row in json.loads((INFRA / "alerts.json").read_text())["log"]]
 TILES = {row["query"]: row["view"] for row in json.loads((INFRA / "workbook.json").read_text())}
 """The queries of the alerts, and those of the workbook with what shows their rows."""
 

@@ -21,9 +21,7 @@ def test_a_file_parses_and_its_references_resolve(path: Path) -> None:
 
 def test_the_main_templates_and_modules_exist() -> None:
     names = {path.relative_to(INFRA).as_posix() for path in FILES}
-    modules = {
-        f"modules/{each}.bicep" for each in ("storage", "functions", "identity", "roles", "monitoring", "events")
-    }
+    modules = {f"modules/{each}.bicep" for each in ("storage", "functions", "roles", "monitoring", "events")}
     assert {"main.bicep", "subscription.bicep", "modules/network.bicep"} | modules <= names
 
 
@@ -39,7 +37,7 @@ def test_every_export_is_imported() -> None:
 
 def test_a_type_that_is_not_exported_or_not_used_is_found() -> None:
     path = INFRA / "modules/functions.bicep"
-    found = problems(read(path, path.read_text().replace("import { entraAccess,", "import { nothing, entraAccess,")))
+    found = problems(read(path, path.read_text().replace("import { functionApp", "import { nothing, functionApp")))
     assert "nothing is imported and not used" in found
     assert any("exports no nothing" in sentence for sentence in found)
 
@@ -64,7 +62,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "no output receiversUrl",
     ),
     "a conditional module's output": (
-        "identities.outputs.workerPrincipalId",
+        "functions.outputs.receiverUrl",
         "network.?outputs.?id",
         "no output id",
     ),
@@ -75,7 +73,11 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     "a name inside a text": ("${abbreviations.webServerFarms}", "${shorts.webServerFarms}", "called shorts"),
     "a name inside a call": ("uniqueString(resourceGroup().id", "uniqueString(group().id", "called group"),
     "a parameter that nobody uses": ("param alertEmail", "param alertPhone", "alertPhone is declared and not used"),
-    "a brace that is missing": ("    runbookUrl: runbookUrl\n  }\n", "    runbookUrl: runbookUrl\n", "syntax error"),
+    "a brace that is missing": (
+        "    budgetStart: budgetStart\n  }\n",
+        "    budgetStart: budgetStart\n",
+        "syntax error",
+    ),
 }
 
 

@@ -16,13 +16,8 @@ class Accounts:
     by_name: Mapping[str, Mapping[str, Any]]
 
     def host_of(self, part: str) -> str:
-        """The name of the account that the host of `part` (receiver, worker) works with.
-
-        infra/main.bicep gives the receiver's host an account of its own, `strec…` beside `st…`; older templates gave
-        it the one with the data.
-        """
-        own = f"strec{self.data.removeprefix('st')}"
-        return own if part == "receiver" and own in self.by_name else self.data
+        """The account of the host of `part` (receiver, worker): infra/main.bicep makes `strec…` beside `st…`."""
+        return f"strec{self.data.removeprefix('st')}" if part == "receiver" else self.data
 
     def endpoint(self, name: str, kind: str) -> str:
         """An account's endpoint for blob, queue or table; empty where there is no such account."""

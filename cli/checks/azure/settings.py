@@ -51,7 +51,7 @@ def _expected(deployed: Deployed, app: FunctionApp) -> dict[str, str]:
         "AzureWebJobsStorage__clientId": app.client_id,
         "APPLICATIONINSIGHTS_CONNECTION_STRING": "",
     }
-    if host != data and data in accounts.by_name:
+    if host != data:
         found["THROUGHLINE_STORAGE__blobServiceUri"] = accounts.endpoint(data, "blob")
         found["THROUGHLINE_STORAGE__tableServiceUri"] = accounts.endpoint(data, "table")
     if app.part == "worker":

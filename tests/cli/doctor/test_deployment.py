@@ -498,25 +498,6 @@ def test_an_account_closed_by_network_rules_alone_is_reported_as_closed(index: i
     assert [finding for finding in found if not finding.good] == []
 
 
-def test_a_deployment_of_an_older_template_with_one_account_and_no_slot_is_good(root: Root) -> None:
-    azure = healthy(root.url)
-    azure.resources[ACCOUNTS]["value"].pop()
-    azure.outputs.pop("receiveR_SLOT")
-    for name in ("THROUGHLINE_STORAGE__blobServiceUri", "THROUGHLINE_STORAGE__tableServiceUri"):
-        azure.settings[RECEIVER].pop(name)
-    for kind in ("blob", "queue", "table"):
-        azure.settings[RECEIVER][f"AzureWebJobsStorage__{kind}ServiceUri"] = (
-            f"https://stlineage.{kind}.core.windows.net"
-        )
-    for app in SITES:
-        azure.settings[app].pop("AzureFunctionsWebHost__hostid")
-    for held in azure.roles.values():
-        for each in held:
-            each["scope"] = each["scope"].replace("streclineage", "stlineage")
-    found, _ = check(azure)
-    assert [finding for finding in found if not finding.good] == []
-
-
 def test_an_app_with_the_same_host_id_as_its_slot_is_reported(root: Root) -> None:
     azure = healthy(root.url)
     azure.settings[RECEIVER].pop("AzureFunctionsWebHost__hostid")

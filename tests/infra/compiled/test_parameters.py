@@ -14,7 +14,7 @@ from tests.infra.snapshots import INFRA, Snapshot, snapshot_of
 
 ROOT = INFRA.parent
 AZD = {"AZURE_ENV_NAME": "lineage", "AZURE_LOCATION": "westeurope", "PURVIEW_ACCOUNT_NAME": "acme"}
-PAGES = ("deploy", "closed-networks")
+PAGES = ("deploy", "closed-networks", "security")
 
 
 def test_azd_s_file_without_variables_gives_the_template_s_defaults(

@@ -38,9 +38,7 @@ def test_rules_that_are_off_by_default_stop_the_build(tmp_path: Path) -> None:
     text = main.read_text()
     planted = (
         text.replace("'modules/storage.bicep' = {", "'modules/storage.bicep' = {\n  name: 'storage'", 1)
-        .replace(
-            "receiverIdentityName: receiver.identityName", "receiverIdentityName: identities.outputs.workerPrincipalId"
-        )
+        .replace("receiverIdentityName: receiver.identityName", "receiverIdentityName: functions.outputs.receiverUrl")
         .replace("param tags { *: string } = {}", "param tags object = {}")
     )
     main.write_text(planted)
