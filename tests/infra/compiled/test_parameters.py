@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.compiled.conftest import ALWAYS
+from tests.infra.compiled.conftest import ALWAYS, VARIANTS
 from tests.infra.snapshots import INFRA, Snapshot, snapshot_of
 
 ROOT = INFRA.parent
@@ -28,6 +28,15 @@ def test_azd_s_file_without_variables_gives_the_template_s_defaults(
     (receiver, *_) = given.of("Microsoft.Web/sites")
     assert receiver["tags"]["costCenter"] == "42"
     assert receiver["properties"]["functionAppConfig"]["scaleAndConcurrency"]["maximumInstanceCount"] == 40
+
+
+def test_step_1_registers_the_provider_of_every_resource(variant: Callable[[str], Snapshot]) -> None:
+    """Microsoft.App is that of the subnet's delegation on Flex Consumption; Authorization is always registered."""
+    page = (ROOT / "docs/operate/deploy.md").read_text()
+    (line,) = re.findall(r"^for name in (.*); do$\n  az provider register --wait", page, re.MULTILINE)
+    kinds = {each["type"] for name in VARIANTS for each in variant(name).resources}
+    namespaces = {kind.partition("/")[0].rpartition(".")[2].lower() for kind in kinds} - {"authorization"}
+    assert namespaces | {"app", "keyvault"} == {name.lower() for name in line.split()}
 
 
 def files() -> dict[str, str]:
