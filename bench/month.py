@@ -51,19 +51,19 @@ def quantities(requests: Counts, log_bytes: float, event_bytes: float, events: f
 
     `requests` are for each event (`idle sweep`: for each tick), `log_bytes` of the month, `event_bytes` of one event.
     """
-    used: defaultdict[str, float] = defaultdict(float)
+    usage: defaultdict[str, float] = defaultdict(float)
     for phase, by_class in requests.items():
         for kind, count in by_class.items():
-            used[kind] += count * (logs.TICKS if phase == "idle sweep" else events)
+            usage[kind] += count * (logs.TICKS if phase == "idle sweep" else events)
     for kind, count in calls_of("eventGrid").items():
-        used[kind] += count * events
+        usage[kind] += count * events
     return {
         "machine": _MACHINES * _HOURS,
-        "table": used["table"],
-        "write": used["blob write"] + used["blob list"],
-        "read": used["blob read"],
-        "other": used["blob other"],
-        "queue": used["queue"],
+        "table": usage["table"],
+        "write": usage["blob write"] + usage["blob list"],
+        "read": usage["blob read"],
+        "other": usage["blob other"],
+        "queue": usage["queue"],
         "notice": events,
         "stored": event_bytes * events / _GIGABYTE,
         "logs": log_bytes / _GIGABYTE,
@@ -73,22 +73,24 @@ def quantities(requests: Counts, log_bytes: float, event_bytes: float, events: f
     }
 
 
-def bill(used: Mapping[str, float], prices: Mapping[str, Mapping[str, Any]]) -> tuple[BillLine, ...]:
+def bill(usage: Mapping[str, float], prices: Mapping[str, Mapping[str, Any]]) -> tuple[BillLine, ...]:
     """Return a line for each price of the file. Raises KeyError for a thing without a price, or the reverse."""
-    if missing := used.keys() ^ prices.keys():
+    if missing := usage.keys() ^ prices.keys():
         raise KeyError(*sorted(missing))
     return tuple(
-        BillLine(name=name, quantity=used[name], unit=row["unit"], amount=used[name] / row["per"] * row["price"])
+        BillLine(name=name, quantity=usage[name], unit=row["unit"], amount=usage[name] / row["per"] * row["price"])
         for name, row in prices.items()
     )
 
 
 def measured(events: float) -> dict[str, float]:
     """Measure requests and logs of jobs that have run before, and return what a month of them uses."""
-    found = costs.measure()
-    again, idle = costs.LIVES[1], "idle sweep"
+    measured_requests = costs.measure()
+    repeated, idle = costs.LIVES[1], "idle sweep"
     requests = {
-        phase: counts for phase, counts in found.items() if phase in {"archive", idle} or phase.startswith(again)
+        phase: counts
+        for phase, counts in measured_requests.items()
+        if phase in {"archive", idle} or phase.startswith(repeated)
     }
     volumes = logs.measure()
     log_bytes = sum(
@@ -98,9 +100,9 @@ def measured(events: float) -> dict[str, float]:
         if phase in requests and table.startswith("App")
     )
     jobs = {f"{costs.CAPTURE}/{job}" for job in costs.JOBS}
-    among = [family for family in families() if family.name in jobs]
-    replay = Replay(seed=1, among=among)
-    sizes = [len(item.packed) for _ in among for item in replay.application()]
+    scenarios = [family for family in families() if family.name in jobs]
+    replay = Replay(seed=1, among=scenarios)
+    sizes = [len(item.packed) for _ in scenarios for item in replay.application()]
     return quantities(requests, log_bytes, sum(sizes) / len(sizes), events)
 
 

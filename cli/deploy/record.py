@@ -51,16 +51,16 @@ def deployment_records(az: Az, group: str, environment: str = "") -> tuple[Deplo
 
     Raises AzureCliError.
     """
-    answer = az.json("deployment", "group", "list", "--resource-group", group, "--query", _OURS) or ()
-    newest_first = sorted(answer, key=lambda each: _time(each["properties"]), reverse=True)
+    answers = az.json("deployment", "group", "list", "--resource-group", group, "--query", _OURS) or ()
+    newest_first = sorted(answers, key=lambda answer: _time(answer["properties"]), reverse=True)
     records = map(_record, newest_first)
-    return tuple(each for each in records if environment in ("", each.environment))
+    return tuple(record for record in records if environment in ("", record.environment))
 
 
 def last_good(az: Az, group: str, environment: str = "") -> DeploymentRecord:
     """Return the newest deployment that has ended well. Raises DeployError and AzureCliError."""
-    records = [each for each in deployment_records(az, group, environment) if each.good]
-    names = sorted({each.environment for each in records})
+    records = [record for record in deployment_records(az, group, environment) if record.good]
+    names = sorted({record.environment for record in records})
     if not records:
         called = f" of environment {environment}" if environment else ""
         raise DeployError(
@@ -82,14 +82,15 @@ def deploy_template(
     names = set(re.findall(r"^param (\w+)", _TEMPLATE.read_text(encoding="utf-8"), re.MULTILINE))
     if unknown := sorted(changes.keys() - names):
         raise DeployError(f"infra/main.bicep has no parameter {', '.join(unknown)} (docs/operate/deploy.md, step 2)")
-    if invented := [each for each in changes.values() if "EXAMPLE.COM" in each]:
+    if invented := [value for value in changes.values() if "EXAMPLE.COM" in value]:
         raise DeployError(f"{invented[0]} stands for an address of yours: put it in its place")
-    given = {name: {"value": value} for name, value in record.parameters.items() if name in names and value is not None}
-    gone = sorted(record.parameters.keys() - names)
+    values = record.parameters.items()
+    parameters = {name: {"value": value} for name, value in values if name in names and value is not None}
+    removed = sorted(record.parameters.keys() - names)
     title = f"deploy infra/main.bicep with the parameters of {record.name}"
-    with TemporaryDirectory() as folder, progress.step(title + (f", without {', '.join(gone)}" if gone else "")):
+    with TemporaryDirectory() as folder, progress.step(title + (f", without {', '.join(removed)}" if removed else "")):
         file = Path(folder) / "parameters.json"
-        file.write_text(json.dumps({"contentVersion": "1.0.0.0", "parameters": given}), encoding="utf-8")
+        file.write_text(json.dumps({"contentVersion": "1.0.0.0", "parameters": parameters}), encoding="utf-8")
         az.json(
             *("deployment", "group", "create", "--resource-group", group, "--name", _NAME),
             *("--template-file", str(_TEMPLATE), "--parameters", f"@{file}"),
@@ -103,13 +104,13 @@ def _time(properties: Mapping[str, Any]) -> datetime:
 
 def _record(answer: Mapping[str, Any]) -> DeploymentRecord:
     properties = answer["properties"]
-    error = properties.get("error") or {}
+    error, outputs = properties.get("error") or {}, properties.get("outputs") or {}
     return DeploymentRecord(
         name=answer["name"],
         state=properties["provisioningState"],
         error=f"{error['code']}: {error.get('message', '')}" if error.get("code") else "",
-        outputs={name.upper(): _text(each.get("value")) for name, each in (properties.get("outputs") or {}).items()},
-        parameters={name: each.get("value") for name, each in properties["parameters"].items()},
+        outputs={name.upper(): _text(output.get("value")) for name, output in outputs.items()},
+        parameters={name: value.get("value") for name, value in properties["parameters"].items()},
     )
 
 
