@@ -38,12 +38,12 @@ ADVERBS_AND_PREPOSITIONS = """
 WORDS = frozenset((PRONOUNS + PARTICIPLES + ADVERBS_AND_PREPOSITIONS).split())
 
 OLD_ROOMS: dict[str, int] = {
-    "bench": 14,
+    "bench": 12,
     "cli": 11,
     "cli/checks": 17,
     "cli/commands": 20,
     "cli/context": 25,
-    "cli/deploy": 8,
+    "cli/deploy": 6,
     "cli/platforms": 13,
     "cli/records": 12,
     "cli/ui": 14,
@@ -124,7 +124,6 @@ OLD_ROOMS: dict[str, int] = {
     "tests/shared/rules_file": 15,
     "tests/shared/settings": 16,
     "tests/shared/storage": 11,
-    "tests/shared/telemetry": 7,
     "tests/shared/translation": 16,
     "tests/shared/watching": 30,
     "tests/soak": 20,

@@ -20,9 +20,9 @@ def surroundings(**settings: str) -> dict[str, str]:
     """Settings that name a storage account and a catalog that nobody calls, and these."""
     nowhere = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aw==;"
     nowhere += "BlobEndpoint=http://127.0.0.1:1/a;TableEndpoint=http://127.0.0.1:1/a;"
-    known = {key: value for key, value in os.environ.items() if not key.startswith(("THROUGHLINE_", "OTEL_"))}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("THROUGHLINE_", "OTEL_"))}
     places = {"AzureWebJobsStorage": nowhere, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/v2"}
-    return {**known, **places, "THROUGHLINE_CATALOG_TOKEN": "t", **settings}
+    return {**environment, **places, "THROUGHLINE_CATALOG_TOKEN": "t", **settings}
 
 
 def python(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -40,18 +40,18 @@ PARTS = {
 
 @pytest.mark.parametrize("part", PARTS)
 def test_opentelemetry_is_not_imported_when_telemetry_is_off(part: str, azurite: Azurite) -> None:
-    there = {"AzureWebJobsStorage": azurite.connection_string}
-    off = python(PARTS[part] + LOADED, **there)
+    storage = {"AzureWebJobsStorage": azurite.connection_string}
+    off = python(PARTS[part] + LOADED, **storage)
     assert (off.stdout, off.stderr) == ("[]\n", "")
-    assert "opentelemetry.sdk" in python(PARTS[part] + LOADED, THROUGHLINE_TELEMETRY="console", **there).stdout
+    assert "opentelemetry.sdk" in python(PARTS[part] + LOADED, THROUGHLINE_TELEMETRY="console", **storage).stdout
 
 
 def test_the_receiver_starts_without_importing_microsofts_exporter() -> None:
     string = "InstrumentationKey=00000000-0000-0000-0000-000000000001;IngestionEndpoint=http://127.0.0.1:1/"
     settings = {"THROUGHLINE_TELEMETRY": "azure", "APPLICATIONINSIGHTS_CONNECTION_STRING": string}
-    found = python(PARTS["receiver"] + LOADED, **settings)
-    assert "opentelemetry.sdk.trace" in found.stdout
-    assert "azure.monitor" not in found.stdout
+    process = python(PARTS["receiver"] + LOADED, **settings)
+    assert "opentelemetry.sdk.trace" in process.stdout
+    assert "azure.monitor" not in process.stdout
 
 
 WRONG = {"a word": {"THROUGHLINE_TELEMETRY": "loud"}, "no connection string": {"THROUGHLINE_TELEMETRY": "azure"}}
@@ -71,23 +71,23 @@ REPORT = "from shared.telemetry.kinds import EVENT; worker().telemetry.report(EV
 
 
 def test_pending_spans_and_metrics_are_sent_when_the_process_ends(azurite: Azurite) -> None:
-    there = {"AzureWebJobsStorage": azurite.connection_string}
-    ended = python(PARTS["worker"] + REPORT, THROUGHLINE_TELEMETRY="console", **there)
-    assert '"name": "receive"' in ended.stderr
-    assert '"name": "throughline.events"' in ended.stderr
+    storage = {"AzureWebJobsStorage": azurite.connection_string}
+    process = python(PARTS["worker"] + REPORT, THROUGHLINE_TELEMETRY="console", **storage)
+    assert '"name": "receive"' in process.stderr
+    assert '"name": "throughline.events"' in process.stderr
 
 
 def test_a_collector_is_sent_spans_and_metrics(collector: Collected, azurite: Azurite) -> None:
-    url, sent = collector.url, collector.bodies
+    url, bodies = collector.url, collector.bodies
     settings = {"THROUGHLINE_TELEMETRY": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
-    ended = python(PARTS["worker"] + REPORT, AzureWebJobsStorage=azurite.connection_string, **settings)
-    assert ended.returncode == 0, ended.stderr
-    assert trace_of("r").to_bytes(16) in sent["/v1/traces"]
-    assert b"throughline.events" in sent["/v1/metrics"]
+    process = python(PARTS["worker"] + REPORT, AzureWebJobsStorage=azurite.connection_string, **settings)
+    assert process.returncode == 0, process.stderr
+    assert trace_of("r").to_bytes(16) in bodies["/v1/traces"]
+    assert b"throughline.events" in bodies["/v1/metrics"]
 
 
 def test_application_insights_is_sent_requests_and_metrics(collector: Collected, azurite: Azurite) -> None:
-    url, sent = collector.url, collector.bodies
+    url, bodies = collector.url, collector.bodies
     settings = {
         "THROUGHLINE_TELEMETRY": "azure",
         "APPLICATIONINSIGHTS_CONNECTION_STRING": f"InstrumentationKey={'0' * 8}-0000-0000-0000-{'0' * 11}1;"
@@ -97,18 +97,12 @@ def test_application_insights_is_sent_requests_and_metrics(collector: Collected,
         "OTEL_BSP_SCHEDULE_DELAY": "100",
     }
     command = [sys.executable, "-c", PARTS["worker"] + REPORT + "input()"]
-    pipe, there = subprocess.PIPE, surroundings(**settings, AzureWebJobsStorage=azurite.connection_string)
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=there,
-        stdin=pipe,
-        stderr=pipe,
-    ) as process:
-        was_sent = any(wait_for(lambda: sent) for _ in range(4))  # Microsoft's exporter takes its time to be imported
+    pipe, environment = subprocess.PIPE, surroundings(**settings, AzureWebJobsStorage=azurite.connection_string)
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stderr=pipe) as process:
+        was_sent = any(wait_for(lambda: bodies) for _ in range(4))  # Microsoft's exporter takes its time to be imported
         _, errors = process.communicate(b"\n")
     assert (was_sent, process.returncode, errors) == (True, 0, b"")
-    ((path, body),) = sent.items()
+    ((path, body),) = bodies.items()
     assert path.endswith("/track")
     items = [item for part in body.replace(b"][", b"]\n[").splitlines() for item in json.loads(part)]
     (request,) = [item for item in items if item["data"]["baseType"] == "RequestData"]

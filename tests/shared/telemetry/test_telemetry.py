@@ -86,12 +86,12 @@ def recorded() -> RecordedTelemetry:
 
 def live(storage: MemoryStorage, catalog: Catalog, telemetry: Telemetry, *bodies: bytes) -> None:
     """Each event through receiver, parser and publisher."""
-    done = {fact.name for fact in storage.blobs(EVENTS)}
+    handled = {fact.name for fact in storage.blobs(EVENTS)}
     for body in bodies:
         receive(storage, body, most_bytes=10**6, telemetry=telemetry)
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
-        if fact.name not in done and packed:
+        if fact.name not in handled and packed:
             RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), packed)
             publish(storage, catalog, PublishOptions(telemetry=telemetry))
 
@@ -368,13 +368,13 @@ def test_any_line_can_be_parsed(facts: dict[str, Any], line: str) -> None:
 
 
 def test_logs_show_marks_as_escapes_and_set_further_lines_in(caplog: pytest.LogCaptureFixture) -> None:
-    before = logging.getLogRecordFactory()
+    record_factory = logging.getLogRecordFactory()
     show_marks_as_escapes()
     try:
         for name in ("throughline.settle", "azure.core"):
             logging.getLogger(name).warning("run failed error=%s", "a\x1b[31m\u202eb\nfake error=none")
     finally:
-        logging.setLogRecordFactory(before)
+        logging.setLogRecordFactory(record_factory)
     own_line, sdk_line = caplog.messages
     assert own_line == "run failed error=a\\x1b[31m\\u202eb\n  fake error=none"
     assert "\x1b" in sdk_line
