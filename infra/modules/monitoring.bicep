@@ -6,13 +6,9 @@ param tags { *: string }
 param workspaceName string
 param componentName string
 param storageAccountName string
-@minValue(30)
-@maxValue(730)
 param retentionDays int
-@description('Maximum gigabytes a day. Beyond it the workspace stores nothing until the next day. -1: no cap.')
-@minValue(-1)
 param dailyCapGb int
-@description('Operations on blobs that are logged, as StorageDelete; none: no log.')
+@description('Operations on blobs that are logged, as StorageDelete.')
 param audited string[]
 
 // Tables of the functions, their host and the exporter. By default they keep rows for 90 days; each is set here:

@@ -63,29 +63,25 @@ resource tables 'Microsoft.Storage/storageAccounts/tableServices/tables@2026-04-
 // A name is made from the identity's id, which is known before the identity exists, so that what-if can list the role.
 var ids = { receiver: receiver.id, worker: worker.id, operators: operatorsGroupId }
 
-@description('The properties of a role assignment; `to` is the row\'s.')
-func granted(to string, role string, reason string, principal string) {
-  roleDefinitionId: string
-  principalId: string
-  principalType: string
-  description: string
-} => {
-  roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role)
+var principals = {
+  receiver: receiver.properties.principalId
+  worker: worker.properties.principalId
+  operators: operatorsGroupId
+}
+
+@description('The properties of a role assignment, by its row and the object id of who gets the role.')
+func granted(row { *: string }, principal string) { *: string } => {
+  roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', row.role)
   principalId: principal
-  principalType: to == 'operators' ? 'Group' : 'ServicePrincipal'
-  description: reason
+  principalType: row.to == 'operators' ? 'Group' : 'ServicePrincipal'
+  description: row.reason
 }
 
 resource accountRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for row in onStorage: {
     name: guid(account.id, ids[row.to], row.role)
     scope: account
-    properties: granted(
-      row.to,
-      row.role,
-      row.reason,
-      row.to == 'operators' ? operatorsGroupId : worker.properties.principalId
-    )
+    properties: granted(row, principals[row.to])
   }
 ]
 
@@ -93,7 +89,7 @@ resource receiverAccountRoles 'Microsoft.Authorization/roleAssignments@2022-04-0
   for row in onReceiverStorage: {
     name: guid(receiverAccount.id, ids[row.to], row.role)
     scope: receiverAccount
-    properties: granted(row.to, row.role, row.reason, receiver.properties.principalId)
+    properties: granted(row, principals[row.to])
   }
 ]
 
@@ -101,7 +97,7 @@ resource containerRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for (row, index) in onContainers: {
     name: guid(containers[index].id, ids[row.to], row.role)
     scope: containers[index]
-    properties: granted(row.to, row.role, row.reason, receiver.properties.principalId)
+    properties: granted(row, principals[row.to])
   }
 ]
 
@@ -109,7 +105,7 @@ resource tableRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for (row, index) in onTables: {
     name: guid(tables[index].id, ids[row.to], row.role)
     scope: tables[index]
-    properties: granted(row.to, row.role, row.reason, receiver.properties.principalId)
+    properties: granted(row, principals[row.to])
   }
 ]
 
@@ -117,18 +113,13 @@ resource insightsRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for row in onInsights: {
     name: guid(component.id, ids[row.to], row.role)
     scope: component
-    properties: granted(
-      row.to,
-      row.role,
-      row.reason,
-      row.to == 'receiver' ? receiver.properties.principalId : worker.properties.principalId
-    )
+    properties: granted(row, principals[row.to])
   }
 ]
 
 resource groupRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for row in onGroup: {
     name: guid(resourceGroup().id, ids[row.to], row.role)
-    properties: granted(row.to, row.role, row.reason, operatorsGroupId)
+    properties: granted(row, principals[row.to])
   }
 ]
