@@ -26,9 +26,9 @@ _GROUPS = "2021-04-01"
 
 
 def reach(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deployed | None]:
-    """Look for the newest good deployment: message was found on the way, and the deployment if it has all its outputs.
+    """Look for the newest good deployment: yield what was found on the way, return it if it has all outputs.
 
-    Raises AzureCliError for message is none of the known failures.
+    Raises AzureCliError for a failure that is none of the known ones.
     """
     try:
         account = az.json("account", "show")
