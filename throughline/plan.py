@@ -38,7 +38,7 @@ class Watch:
         return self._listener is not None
 
     def stop(self) -> None:
-        """Send what the writes so far have given, for 3 seconds at most, and stop. Nothing happens the second time."""
+        """Send what the writes so far have given, for 10 seconds at most, and stop. Nothing happens the second time."""
         listener, self._listener = self._listener, None
         if listener is not None and not self._context.isStopped():
             self._context.listenerBus().waitUntilEmpty()

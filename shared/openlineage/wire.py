@@ -201,7 +201,8 @@ class PlanFacet(Wire, frozen=True):
     """The facet `throughline_plan`: Spark's analyzed plan of one execution, as throughline-plan.jar sends it.
 
     `plan` is the document of this `format`, gzipped, in base64; None where the plan could not be written (`problem`).
-    `joined`: the event has the run id of the OpenLineage listener. `failed` is the class of the exception.
+    `joined`: the event has the run id of the OpenLineage listener. `failed` is the class of the exception. `lost`: how
+    many plans of the application the jar could not send before.
     """
 
     format: int = 0
@@ -213,6 +214,7 @@ class PlanFacet(Wire, frozen=True):
     failed: str | None = None
     problem: str | None = None
     plan: str | None = None
+    lost: int = 0
 
 
 class HiveQuery(Wire, frozen=True):

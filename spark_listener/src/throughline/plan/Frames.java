@@ -5,62 +5,41 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * The plans behind rows without their own plan: of checkpoints, and of the micro-batches of foreachBatch. Frames
- * inherit expression ids (a filtered frame has those of its source). So when two plans have an id, no plan is
- * returned: the write is then not exact, which is better than wrong.
+ * The plans behind rows without their own plan: of checkpoints, and of the micro-batches of foreachBatch. They are known
+ * by the expression ids of all their columns. A filtered frame has those of its source: when two plans have the same
+ * ids, no plan is returned. The write is then not exact, which is better than wrong.
  */
 final class Frames {
-  private static final int MAX_IDS = 4_096;
+  private static final int MAX_FRAMES = 1_024;
   private static final Object UNCLEAR = new Object();
-  private final Map<Object, Object> checkpoints = Collections.synchronizedMap(
-      new LinkedHashMap<Object, Object>() {
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Object, Object> eldest) {
-          return size() > MAX_IDS;
-        }
-      });
-  private final Map<Long, LogicalPlan> batches = new ConcurrentHashMap<>();
+  /** By ids. Replaced, never changed: a write that is sent later sees the checkpoints of its own time. */
+  private Map<Set<Object>, Object> checkpoints = Collections.emptyMap();
 
-  /** Keeps the query of a running micro-batch, by its execution. */
-  void began(long execution, LogicalPlan batch) {
-    Object query = Reflection.call(batch, "query");
-    if (query instanceof LogicalPlan) {
-      batches.put(execution, (LogicalPlan) query);
+  /** Keeps the plan of a checkpoint; `batch` is the query of the micro-batch in which it is made, or null. */
+  void checkpointed(LogicalPlan plan, LogicalPlan batch) {
+    Map<Set<Object>, Object> known = new LinkedHashMap<>(checkpoints);
+    Set<Object> ids = ids(plan);
+    boolean isUnclear = known.containsKey(ids) || batch != null && ids(batch).equals(ids);
+    known.put(ids, isUnclear ? UNCLEAR : plan);
+    if (known.size() > MAX_FRAMES) {
+      known.remove(known.keySet().iterator().next());
     }
+    checkpoints = known;
   }
 
-  /** Removes a micro-batch. */
-  void ended(long execution) {
-    batches.remove(execution);
-  }
-
-  /** Keeps the plan of a checkpoint. */
-  void checkpointed(LogicalPlan plan) {
-    for (Object id : ids(plan)) {
-      boolean other = checkpoints.containsKey(id) || batches.values().stream().anyMatch(each -> ids(each).contains(id));
-      checkpoints.put(id, other ? UNCLEAR : plan);
-    }
-  }
-
-  /** The plan that made the rows of this leaf, for a write with this root execution; null if it is ambiguous. */
-  LogicalPlan of(LogicalPlan leaf, Long root) {
-    Set<Object> wanted = ids(leaf);
-    Set<Object> found = new HashSet<>();
-    wanted.forEach(id -> found.add(checkpoints.get(id)));
-    if (wanted.isEmpty() || found.contains(UNCLEAR)) {
-      return null;
-    }
-    LogicalPlan batch = root == null ? null : batches.get(root);
-    if (batch != null && ids(batch).containsAll(wanted)) {
-      return batch;
-    }
-    Object only = found.size() == 1 ? found.iterator().next() : null;
-    return only instanceof LogicalPlan ? (LogicalPlan) only : null;
+  /** From a leaf to the plan that made its rows, for a write now, in a micro-batch with this query or in none (null). */
+  UnaryOperator<LogicalPlan> now(LogicalPlan batch) {
+    Map<Set<Object>, Object> known = checkpoints;
+    return leaf -> {
+      Set<Object> ids = ids(leaf);
+      Object plan = known.containsKey(ids) ? known.get(ids) : batch != null && ids(batch).equals(ids) ? batch : null;
+      return ids.isEmpty() || plan == UNCLEAR ? null : (LogicalPlan) plan;
+    };
   }
 
   /** The expression ids of a plan's columns. */

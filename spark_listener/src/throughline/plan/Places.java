@@ -37,8 +37,6 @@ final class Places {
     {"table", "inner"}, {"jdbcOptions", "jdbc"}, {"url", "url"}, {"tableOrQuery", "tableOrQuery"}, {"deltaLog", "log"},
     {"branch", "branch"}, {"options", "options"}, {"sourceOptions", "options"}, {"fileFormat", "format"}, {"topic", "topic"}
   };
-  /** Private facts of sinks and Kafka. */
-  private static final Set<String> PRIVATE = new HashSet<>(Arrays.asList("path", "options", "sourceOptions"));
   private static final Map<Class<?>, Boolean> KNOWN = new ConcurrentHashMap<>();
 
   private Places() {}
@@ -85,7 +83,7 @@ final class Places {
     Map<String, Object> found = new LinkedHashMap<>();
     for (String[] fact : FACTS) {
       Object value = Reflection.call(place, fact[0]);
-      value = value == null && PRIVATE.contains(fact[0]) ? Reflection.field(place, fact[0]) : value;
+      value = value == null ? Reflection.field(place, fact[0]) : value; // private in sinks, Kafka, a change feed of Delta 3.3
       if (value != null && value != place) {
         found.putIfAbsent(fact[1], value);
       }

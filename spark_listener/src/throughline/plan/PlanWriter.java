@@ -59,17 +59,17 @@ final class PlanWriter {
   private final List<LogicalPlan> read = new ArrayList<>();
   private final int maxBytes;
   private final long deadline;
-  private final CreatedTables created;
+  private final Object session;
   private final Configuration hadoop;
   private final AutoNames auto = new AutoNames();
   private Object root;
   private String database = "";
   private int depth;
 
-  PlanWriter(int maxBytes, long deadline, CreatedTables created, Configuration hadoop) {
+  PlanWriter(int maxBytes, long deadline, Object session, Configuration hadoop) {
     this.maxBytes = maxBytes;
     this.deadline = deadline;
-    this.created = created;
+    this.session = session;
     this.hadoop = hadoop;
   }
 
@@ -223,7 +223,13 @@ final class PlanWriter {
       fields((Product) node, node instanceof Expression);
     }
     if (node == root) {
-      key("made", created.of(node));
+      Object made = new CreatedTables(session).of(node);
+      key(made instanceof String ? "location" : "made", made);
+      Object generated = new GeneratedColumns(session).of(node);
+      if (generated instanceof LogicalPlan) {
+        auto.keep((LogicalPlan) generated);
+      }
+      key("generated", generated);
     }
     return raw("}");
   }

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Calls that differ between versions of Spark, Scala and the listener, by name; null for a missing member. */
+/** Calls that differ between versions of Spark, Scala and the listener, by name; null for a missing member, and of null. */
 final class Reflection {
   private static final Map<String, Method> METHODS = new ConcurrentHashMap<>();
 
@@ -30,7 +30,18 @@ final class Reflection {
     }
   }
 
-  /** The same as text; empty without a result. */
+  /** The result of the public method with one parameter. */
+  static Object call(Object of, String name, Class<?> type, Object argument) {
+    try {
+      Method method = of.getClass().getMethod(name, type);
+      method.setAccessible(true);
+      return method.invoke(of, argument);
+    } catch (ReflectiveOperationException | RuntimeException | LinkageError none) {
+      return null;
+    }
+  }
+
+  /** A public method's result as text; empty without a result. */
   static String text(Object of, String name) {
     Object found = call(of, name);
     return found == null ? "" : found.toString();
@@ -38,7 +49,7 @@ final class Reflection {
 
   /** The value of a field, static or not, private or not, of the class or a superclass. */
   static Object field(Object of, String name) {
-    for (Class<?> type = of.getClass(); type != null; type = type.getSuperclass()) {
+    for (Class<?> type = of == null ? null : of.getClass(); type != null; type = type.getSuperclass()) {
       try {
         Field field = type.getDeclaredField(name);
         field.setAccessible(true);

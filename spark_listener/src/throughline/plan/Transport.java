@@ -24,8 +24,12 @@ final class Transport {
 
   /** A problem with our own message: other messages may quote an address with its secrets. */
   static final class Refused extends IOException {
-    Refused(String why) {
+    /** Whether it would be refused again. */
+    final boolean isFinal;
+
+    Refused(String why, boolean isFinal) {
       super(why);
+      this.isFinal = isFinal;
     }
   }
 
@@ -50,7 +54,7 @@ final class Transport {
         org.slf4j.LoggerFactory.getLogger(Transport.class).info(event);
         return;
       default:
-        throw new Refused("plans are not sent by a transport of type " + type + " (http, file and console are known)");
+        throw new Refused("plans are not sent by a transport of type " + type + " (http, file and console are known)", true);
     }
   }
 
@@ -87,7 +91,7 @@ final class Transport {
       }
     }
     if (status >= 300) {
-      throw new Refused("the receiver answered " + status);
+      throw new Refused("the receiver answered " + status, status < 500 && status != 408 && status != 429);
     }
   }
 
