@@ -78,6 +78,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _idle("lists the catalog", r"execute_show_\w{1,60}_command|show_\w+"),
     _idle("describes the catalog", r"execute_describe_\w+|describe_\w+"),
     _idle("explains a plan", r"execute_explain_command"),
+    _idle("shows what a command gave, which ran before", r"command_result"),
     _idle("sets an option", r"execute_set_(?:catalog_)?command|set_catalog_and_namespace"),
 )
 """The first node in the name that matches as a whole word decides; of two rows that match, the first."""

@@ -24,6 +24,7 @@ DROPPED: dict[str, tuple[str | None, dict[str, Any], str]] = {
     "DESCRIBE": ("COMPLETE", {"job": "execute_describe_table_command"}, "describes the catalog"),
     "EXPLAIN": ("COMPLETE", {"job": "execute_explain_command"}, "explains a plan"),
     "SET": ("COMPLETE", {"job": "execute_set_command"}, "sets an option"),
+    "command": ("COMPLETE", {"job": "command_result"}, "shows what a command gave, which ran before"),
     "USE": ("COMPLETE", {"job": "set_catalog_and_namespace"}, "sets an option"),
 }
 
