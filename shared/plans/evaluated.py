@@ -2,8 +2,7 @@
 
 import msgspec
 
-from shared.plans.nodes.document import Node
-from shared.plans.nodes.expressions import Id, id_of
+from shared.plans.nodes.document import Id, Node, id_of
 from shared.plans.nodes.flow import NOTHING, Flow
 from shared.plans.nodes.text_writer import Text
 

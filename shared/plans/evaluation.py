@@ -9,8 +9,8 @@ import msgspec
 from shared.openlineage.run import DatasetKey
 from shared.plans.evaluated import Evaluated, EvaluatedColumn, column_of
 from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
-from shared.plans.nodes.document import Document, Node, UnreadablePlan, children, kind, nodes, ref
-from shared.plans.nodes.expressions import Columns, Id, flow_of, flow_of_named, id_of
+from shared.plans.nodes.document import Document, Id, Node, UnreadablePlan, children, id_of, kind, nodes, ref
+from shared.plans.nodes.expressions import flow_of, flow_with_parts
 from shared.plans.nodes.flow import (
     CHANGE,
     COPY,
@@ -24,6 +24,7 @@ from shared.plans.nodes.flow import (
     through,
     united,
 )
+from shared.plans.nodes.parts import Columns
 from shared.plans.nodes.text_writer import Text, Texts
 from shared.plans.nodes.texts import text_of
 from shared.plans.places import NO_DATASET, columns_of_clone, places_of_leaf
@@ -167,13 +168,9 @@ class Evaluation:
         """The only plan whose columns have the ids of the leaf's. Frames pass on ids: a filtered frame has those of the
         frame before it, and then nothing says which of the two this is.
         """
-        wanted = {id_of(each) for each in nodes(leaf.get("output"))}
-        found = {
-            ref(frame.plan)
-            for frame in self.document.frames
-            if wanted and wanted <= {id_of(each) for each in frame.output}
-        }
-        return found.pop() if len(found) == 1 else None
+        ids = {id_of(each) for each in nodes(leaf.get("output"))}
+        plans = {ref(frame.plan) for frame in self.document.frames if {id_of(each) for each in frame.output} == ids}
+        return plans.pop() if ids and len(plans) == 1 else None
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,6 +202,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         """What decides about the rows of the plans below."""
         return united(each.rows for each in self.below)
 
+    def flow(self, node: Node) -> Flow:
+        """The flow of an expression, with its parts where they are known."""
+        return flow_with_parts(node, self.columns, self.evaluation, self.outer)
+
     def flows(self, name: str, step: FlowStep = COPY, columns: Columns | None = None) -> list[Flow]:
         """The flows of the expressions in a field, each after `step`."""
         known = self.columns if columns is None else columns
@@ -220,7 +221,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         """The named expressions in a field as columns."""
         known, texts = self.columns, self.texts
         return tuple(
-            column_of(each, flow_of_named(each, known, self.evaluation, self.outer), _text(each, texts))
+            column_of(each, flow_with_parts(each, known, self.evaluation, self.outer), _text(each, texts))
             for each in nodes(self.node.get(name))
         )
 

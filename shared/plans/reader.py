@@ -125,7 +125,17 @@ def _write(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
     if kind(command.get("sink")) == "ForeachBatchSink":
         return []
     found = evaluation.plan(query)
-    return [output_at(_place(evaluation, command, rule), _named(evaluation, command, found), found.rows)]
+    columns = [*_named(evaluation, command, found), *_generated(evaluation, command)]
+    return [output_at(_place(evaluation, command, rule), columns, found.rows)]
+
+
+def _generated(evaluation: Evaluation, command: Node) -> tuple[EvaluatedColumn, ...]:
+    """The columns that a Delta table computes itself from those that are written: a plan over them."""
+    generated = command.get("generated")
+    if generated is True:
+        evaluation.unknown("generated columns")
+    plan = ref(generated)
+    return evaluation.plan(plan).columns if plan is not None else ()
 
 
 def _place(evaluation: Evaluation, command: Node, fields: str) -> DatasetKey:
@@ -161,14 +171,14 @@ _WRITES: Mapping[str, str] = {
     "InsertIntoDataSourceDirCommand": "storage",
     "InsertIntoDataSourceCommand": "logicalRelation",
     "SaveIntoDataSourceCommand": "options",
-    "CreateDataSourceTableAsSelectCommand": "made table",
-    "CreateHiveTableAsSelectCommand": "made tableDesc",
-    "OptimizedCreateHiveTableAsSelectCommand": "made tableDesc",
-    "SaveAsV1TableCommand": "made tableDesc",
-    "CreateDeltaTableCommand": "made table",
+    "CreateDataSourceTableAsSelectCommand": "made location table",
+    "CreateHiveTableAsSelectCommand": "made location tableDesc",
+    "OptimizedCreateHiveTableAsSelectCommand": "made location tableDesc",
+    "SaveAsV1TableCommand": "made location tableDesc",
+    "CreateDeltaTableCommand": "made location table",
     "WriteIntoDelta": "deltaLog",
-    "CreateTableAsSelect": "made",
-    "ReplaceTableAsSelect": "made",
+    "CreateTableAsSelect": "made location",
+    "ReplaceTableAsSelect": "made location",
     "AppendData": "table",
     "OverwriteByExpression": "table",
     "OverwritePartitionsDynamic": "table",

@@ -22,6 +22,7 @@ from shared.plans.nodes.flow import (
     Flow,
     FlowStep,
     decides,
+    joined,
     through,
     united,
 )
@@ -132,7 +133,7 @@ def _expand(at: Context) -> Evaluated:
 
 def _union(at: Context) -> Evaluated:
     columns = [
-        replace(first, flow=united(each.flow for each in branches), text=_of_branches(branches))
+        replace(first, flow=joined(each.flow for each in branches), text=_of_branches(branches))
         for place, first in enumerate(at.below[0].columns)
         for branches in [[each.columns[place] for each in at.below if place < len(each.columns)]]
     ]

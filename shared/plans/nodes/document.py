@@ -68,6 +68,18 @@ def kind(node: object) -> str:
     return str(node.get("k", "")) if isinstance(node, dict) else ""
 
 
+Id = tuple[int, ...]
+"""An expression id: a number and the index of its JVM."""
+
+
+def id_of(node: Node) -> Id | None:
+    """The id of a named expression; of a common expression (Spark 4) one number, as no column's."""
+    named, common = node.get("x"), node.get("id")
+    if isinstance(named, list):
+        return tuple(named)
+    return (int(common.get("id", -1)),) if isinstance(common, dict) else None
+
+
 def ref(value: object) -> int | None:
     """The index to which a value refers."""
     index = value.get("ref") if isinstance(value, dict) else None

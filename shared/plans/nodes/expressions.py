@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from shared.plans.nodes.document import Node, kind, nodes, ref
+from shared.plans.nodes.document import Node, id_of, kind, nodes, ref
 from shared.plans.nodes.flow import (
     CHANGE,
     COPY,
@@ -15,17 +15,11 @@ from shared.plans.nodes.flow import (
     SUMMARY,
     Flow,
     FlowStep,
-    StructureFlow,
     after,
     through,
     united,
 )
-
-Id = tuple[int, ...]
-"""An expression id: a number and the index of its JVM."""
-
-Columns = Mapping[Id, Flow]
-"""The columns that an expression may name."""
+from shared.plans.nodes.parts import TAKERS, Columns, Parts, Scope
 
 
 class Subqueries(Protocol):
@@ -43,21 +37,10 @@ class Subqueries(Protocol):
 
 _MASKS = frozenset({"Sha1", "Sha2", "Md5", "Crc32", "XxHash64", "Murmur3Hash", "HiveHash", "Mask"})
 _RANKS = frozenset({"Rank", "DenseRank", "PercentRank"})
-_NO_COLUMN = frozenset({"Literal", "TypedNullLiteral", "NamedLambdaVariable", "BoundReference", "SimplePythonFunction"})
+_NO_COLUMN = frozenset({"Literal", "TypedNullLiteral", "BoundReference", "SimplePythonFunction"})
+_DEFINED = frozenset({"CommonExpressionRef", "NamedLambdaVariable"})
 _SUBQUERIES = frozenset({"ScalarSubquery", "LateralSubquery", "ListQuery", "Exists", "DynamicPruningSubquery"})
-IGNORED_FIELDS = frozenset({"x", "t", "k", "mode", "inputTypesForMerging", "sameOrderExpressions", "resultAttribute"})
-
-
-def id_of(node: Node) -> Id | None:
-    """The id of a named expression."""
-    found = node.get("x")
-    return tuple(found) if isinstance(found, list) else None
-
-
-def _common_id(node: Node) -> Id:
-    """The id of a common expression: one number, as no column's."""
-    found = node.get("id")
-    return (int(found.get("id", -1)) if isinstance(found, dict) else -1,)
+IGNORED_FIELDS = frozenset({"mode", "inputTypesForMerging", "sameOrderExpressions", "resultAttribute"})
 
 
 def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
@@ -66,7 +49,7 @@ def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
     Works on a stack, because a sum of 500 columns is nested 500 levels deep. Steps are associative, so each column that
     is met takes all steps of its way at once.
     """
-    found = Collector(plans)
+    found, whole = Collector(plans), _Whole(plans, outer)
     waiting: list[tuple[Node, FlowStep, Columns]] = [(node, COPY, columns)]
     while waiting:
         at, step, known = waiting.pop()
@@ -75,13 +58,13 @@ def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
             continue
         if name == "AttributeReference":
             found.add(_column(at, known, plans, outer), step)
-        elif name == "CommonExpressionRef":
-            found.add(known.get(_common_id(at), NOTHING), step)
+        elif name in _DEFINED:
+            found.add(known.get(id_of(at) or (), NOTHING), step)
         elif name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
-            common = {_common_id(each): flow_of(each["child"], known, plans, outer) for each in nodes(at.get("defs"))}
+            common = {id_of(each) or (): flow_of(each["child"], known, plans, outer) for each in nodes(at.get("defs"))}
             waiting.append((at["child"], step, {**known, **common}))
-        elif name == "GetStructField" and kind(_chained(at)[0]) == "AttributeReference":
-            found.add(_field_of_column(at, known, plans, outer), after(step, CHANGE))
+        elif name in TAKERS and (part := Scope(known, whole).parts(at)) is not None:
+            found.add(part, step)
         elif "replacement" in at:  # Spark replaces it by this: its own arguments stand there too
             waiting.append((at["replacement"], after(step, CHANGE), known))
         elif name in _SUBQUERIES:
@@ -121,37 +104,31 @@ def _column(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
     return found or NOTHING
 
 
-def _chained(node: Node) -> tuple[Node, list[int]]:
-    """What a chain such as `a.b.c` starts from, and the places of the fields on the way."""
-    places: list[int] = []
-    while kind(node) == "GetStructField" and isinstance(node.get("child"), dict):
-        places.insert(0, int(node.get("ordinal", 0)))
-        node = node["child"]
-    return node, places
+class _Whole:
+    """Gives the flows of whole expressions of one plan."""
+
+    def __init__(self, plans: Subqueries, outer: Columns) -> None:
+        self._plans = plans
+        self._outer = outer
+
+    def __call__(self, node: Node, columns: Columns) -> Flow:
+        return flow_of(node, columns, self._plans, self._outer)
+
+    def arguments(self, node: Node) -> Parts:
+        return _RULES.get(kind(node), _arguments)(node)
+
+    def spend(self, amount: int) -> None:
+        self._plans.spend(amount)
 
 
-def _field_of_column(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
-    """Of a field of a column: of that field alone where a plan below made the structure."""
-    column, places = _chained(node)
-    flow = _column(column, columns, plans, outer)
-    for place in places:
-        if isinstance(flow, StructureFlow) and place < len(flow.fields):
-            flow = flow.fields[place]
-    return flow
-
-
-def flow_of_named(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
-    """As `flow_of`; of a structure that is made here also the flow of each field."""
-    made = node.get("child") if kind(node) == "Alias" else node
-    if isinstance(made, dict) and kind(made) == "AttributeReference":  # most are, and need no stack
-        flow = _column(made, columns, plans, outer)
+def flow_with_parts(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
+    """As `flow_of`; of a structure or an array also the flows of its parts, where they are known."""
+    value = node.get("child") if kind(node) == "Alias" else node
+    if isinstance(value, dict) and kind(value) == "AttributeReference":  # most are, and need no stack
+        flow = _column(value, columns, plans, outer)
         plans.spend(len(flow))
         return flow
-    whole = flow_of(node, columns, plans, outer)
-    if not isinstance(made, dict) or kind(made) != "CreateNamedStruct" or not whole:
-        return whole
-    values = list(nodes(made.get("children")))[1::2]
-    return StructureFlow(whole, [flow_of_named(each, columns, plans, outer) for each in values])
+    return Scope(columns, _Whole(plans, outer)).flow(node)
 
 
 def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> tuple[Flow, ...]:
@@ -161,9 +138,6 @@ def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -
         return ()
     values, rows = plans.subquery(index, {**outer, **columns})
     return (*(() if kind(node) == "Exists" else values), through(DECIDES, rows))
-
-
-Parts = list[tuple[Node, FlowStep]]
 
 
 def parts(value: Any, step: FlowStep) -> Parts:
@@ -220,14 +194,6 @@ def _filter(node: Node) -> Parts:
     return [*parts(elements, CHANGE), *parts(elements, DECIDES), *parts(function, DECIDES)]
 
 
-def _field(node: Node) -> Parts:
-    """Of a field of a structure made on the spot: what that field is made of."""
-    made, place = node.get("child"), node.get("ordinal", 0)
-    if isinstance(made, dict) and kind(made) == "CreateNamedStruct":
-        return parts(list(nodes(made.get("children")))[2 * place + 1 : 2 * place + 2], CHANGE)
-    return parts(made, CHANGE)
-
-
 def _window_of_time(node: Node) -> Parts:
     """Of an end of a window of time: Spark computes it by cases of the time, which alone it is made of."""
     times: list[Node] = []
@@ -259,7 +225,6 @@ _RULES: Mapping[str, Callable[[Node], Parts]] = {
     "Coalesce": _coalesce,
     "AggregateExpression": _aggregate,
     "WindowExpression": _window,
-    "GetStructField": _field,
     "PreciseTimestampConversion": _window_of_time,
     "ArrayFilter": _filter,
     "MapFilter": _filter,

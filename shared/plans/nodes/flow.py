@@ -50,11 +50,19 @@ NOTHING: Flow = MappingProxyType({})
 
 
 class StructureFlow(dict[FlowSource, frozenset[FlowStep]]):
-    """The flow of a structure that the plan makes, with the flow of each of its fields."""
+    """The flow of a structure, with the flow of each of its fields."""
 
     def __init__(self, whole: Flow, fields: Sequence[Flow]) -> None:
         super().__init__(whole)
         self.fields = tuple(fields)
+
+
+class ArrayFlow(dict[FlowSource, frozenset[FlowStep]]):
+    """The flow of an array, with that of its elements. The elements of a map are structures of a key and a value."""
+
+    def __init__(self, whole: Flow, element: Flow) -> None:
+        super().__init__(whole)
+        self.element = element
 
 
 def after(step: FlowStep, before: FlowStep) -> FlowStep:
@@ -73,14 +81,17 @@ def after(step: FlowStep, before: FlowStep) -> FlowStep:
 
 
 def through(step: FlowStep, flow: Flow) -> Flow:
-    """A flow after one more step."""
+    """A flow after one more step; its parts too."""
     if step is COPY or not flow:
         return flow
-    return {source: frozenset([after(step, each) for each in steps]) for source, steps in flow.items()}
+    whole = {source: frozenset([after(step, each) for each in steps]) for source, steps in flow.items()}
+    if isinstance(flow, StructureFlow):
+        return StructureFlow(whole, [through(step, each) for each in flow.fields])
+    return ArrayFlow(whole, through(step, flow.element)) if isinstance(flow, ArrayFlow) else whole
 
 
 def united(flows: Iterable[Flow]) -> Flow:
-    """All sources of several flows."""
+    """All sources of several flows. The parts of several flows are lost."""
     distinct = [flow for flow in flows if flow]
     if len(distinct) < 2:  # noqa: PLR2004 - nothing to unite
         return distinct[0] if distinct else NOTHING
@@ -89,3 +100,31 @@ def united(flows: Iterable[Flow]) -> Flow:
         for source, steps in flow.items():
             found[source] = found[source] | steps if source in found else steps
     return found
+
+
+def joined(flows: Iterable[Flow]) -> Flow:
+    """All sources of several values of one type, of which a column has one or the other, with their parts."""
+    values = [flow for flow in flows if flow]
+    if len(values) < 2:  # noqa: PLR2004 - nothing to join
+        return values[0] if values else NOTHING
+    whole = united(values)
+    structures = [flow for flow in values if isinstance(flow, StructureFlow)]
+    if any(isinstance(flow, ArrayFlow) for flow in values):
+        return ArrayFlow(whole, joined(flow.element if isinstance(flow, ArrayFlow) else flow for flow in values))
+    if len({len(flow.fields) for flow in structures}) != 1:
+        return whole
+    fields = [
+        joined(flow.fields[place] if isinstance(flow, StructureFlow) else flow for flow in values)
+        for place in range(len(structures[0].fields))
+    ]
+    return StructureFlow(whole, fields)
+
+
+def decided(flow: Flow, by: Flow) -> Flow:
+    """A flow of which each part is decided by another flow, whose steps are those of conditions."""
+    if not by:
+        return flow
+    whole = united((flow, by))
+    if isinstance(flow, StructureFlow):
+        return StructureFlow(whole, [decided(each, by) for each in flow.fields])
+    return ArrayFlow(whole, decided(flow.element, by)) if isinstance(flow, ArrayFlow) else whole

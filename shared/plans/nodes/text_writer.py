@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from shared.plans.nodes.document import Node, kind
-from shared.plans.nodes.expressions import Id
+from shared.plans.nodes.document import Id, Node, kind
 
 MAX_TEXT = 300
 """Characters. The rest of a longer text is left out."""

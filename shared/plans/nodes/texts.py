@@ -6,8 +6,8 @@ A column of an inner query stands as what it is made of, so that a text names co
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from shared.plans.nodes.document import Node, kind, nodes
-from shared.plans.nodes.expressions import IGNORED_FIELDS, id_of
+from shared.plans.nodes.document import Node, id_of, kind, nodes
+from shared.plans.nodes.expressions import IGNORED_FIELDS
 from shared.plans.nodes.function_names import function_name
 from shared.plans.nodes.text_writer import (
     ADDED,
@@ -185,6 +185,14 @@ def _field(to: Writer, node: Node) -> int:
     return ONE
 
 
+def _field_of_elements(to: Writer, node: Node) -> int:
+    for each in nodes(node.get("child")):
+        to.part(each, ONE)
+    field = node.get("field")
+    to.put(".", str(field.get("name") or CUT) if isinstance(field, dict) else CUT)
+    return ONE
+
+
 def _item(to: Writer, node: Node) -> int:
     whole, *place = _arguments(node)
     to.part(whole, ONE)
@@ -238,6 +246,7 @@ _WAYS: Mapping[str, Way] = {
     "SortOrder": _order,
     "CreateNamedStruct": _struct,
     "GetStructField": _field,
+    "GetArrayStructFields": _field_of_elements,
     "GetArrayItem": _item,
     "GetMapValue": _item,
     "LambdaFunction": _lambda,

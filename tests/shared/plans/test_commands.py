@@ -17,6 +17,42 @@ def _assignment(key: Json, value: Json) -> Json:
 TARGET: Json = {"k": "SparkTable", "inner": {"k": "BaseTable", "location": "file:/target"}}
 
 
+@pytest.mark.parametrize(
+    ("facts", "place"),
+    [
+        ({"made": {"k": "CatalogTable", "storage": {"locationUri": "file:/made"}}}, ("file", "/made")),
+        ({"location": "file:/dropped"}, ("file", "/dropped")),
+        ({}, NO_PLACE),
+    ],
+    ids=["a table that is there", "a table that was dropped since", "unknown"],
+)
+@pytest.mark.parametrize("command", ["CreateTableAsSelect", "ReplaceTableAsSelect"])
+def test_a_created_table_is_at_its_location(command: str, facts: Json, place: tuple[str, str]) -> None:
+    plans = PlanBuilder()
+    query = plans.project(plans.table("file:/in", A), A)
+    plans.plans[0] = {"k": command, "query": query, **facts}
+    (output,) = read_plan(facet(plans.document())).outputs
+    assert output.key == place
+
+
+def test_columns_that_a_table_computes_have_the_sources_of_what_is_written() -> None:
+    plans = PlanBuilder()
+    query = plans.project(plans.table("file:/in", A, B), alias(20, "at", A), B)
+    computed = plans.project(query, alias(21, "day", call("Cast", column(20, "at"))), alias(22, "one", LITERAL))
+    plans.plans[0] = {"k": "AppendData", "table": TARGET, "query": query, "generated": computed}
+    found = read_plan(facet(plans.document()))
+    assert found.exact
+    assert edges_of(found.outputs[0]) == {"a>at", "b>b", "a>day"}
+
+
+def test_columns_that_a_table_computes_in_an_unknown_way_are_not_exact() -> None:
+    plans = PlanBuilder()
+    plans.plans[0] = {"k": "AppendData", "table": TARGET, "query": plans.table("file:/in", A), "generated": True}
+    found = read_plan(facet(plans.document()))
+    assert found.unknown == (("generated columns", 1),)
+    assert edges_of(found.outputs[0]) == {"a>a"}
+
+
 @pytest.mark.parametrize("rewritten", [{}, {"rewritePlan": {"ref": 1}}])
 @pytest.mark.parametrize(
     ("command", "edges"),
