@@ -11,29 +11,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from local.spark.plan_jar import PlanJarError
 from local.spark.truth import not_run
-from local.toolchain.interpreter import InterpreterError
-from local.toolchain.java import NoJavaError
 from local.toolchain.versions import LISTENER_VERSION, PLATFORMS, SPARK_3
-from tests.capture.javac import NoCompilerError
 from tests.capture.needs import NeedsError
-from tests.capture.runner import CaptureError, capture
+from tests.capture.runner import PROBLEMS, capture
 from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures, scenarios
-from tests.capture.scrub import LeakError
-from tests.capture.systems import SystemsError
 
-_PROBLEMS = (
-    CaptureError,
-    InterpreterError,
-    LeakError,
-    NeedsError,
-    NoCompilerError,
-    NoJavaError,
-    OSError,
-    PlanJarError,
-    SystemsError,
-)
 _INTERRUPTED = 130
 
 
@@ -132,7 +115,7 @@ def _one(scenario: Scenario, versions: Versions) -> Outcome:
     began = time.monotonic()
     try:
         kept = capture(scenario, versions)
-    except _PROBLEMS as error:
+    except PROBLEMS as error:
         return Outcome(
             scenario=scenario.name, where=versions.name, seconds=time.monotonic() - began, problem=str(error)
         )

@@ -12,23 +12,37 @@ from pathlib import Path
 
 from local.process.leashed import Leashed
 from local.spark.failure import explain_failure
-from local.spark.job import PATIENCE_SECONDS, SMALL_SESSION, SparkJob, file_configuration
-from local.spark.plan_jar import plan_configuration
-from local.toolchain.interpreter import made_for
-from local.toolchain.java import JavaNeed, find_java
+from local.spark.job import PATIENCE_SECONDS, SMALL_SESSION, SparkJob, file_configuration, listener_configuration
+from local.spark.plan_jar import PlanJarError, plan_configuration
+from local.toolchain.interpreter import InterpreterError, made_for
+from local.toolchain.java import JavaNeed, NoJavaError, find_java
 from tests.capture.cloud import cloud_configuration
-from tests.capture.javac import classes_beside
-from tests.capture.needs import Needs, merge_configurations
+from tests.capture.javac import NoCompilerError, classes_beside
+from tests.capture.needs import Needs, NeedsError, merge_configurations
 from tests.capture.plans import packed, unpacked
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
-from tests.capture.scrub import ROOT, Machine, scrub
-from tests.capture.systems import System, system
+from tests.capture.scrub import ROOT, LeakError, Machine, scrub
+from tests.capture.systems import System, SystemsError, system
 
 WORK = PROJECT / "build" / "capture"
 
 
 class CaptureError(Exception):
     """A scenario that could not be captured; the message says why."""
+
+
+PROBLEMS = (
+    CaptureError,
+    InterpreterError,
+    LeakError,
+    NeedsError,
+    NoCompilerError,
+    NoJavaError,
+    OSError,
+    PlanJarError,
+    SystemsError,
+)
+"""The errors of running a scenario."""
 
 
 def capture(scenario: Scenario, versions: Versions) -> Path:
@@ -43,18 +57,45 @@ def capture(scenario: Scenario, versions: Versions) -> Path:
     spark = scenario.needs.kind == "spark"
     # No dots or dashes in the folder: the listener folds them in the names of jobs.
     folder = WORK / (versions.name.replace(".", "_").replace("-", "_") if spark else "python") / scenario.name
-    data = folder / "data"
-    needs = scenario.needs.filled_in({**versions.platform.placeholders(), "data": str(data), "project": str(PROJECT)})
-    with _alone_in(folder), system(needs.system) if needs.system else nullcontext() as used:
-        data.mkdir()
+    with _prepared(scenario, versions, folder) as (needs, used):
         if spark:
-            facts = _run_spark(scenario, versions, needs, used, folder)
+            reports = file_configuration(
+                _events(folder), platform=versions.platform, listener=versions.listener, packages=needs.packages
+            )
+            if versions.plans:
+                reports = merge_configurations(reports, plan_configuration(_plans(folder)))
+            facts = _run_spark(scenario, versions, needs, used, folder, reports=reports)
+            if not _events(folder).exists():
+                raise CaptureError(f"The listener {versions.listener} wrote no events. Log: {folder / 'spark'}")
             name = versions.name
         else:
             assert used is not None
             facts = _run_python(scenario, needs, used, folder)
             name = f"{needs.system}-{'.'.join(used.versions[str(needs.system)].split('.')[:2])}"
         return _keep(GOLDEN / name / scenario.name, folder, facts, used.stable_names if used else {})
+
+
+def run_against(receiver: str, scenario: Scenario, versions: Versions, folder: Path) -> None:
+    """Run a Spark scenario with the plan listener, in this folder, which is emptied; the events go to a receiver.
+
+    Raises the errors of `capture` that have to do with running.
+    """
+    with _prepared(scenario, versions, folder) as (needs, used):
+        reports = listener_configuration(
+            receiver, platform=versions.platform, listener=versions.listener, packages=needs.packages
+        )
+        reports = merge_configurations(reports, plan_configuration())
+        _run_spark(scenario, versions, needs, used, folder, reports=reports)
+
+
+@contextmanager
+def _prepared(scenario: Scenario, versions: Versions, folder: Path) -> Iterator[tuple[Needs, System | None]]:
+    """Hold an empty folder for a scenario with its data folder, and run its system, while the block lasts."""
+    data = folder / "data"
+    needs = scenario.needs.filled_in({**versions.platform.placeholders(), "data": str(data), "project": str(PROJECT)})
+    with _alone_in(folder), system(needs.system) if needs.system else nullcontext() as used:
+        data.mkdir()
+        yield needs, used
 
 
 @contextmanager
@@ -72,22 +113,26 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _run_spark(
-    scenario: Scenario, versions: Versions, needs: Needs, used: System | None, folder: Path
+    scenario: Scenario,
+    versions: Versions,
+    needs: Needs,
+    used: System | None,
+    folder: Path,
+    *,
+    reports: Mapping[str, str],
 ) -> dict[str, object]:
-    """Run it under spark-submit; return the facts for versions.json."""
+    """Run it under spark-submit; return the facts for versions.json. `reports`: how the listeners report."""
     platform = versions.platform
     java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), made_for(platform)
-    events = _events(folder)
     with SparkJob(
         scenario.script,
         configuration=merge_configurations(
             SMALL_SESSION,
-            file_configuration(events, platform=platform, listener=versions.listener, packages=needs.packages),
+            reports,
             cloud_configuration(folder, java, interpreter.spark_home),
             classes_beside(scenario.script, java, interpreter.spark_home),
             used.configuration if used else {},
             needs.conf,
-            plan_configuration(_plans(folder)) if versions.plans else {},
         ),
         directory=folder / "spark",
         arguments=["--data", str(folder / "data"), *(used.arguments if used else ())],
@@ -98,8 +143,6 @@ def _run_spark(
         result = job.wait()
     if result.problem:
         raise CaptureError(result.problem)
-    if not events.exists():
-        raise CaptureError(f"The listener {versions.listener} wrote no events. Log: {result.log}")
     facts: dict[str, object] = {
         "spark": platform.spark,
         "delta": platform.delta,
