@@ -21,7 +21,7 @@ CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation te
   tests/test_architecture.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types compiled tests capture coverage runtimes reference bench fuzz faults faults-long proofs plan-truth soak bench-spark func-delivery jar wheel package lock format clean
+.PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types compiled tests capture coverage runtimes reference bench fuzz faults faults-long proofs plan-truth soak bench-spark func-delivery plan-delays jar wheel package lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ plan-truth: $(READY) ## Hold the plan reader to sqlglot on the queries of TPC-DS
 	$(BIN)/python -m tests.plan_truth.tpcds
 	$(BIN)/python -m tests.plan_truth.tpcds --spark 4.1
 	$(BIN)/python -m tests.plan_truth.tracer
+
+plan-delays: $(READY) ## Run what was captured with plans over slow, cold and failing networks, on both Sparks (takes hours)
+	@$(BIN)/python -m tests.spark_listener.delays $(ARGS)
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice
 	@$(BIN)/python -m tests.soak --rounds $(or $(ROUNDS),100) $(ARGS)
