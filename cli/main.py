@@ -14,7 +14,7 @@ from cli.commands.govern import check, classify
 from cli.commands.lake import command as lake
 from cli.commands.lineage import details, events, explain, run, search, show, status, view
 from cli.commands.local import demo, send, synth, translate, up
-from cli.commands.operate import backfill, deadletter, doctor, rebuild, replay, shadow, verify, watch
+from cli.commands.operate import deadletter, doctor, publish, replay, shadow, verify, watch
 from cli.ui.console import quiet
 from cli.ui.teaching import TeachingApp
 from shared.settings.reading import reach_loopback_directly
@@ -44,8 +44,7 @@ GROUPS: dict[str, dict[str, TeachingApp | Callable[..., None]]] = {
         "deadletter": deadletter.app,
         "replay": replay.replay,
         "verify": verify.verify,
-        "backfill": backfill.backfill,
-        "rebuild": rebuild.rebuild,
+        "publish": publish.publish,
     },
     "Administer": {
         "types": types.app,

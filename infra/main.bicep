@@ -270,7 +270,7 @@ module storage 'modules/storage.bicep' = {
     redundancy: storageRedundancy
     privateNetwork: closed
     containers: concat(['events', 'ignored'], packages)
-    tables: ['refused', 'runs']
+    tables: ['applications', 'excluded', 'refused']
     ignoredDays: retentionDays
     deleteLock: deleteLock
   }

@@ -1,4 +1,4 @@
-"""For each new blob in `events`: process its run if the event may change it, then publish the queue.
+"""For each new blob in `events`: fold it into its application if it may change lineage, then publish the queue.
 
 Raises StorageUnavailable only: the host retries, and the sweeper after it.
 """
@@ -7,13 +7,13 @@ import azure.functions as func
 
 from shared.bootstrap import worker
 from shared.errors import Quarantined
-from shared.events.run_loader import add_dead_letter
+from shared.events.dead_letters import add_dead_letter
 from shared.publishing.publisher import Publisher
 from shared.storage_layout import EVENTS, digest_of, stored_from_blob
 
 
 def main(event: func.InputStream) -> None:
-    """`event` is the blob; its name (with the container) says which run it belongs to."""
+    """`event` is the blob; its name (with the container) says which application and run it belongs to."""
     parts = worker()
     name = (event.name or "").removeprefix(f"{EVENTS}/")
     try:
@@ -21,5 +21,5 @@ def main(event: func.InputStream) -> None:
     except Quarantined as error:
         add_dead_letter(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
         return
-    if parts.processor.receive(place, event.read()):
-        parts.publisher.run(Publisher(context=parts).publish)
+    if parts.delivery.deliver(place, event.read()):
+        parts.publisher.run(Publisher(context=parts).publish_marks)

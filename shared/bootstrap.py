@@ -16,6 +16,8 @@ from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.port import Sender
 from shared.announcing.recorded_state import no_gates
 from shared.announcing.rounds import WatchOptions
+from shared.applications.delivery import Delivery
+from shared.applications.processor import ApplicationProcessor
 from shared.catalog.connection.clouds import cloud_of
 from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.port import Account, Catalog, Classifications, Documents, Terms, Types
@@ -23,23 +25,20 @@ from shared.classifying.reading import reading_of
 from shared.concurrency.parallel_map import ParallelMap
 from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.errors import Misconfigured
-from shared.events.archiver import ArchiveOptions
 from shared.events.blob_cache import BlobCache
 from shared.gc_tuning import tune_gc
 from shared.governance.rules_file.decoding import parse_policies
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 from shared.openlineage.glob_filter import GlobFilter
-from shared.processing.application_cache import ApplicationCache
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.context import PublishContext
-from shared.publishing.planning.options import PublishOptions, ResolutionOptions
+from shared.publishing.context import PublishContext, PublishOptions, ResolutionOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
 from shared.settings.values import CatalogSettings, Patterns, Settings, StorageSettings, WatchSettings
 from shared.storage.port import Storage
+from shared.sweeping.closing import ClosingOptions
+from shared.sweeping.sweep import SweepOptions
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
 from shared.watching.rules import Channel, ChannelKind, WatchRules
@@ -67,8 +66,7 @@ class Worker(PublishContext):
     terms: Terms | None = None
     collection: str = ""
     blob_cache: BlobCache = field(default_factory=BlobCache)
-    application_cache: ApplicationCache = field(default_factory=ApplicationCache)
-    run_locks: KeyedLock = field(default_factory=KeyedLock)
+    locks: KeyedLock = field(default_factory=KeyedLock)
     publisher: SingleFlight = field(default_factory=SingleFlight)
     telemetry: Telemetry = SILENT
     watching: WatchOptions | None = None
@@ -77,17 +75,21 @@ class Worker(PublishContext):
     to_record: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def processor(self) -> RunProcessor:
-        """Processes runs for the parser, with the caches of this process."""
-        return RunProcessor(
+    def processor(self) -> ApplicationProcessor:
+        """Folds events into applications, with the caches of this process."""
+        return ApplicationProcessor(
             storage=self.storage,
             names=self.names,
             blob_cache=self.blob_cache,
-            application_cache=self.application_cache,
-            locks=self.run_locks,
-            rest=time.sleep,
+            memory=self.memory,
+            pause=time.sleep,
             telemetry=self.telemetry,
         )
+
+    @property
+    def delivery(self) -> Delivery:
+        """Delivers events to the processor, for the parser."""
+        return Delivery(processor=self.processor, locks=self.locks)
 
 
 @cache
@@ -152,8 +154,11 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         sweeping=SweepOptions(
             end_timeout=settings.times.end_timeout,
             names=names,
-            archiving=ArchiveOptions(
-                after=settings.times.archive_after, keep=settings.times.archive_keep, at_once=_SIDE_BY_SIDE
+            closing=ClosingOptions(
+                quiet=settings.times.archive_after,
+                keep_runs=settings.times.keep_runs,
+                keep=settings.times.archive_keep,
+                at_once=_SIDE_BY_SIDE,
             ),
             telemetry=telemetry,
         ),

@@ -5,14 +5,13 @@
     |   |-- TooLarge        413: more bytes than THROUGHLINE_MAX_BODY_BYTES
     |   `-- Unreadable      400: empty, not UTF-8, not JSON, wrong types, nested too deeply
     |-- Quarantined         the stored event can never be used: a dead letter (`throughline deadletter show`)
-    |-- GivenUp             processing its run failed repeatedly: a dead letter, until a later attempt succeeds
+    |-- GivenUp             folding its application failed repeatedly: a dead letter, until a later attempt succeeds
     |-- Retry               not now; the event is kept, and the host, the sweeper or the sender tries again
     |   |-- StorageUnavailable  no answer (`throughline doctor` says why)
     |   |   |-- StorageBusy     throttled: the sender is answered with a 429
     |   |   `-- StorageForbidden  identity or network refused: grant the role, open the network
     |   |-- CatalogUnavailable  no answer, or throttled
     |   |-- WriteConflict   another worker changed the same row: start over
-    |   |   `-- Superseded  a newer worker processes the same run: it wins
     |   `-- ContentLost     a row names a blob that is gone: `throughline verify --fix` writes it again
     |-- CatalogRefused      the catalog rejects an entity: its process stays in the publish queue, with the reason
     |                       (`throughline status`); after mending it, `throughline types apply` or `replay`
@@ -117,12 +116,8 @@ class WriteConflict(Retry):
     """Other workers kept changing a row: all attempts to write it met a newer version."""
 
 
-class Superseded(WriteConflict):
-    """A newer worker processes the same run, with everything that this one put on record."""
-
-
 class ContentLost(Retry):
-    """A row names a blob that is gone: processing the runs behind it writes it again."""
+    """A row names a blob that is gone: computing the application again writes it again."""
 
 
 @dataclass

@@ -1,44 +1,39 @@
 """The storage layout: containers, tables, and the names of blobs and rows. The one place for these names.
 
-    events/2026/11/21/13/{run}/{time}_{type}_{digest}.json.gz     one event as it was received
+    events/2026/11/21/13/{application}/{run}/{time}_{type}_{digest}.json.gz     one event as it was received
     ignored/2026/11/21/13/{reason}/{digest}.json.gz               one that no lineage can need, and why
     archive/2026/11/21/13/{batch}.jsonl.gz                        events of closed runs, one a line
+    archive/2026/11/21/13/{batch}.index.json.gz                   … which runs and events, where they begin, states
     archive/ignored/2026/11/21/13/{reason}/{batch}.jsonl.gz       ignored ones
     watch/{source}/{number}-{digest}.json.gz                      a state of lineage that messages are about
 
-    table           partition  key
-    runs            {run}      event|{time}|{type}|{digest}       an event of the run
-                    {run}      compacted                          what many events of the run were merged to
-                    {run}      state                              what became of the run
-                    {run}      archived|{hour}|{batch}            which events are where in a file of the archive
-                    ignored|{hour}|{reason}  archived|…           the same of ignored events
-                    {run}      process|{process}                  the run is an application that wrote this process
-                    {run}      application                        … and what its runs found out about it
-                    {run}      batch|{time}|{run}                 … and a stream's batch that wrote nothing itself
-                    {run}      unsourced|{time}|{run}             … and a write that names no source
-                    {run}      lifecycle|{asset}|{state}          … and a data set that it dropped, renamed or emptied
-    contributions   {process}  {application run}|{content}        what an application run contributes to the process
-                    {process}  {application run}|~together        its contributions depend on those to others
-    publishqueue    process    {process}                          to be published, when due; also asset|{asset}
-    shadow          process    {process}                          what shadow mode does not write to the catalog
-    ledger          {process}  catalog                            what the catalog holds of it
-    assetlifecycle  {asset}    state                              when it was created, renamed, dropped …
-    assetmatches    asset      {asset}                            which asset of the catalog it is
+    table           partition      key
+    applications    {application}  !header                        the application's version and state
+                    {application}  event|{run}|{time}|{type}|{digest}   an event that is not folded yet
+                    {application}  run|{run}                      what became of a run
+                    {application}  state|{number}                 a part of a state that is too long for the header
+    processes       {process}      catalog                        what the catalog holds of it
+                    {process}      {application}                  what an application contributes to it
+    publishqueue    process        mark|{kind}|{target}|{application}   an application has changed: look at its target
+                    process        {process}                      when the publisher looks again; also asset|{asset}
+    assets          asset          {asset}                        which asset of the catalog a data set is, its state
+    counts          event          {batch}                        the states of the events in a file of the archive
+    shadow          process        {process}                      what shadow mode does not write to the catalog
     attached        classification  {classification}              a classification that we attached to an entity
-                    term       {term}                             a glossary term that we attached to one
-    deadletters     event      {digest}                           an event that can't be used, and why
-    control         checkpoint {work}                             how far a sweep, a replay, a rebuild … has come
-                    settings   functions                          the settings by which the functions publish
-                    versions   written                            the versions that wrote the stored data
-                    archive    pending                            the batch that is being archived
-                    trouble    {run}                              a run whose processing failed, and how often
-                    trouble    at                                 the run that a sweep is processing
-                    watch      {source}                           the state of lineage that was compared last
-                    excluded   {data set}                         written by a job whose events the settings ignore
-    refused         {day}      {time}|{digest}                    a request that the receiver refused, without its body
-    watch           decided    {message}                          a message about a change: it is never decided again
+                    term           {term}                         a glossary term that we attached to one
+    deadletters     event          {digest}                       an event that can't be used, and why
+    control         checkpoint     {work}                         how far a sweep, a replay … has come
+                    open           {application}                  an application with something to decide, and when
+                    settings       functions                      the settings by which the functions publish
+                    versions       written                        the versions that wrote the stored data
+                    archive        pending                        the batch that is being archived
+                    retry          {application}                  an application that could not be folded, and how often
+                    watch          {source}                       the state of lineage that was compared last
+    refused         {day}          {time}|{digest}                a request that the receiver refused, without its body
+    excluded        write          {data set}                     written by a job whose events the settings ignore
+    watch           decided        {message}                      a message about a change: it is never decided again
                     open|{channel}  {time}|{message}              … that this channel has not taken yet
-                    channel    {channel}                          when a channel is called again, after it failed
+                    channel        {channel}                      when a channel is called again, after it failed
 
 Names are made of the received bytes and the event's own time, so the same event is always stored at the same place.
 """
@@ -57,49 +52,51 @@ ARCHIVE = "archive"
 CONTENTS = "contributions"
 SNAPSHOTS = "watch"
 
-RUNS = "runs"
-CONTRIBUTIONS = "contributions"
+APPLICATIONS = "applications"
+PROCESSES = "processes"
 PUBLISH_QUEUE = "publishqueue"
-LEDGER = "ledger"
+ASSETS = "assets"
+COUNTS = "counts"
 SHADOW = "shadow"
-ASSET_LIFECYCLE = "assetlifecycle"
-ASSET_MATCHES = "assetmatches"
 DEAD_LETTERS = "deadletters"
 REFUSED = "refused"
+EXCLUDED = "excluded"
 WATCH = "watch"
 ATTACHED = "attached"
 CONTROL = "control"
 
-APPLICATION = "application"
-BATCH = "batch|"
-LIFECYCLE = "lifecycle|"
-UNSOURCED = "unsourced|"
+HEADER = "!header"
+EVENT = "event|"
+RUN = "run|"
+STATE_PART = "state|"
+"""How the keys of an application's rows begin, in this order: one query up to RUN gives the header and what is not
+folded yet.
+"""
+
 CHECKPOINT = "checkpoint"
-EXCLUDED_WRITES = "excluded"
-STATE = "state"
-COMPACTED = "compacted"
 CATALOG = "catalog"
 QUEUE_PARTITION = "process"
 ASSET_PARTITION = "asset"
 ATTACHED_CLASSIFICATION = "classification"
 ATTACHED_TERM = "term"
+EXCLUDED_WRITE = "write"
 QUEUED_ASSET = "asset|"
 """Prefix of the keys in `publishqueue` that stand for a data set."""
 
-RUN_TEXT = "run_text"
-"""The cell of an event's row with the run's id as it was sent, where that is no UUID."""
 LONGEST_JOB_NAME = 1000
 """Characters of a job's name that are kept in a row."""
 
 _EVENT_BLOB = re.compile(
-    r"\d{4}/\d\d/\d\d/\d\d/(?P<run>[0-9a-f-]{36})/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})\.json\.gz"
+    r"\d{4}/\d\d/\d\d/\d\d/(?P<application>[0-9a-f-]{36})/(?P<run>[0-9a-f-]{36})"
+    r"/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})\.json\.gz"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
-    """An event as the name of its blob identifies it."""
+    """An event as the name of its blob identifies it. `application`: the application run that the event names."""
 
+    application: str
     run_id: str
     time: datetime
     type: str
@@ -108,12 +105,22 @@ class StoredEvent:
     @property
     def blob(self) -> str:
         """The name of its blob in `events`."""
-        return f"{self.time:%Y/%m/%d/%H}/{self.run_id}/{stamp(self.time)}_{self.type}_{self.digest}.json.gz"
+        return f"{self.folder}/{stamp(self.time)}_{self.type}_{self.digest}.json.gz"
+
+    @property
+    def folder(self) -> str:
+        """The folder of its blob: the hour, the application and the run."""
+        return f"{self.time:%Y/%m/%d/%H}/{self.application}/{self.run_id}"
 
     @property
     def row_key(self) -> str:
-        """The key of its row in `runs`."""
-        return f"event|{stamp(self.time)}|{self.type}|{self.digest}"
+        """The key of its row in `applications`, until it is folded."""
+        return f"{EVENT}{self.run_id}|{stamp(self.time)}|{self.type}|{self.digest}"
+
+    @property
+    def reference(self) -> str:
+        """How the record of its run refers to it."""
+        return f"{stamp(self.time)}|{self.type}|{self.digest}|{self.application}"
 
     @property
     def end(self) -> str | None:
@@ -123,7 +130,14 @@ class StoredEvent:
 
 def stored(event: Event, digest: str) -> StoredEvent:
     """The stored event of a decoded one whose bytes have this digest."""
-    return StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest)
+    parent = event.body.run.facets.parent if event.body and event.body.run.facets else None
+    return StoredEvent(
+        application=parent.run.run_id.lower() if parent else event.run_id,
+        run_id=event.run_id,
+        time=event.time,
+        type=event.type,
+        digest=digest,
+    )
 
 
 def stored_from_blob(name: str) -> StoredEvent:
@@ -139,15 +153,30 @@ def event_of_blob(name: str) -> StoredEvent | None:
     found = _EVENT_BLOB.fullmatch(name)
     if not found:
         return None
-    return StoredEvent(run_id=found["run"], time=_moment(found["time"]), type=found["type"], digest=found["digest"])
+    return StoredEvent(
+        application=found["application"],
+        run_id=found["run"],
+        time=moment(found["time"]),
+        type=found["type"],
+        digest=found["digest"],
+    )
 
 
-def stored_from_row(partition: str, key: str) -> StoredEvent | None:
-    """The event of a row in `runs`; None for rows that are no events."""
-    kind, *parts = key.split("|")
-    if kind != "event":
-        return None
-    return StoredEvent(run_id=partition, time=_moment(parts[0]), type=parts[1], digest=parts[2])
+def event_of_row_key(key: str, application: str) -> StoredEvent:
+    """The event of a row in `applications`. `application`: the one that the event names."""
+    run_id, time, kind, digest = key.removeprefix(EVENT).split("|")
+    return StoredEvent(application=application, run_id=run_id, time=moment(time), type=kind, digest=digest)
+
+
+def event_of_reference(run_id: str, reference: str) -> StoredEvent:
+    """The event to which the record of a run refers."""
+    time, kind, digest, application = reference.split("|")
+    return StoredEvent(application=application, run_id=run_id, time=moment(time), type=kind, digest=digest)
+
+
+def digest_in_reference(reference: str) -> str:
+    """The digest of the event to which the record of a run refers."""
+    return reference.split("|", 3)[2]
 
 
 def digest_of(data: bytes) -> str:
@@ -160,8 +189,9 @@ def process_key(qualified_name: str) -> str:
     return digest_of(qualified_name.encode())
 
 
-PROCESS_REF = "process|"
-"""Prefix of the keys in `runs` of the processes that an application run has written."""
+def asset_key(asset: tuple[str, str]) -> str:
+    """The key of a data set (type and qualified name) in all tables."""
+    return digest_of("|".join(asset).encode())
 
 
 def ignored_blob(event: Event, digest: str, reason: str) -> str:
@@ -195,7 +225,7 @@ def stamp(moment: datetime) -> str:
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})Z")
 
 
-def _moment(text: str) -> datetime:
+def moment(text: str) -> datetime:
     """The time of a `stamp`, in a quarter of the time of `strptime`. Raises ValueError for other texts."""
     found = _STAMP.fullmatch(text)
     if not found:

@@ -7,7 +7,7 @@ told by a digest of its files instead, which the receiver names in each answer o
 NAMING = "v1"
 """How processes are named. Every process's qualified name contains it."""
 
-LAYOUT = 2
+LAYOUT = 3
 """What lies where in storage, and how it is written there: `shared/storage_layout.py` and the records."""
 
 PACKAGE_HEADER = "X-Throughline-Package"

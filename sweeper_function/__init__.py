@@ -4,12 +4,12 @@ import azure.functions as func
 
 from shared.announcing.rounds import watch_due
 from shared.bootstrap import worker
-from shared.processing.sweeper import sweep
+from shared.maintenance.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
-from shared.publishing.reconciliation import reconcile_due
 from shared.publishing.shadow import leave_shadow_mode
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
+from shared.sweeping.sweep import sweep
 from shared.telemetry.kinds import SWEEP
 
 

@@ -1,4 +1,4 @@
-"""The allowed imports: the rooms of docs/concepts/architecture.md as a table, checked on every file.
+"""The allowed imports: the rooms of CONTRIBUTING.md as a table, checked on every file.
 
 The checker is a function from sources to sentences, so that planted violations can test it below.
 """
@@ -51,9 +51,9 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 
 EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
-    "storage telemetry storage_layout concurrency ingest records events processing publishing reporting maintenance "
-    "query texts settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap watching announcing "
-    "classifying http_errors"
+    "storage telemetry storage_layout concurrency ingest records events applications sweeping reading publishing "
+    "reporting maintenance query texts settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap "
+    "watching announcing classifying http_errors"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -86,40 +86,46 @@ ROOMS: dict[str, Room] = {
     # the composition
     "shared.storage_layout": _room("errors openlineage storage"),
     # the way of an event: a room imports those above it, never those below
-    "shared.ingest": _room("errors openlineage storage_layout secrets storage telemetry", "msgspec"),
-    "shared.records": _room(
-        "model errors openlineage naming translation atlas catalog storage telemetry storage_layout versions", "msgspec"
-    ),
+    "shared.ingest": _room("errors events openlineage storage_layout secrets storage telemetry", "msgspec"),
+    "shared.records": _room("model errors catalog storage telemetry storage_layout versions", "msgspec"),
     "shared.events": _room(
-        "errors secrets openlineage translation storage telemetry storage_layout concurrency records", "msgspec"
+        "errors secrets openlineage storage telemetry storage_layout concurrency records", "msgspec"
     ),
-    "shared.processing": _room(
-        "model errors secrets openlineage plans naming translation storage telemetry storage_layout concurrency "
-        "records events"
+    "shared.applications": _room(
+        "model errors secrets openlineage naming translation storage telemetry storage_layout concurrency records "
+        "events",
+        "msgspec",
+    ),
+    "shared.sweeping": _room(
+        "errors naming secrets translation storage telemetry storage_layout concurrency records events applications",
+        "msgspec",
     ),
     "shared.publishing": _room(
         "model errors secrets openlineage naming translation atlas catalog storage telemetry storage_layout "
-        "concurrency "
-        "records events",
+        "concurrency records events applications",
         "msgspec",
     ),
+    "shared.reading": _room(
+        "model errors openlineage atlas translation storage storage_layout records events applications publishing"
+    ),
     "shared.reporting": _room(
-        "model errors openlineage translation storage storage_layout records events processing publishing", "msgspec"
+        "model errors openlineage translation storage storage_layout records events applications sweeping reading "
+        "publishing"
     ),
     "shared.maintenance": _room(
-        "model errors secrets openlineage plans naming translation atlas catalog storage storage_layout concurrency "
-        "records events processing publishing reporting",
+        "model errors secrets openlineage translation atlas catalog storage storage_layout records events applications "
+        "sweeping reading publishing",
         "msgspec",
     ),
     "shared.query": _room(
         "errors lineage model openlineage atlas catalog classifying storage storage_layout texts translation records "
-        "events publishing reporting watching",
+        "applications reading publishing reporting watching",
         "msgspec",
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),
     "shared.announcing": _room(
-        "concurrency errors governance http_errors lineage model publishing query records storage storage_layout "
-        "telemetry watching",
+        "concurrency errors governance http_errors lineage model publishing query reading records storage "
+        "storage_layout telemetry watching",
         "msgspec requests",
     ),
     "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout", "msgspec"),
@@ -127,8 +133,8 @@ ROOMS: dict[str, Room] = {
     "shared.adapters": _room("errors settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap": _room(
-        "announcing catalog classifying gc_tuning governance concurrency errors naming openlineage adapters records "
-        "events processing publishing settings storage telemetry translation watching",
+        "announcing applications catalog sweeping classifying gc_tuning governance concurrency errors naming "
+        "openlineage adapters records events publishing settings storage telemetry translation watching",
         "pyapacheatlas",
     ),
     # the same meaning on Spark
@@ -164,8 +170,10 @@ ROOMS: dict[str, Room] = {
     # the shells
     "receiver_function": _room("bootstrap_receiver errors ingest versions", "azure.functions"),
     "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
-    "parser_function": _room("bootstrap errors events processing publishing storage_layout", "azure.functions"),
-    "sweeper_function": _room("announcing bootstrap errors processing publishing records telemetry", "azure.functions"),
+    "parser_function": _room("bootstrap errors events applications publishing storage_layout", "azure.functions"),
+    "sweeper_function": _room(
+        "announcing bootstrap errors maintenance publishing records sweeping telemetry", "azure.functions"
+    ),
 }
 """Rooms not named here (cli, local, bench) may import any package, and every room of shared by its door."""
 
@@ -410,8 +418,8 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     ),
     "the receiver knows what becomes of events": (
         "receiver_function/__init__.py",
-        "from shared.processing import process_event",
-        "may not import shared.processing",
+        "from shared.applications import processor",
+        "may not import shared.applications",
     ),
     "receiving translates": (
         "shared/ingest/receiver.py",
@@ -426,11 +434,11 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     "bronze imports gold": ("spark_pipeline/bronze/x.py", "from spark_pipeline.gold import impact", "may not import"),
     "records import processing": (
         "shared/records/x.py",
-        "from shared.processing import process_run",
-        "may not import shared.processing",
+        "from shared.applications import processor",
+        "may not import shared.applications",
     ),
     "processing imports publishing": (
-        "shared/processing/x.py",
+        "shared/applications/x.py",
         "from shared.publishing import publish",
         "may not import shared.publishing",
     ),
@@ -467,7 +475,10 @@ ACCEPTED: dict[str, tuple[str, str]] = {
     ),
     "settings read the environment": ("shared/settings/reading.py", "import os\nos.environ['A']"),
     "the local world reads the environment": ("local/x.py", "import os\nos.environ['A']"),
-    "a shell": ("parser_function/__init__.py", "import azure.functions as func\nfrom shared.processing import publish"),
+    "a shell": (
+        "parser_function/__init__.py",
+        "import azure.functions as func\nfrom shared.applications import publish",
+    ),
 }
 
 
@@ -479,7 +490,7 @@ def test_the_checker_accepts_correct_code(path: str, source: str) -> None:
 NOT_LOADED_BY_THE_RECEIVER = (
     *(
         "shared.bootstrap",
-        "shared.processing",
+        "shared.applications",
         "shared.publishing",
         "shared.catalog",
         "shared.atlas",

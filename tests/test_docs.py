@@ -30,7 +30,6 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 THROUGHLINE = re.compile(r"throughline ")
 
 PROOFS: dict[str, str] = {
-    "throughline backfill": "tests/cli/test_backfill_command.py",
     "throughline check": "tests/cli/test_check_command.py",
     "throughline classify": "tests/cli/test_classify.py",
     "throughline config": "tests/e2e/test_platforms.py",
@@ -41,10 +40,10 @@ PROOFS: dict[str, str] = {
     "throughline events": "tests/cli/test_run_and_events.py",
     "throughline explain": "tests/cli/test_explain.py",
     "throughline lake": "tests/spark_pipeline/tables/test_lake.py",
+    "throughline publish": "tests/cli/test_publish_command.py",
     "throughline purge": "tests/cli/test_control.py",
     "throughline purview attributes": "tests/cli/test_purview_commands.py",
     "throughline purview grant": "tests/cli/test_purview_commands.py",
-    "throughline rebuild": "tests/cli/test_rebuild_command.py",
     "throughline reconcile": "tests/cli/test_reconcile_command.py",
     "throughline replay": "tests/cli/test_deadletter.py",
     "throughline retire": "tests/cli/test_control.py",
@@ -72,11 +71,12 @@ PROOFS: dict[str, str] = {
     "make test": ".github/workflows/test.yml",
     "make up": "tests/e2e/test_demo.py",
     "python -m bench": "tests/test_bench.py",
-    "python -m bench.backfill": "tests/test_bench.py",
     "python -m bench.costs": "tests/test_bench.py",
     "python -m bench.logs": "tests/test_bench_logs.py",
     "python -m bench.month": "tests/test_bench.py",
     "python -m bench.profiling": "bench/profiling.py",
+    "python -m bench.publish_missing": "tests/test_bench.py",
+    "python -m bench.runtime_calls": "tests/test_runtime_calls.py",
     "python -m local.azurite": "tests/local/test_azurite.py",
     "python -m local.catalog": "tests/local/test_catalog_server.py",
     "python -m local.event_grid": "tests/local/test_event_grid_command.py",

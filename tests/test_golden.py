@@ -19,7 +19,7 @@ from shared.atlas.entities import asset_entity, process_entity
 from shared.model import EdgeKind, Process
 from shared.openlineage.merging import merge
 from shared.openlineage.selection import Ignore, select
-from shared.publishing.placeholders.columns import merged_schema
+from shared.publishing.placeholders import merged_schema
 from shared.translation.reference import History, translate_history
 from tests.capture.scenario import LISTENERS, scenarios
 from tests.support.declared import declared_truth

@@ -14,14 +14,14 @@ from shared.events.stored_runs import RunFilter
 from shared.governance.propagation import CatalogReading
 from shared.governance.rules import Rules
 from shared.lineage.document import LineageDocument
-from shared.publishing.planning.planner import on_found_assets, recorded
 from shared.query.processes import InCatalog, OnRecord
 from shared.query.recorded_document import document_of_record, judged_record
 from shared.query.traversal import Direction, Lineage, lineage
+from shared.reading.processes import on_found_assets, recorded
+from shared.reading.reader import RecordReader
 from shared.records.format_version import check_layout
 from shared.records.settings_record import settings_on_record
 from shared.reporting.run_report import run_report
-from shared.reporting.stored_events import find_events
 from shared.settings.reading import load, named
 from shared.settings.table import ENDPOINT
 from throughline.results import Process, Run
@@ -72,11 +72,13 @@ class Client:
         ordered by the hour of their first event. Each run takes a few calls to storage, made when it is asked for.
         """
         seen: set[str] = set()
-        for event in find_events(self._worker.storage, RunFilter(job=job, since=since, before=before)):
-            if event.place.run_id not in seen:
-                seen.add(event.place.run_id)
-                if report := run_report(self._worker.storage, event.place.run_id):
-                    yield Run(run_id=event.place.run_id, job=event.job, state=report.state, reason=report.reason)
+        storage = self._worker.storage
+        for record in RecordReader(storage=storage).events(RunFilter(job=job, since=since, before=before)):
+            run_id, application = record.event.run_id, record.event.application
+            if run_id not in seen:
+                seen.add(run_id)
+                if report := run_report(storage, run_id, application=application):
+                    yield Run(run_id=run_id, job=record.job, state=report.state, reason=report.reason)
 
     def processes(self, like: str = "*") -> tuple[Process, ...]:
         """The processes on record whose name or qualified name matches the glob `like`, sorted by qualified name, on

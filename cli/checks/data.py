@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from cli.checks.findings import CheckResult, Places, bad, good
 from cli.checks.types import catalog_error
 from shared.errors import StorageForbidden, StorageUnavailable
-from shared.records.checkpoint import SWEEP
 from shared.reporting.status import Status, status
 from shared.storage.port import Storage
 from shared.storage_layout import CONTROL, EVENTS
+from shared.sweeping.closing import ClosingOptions
+from shared.sweeping.listing import SWEEP
 
 _BY_REFUSAL = {"AuthorizationFailure": "storage-network", "AuthorizationPermissionMismatch": "storage-role"}
 
@@ -67,6 +68,21 @@ def judge_counts(found: Status) -> Iterator[CheckResult]:
         finding = catalog_error(sentence)
         if finding:  # the others are dead letters or rejected requests
             yield finding
+
+
+def forgetting(closing: ClosingOptions) -> CheckResult:
+    """What is forgotten, and by which rule."""
+    if closing.quiet is None:
+        return good(
+            "forgetting", "nothing is forgotten, since nothing is archived (THROUGHLINE_ARCHIVE_AFTER_HOURS is 0)"
+        )
+    hours, days = closing.quiet // timedelta(hours=1), closing.keep_runs.days
+    files = f"{closing.keep.days} days" if closing.keep else "for ever"
+    return good(
+        "forgetting",
+        f"runs are closed after {hours} quiet hours, and on record for {days} days more; what later closed applications"
+        f" supersede is forgotten; archived events are kept {files}",
+    )
 
 
 _IN_PROGRESS = "waiting events"

@@ -22,14 +22,14 @@ _ANY_STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 """Settings can't be without either: where only the others are wanted."""
 
 
-def agreed(over: Mapping[str, str], *, writes: bool) -> Worker:
+def agreed(over: Mapping[str, str], *, writes: bool, or_before: bool = False) -> Worker:
     """The parts for a command, by the environment with `over` above it and by what the functions put on record.
 
     Ends the command where it `writes` and settings of this shell differ, or the recorded ones cannot be read.
-    Raises Misconfigured.
+    Raises Misconfigured, also for data of another storage layout; `or_before`: but for the one before.
     """
     storage = _storage(over)
-    found = _on_record(storage, writes=writes)
+    found = _on_record(storage, writes=writes, or_before=or_before)
     if found is None:
         parts = assemble(load(catalog=True, over=over), storage=storage)
         if writes:
@@ -72,10 +72,10 @@ def _storage(over: Mapping[str, str]) -> Storage:
         raise
 
 
-def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
+def _on_record(storage: Storage, *, writes: bool, or_before: bool = False) -> SettingsOnRecord | None:
     """The settings on record. Raises Misconfigured where another version has written the rows."""
     try:
-        check_layout(storage)
+        check_layout(storage, or_before=or_before)
         return settings_on_record(storage)
     except StorageUnavailable as error:
         if writes:

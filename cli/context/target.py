@@ -46,9 +46,9 @@ def reported(after: str = "") -> Iterator[None]:
         fail(f"{error}. {hint}" if hint else str(error))
 
 
-def parts_of(context: typer.Context, home: Path, *, writes: bool = False) -> Worker:
+def parts_of(context: typer.Context, home: Path, *, writes: bool = False, or_before: bool = False) -> Worker:
     """The parts that were passed in as click's `obj`, else those of `target`."""
-    return context.find_object(Worker) or target(home, writes=writes)
+    return context.find_object(Worker) or target(home, writes=writes, or_before=or_before)
 
 
 def parts_if_any(context: typer.Context, home: Path) -> Worker | None:
@@ -57,17 +57,17 @@ def parts_if_any(context: typer.Context, home: Path) -> Worker | None:
     return found or (target(home) if named() or running_world(home) else None)
 
 
-def target(home: Path = HOME, *, writes: bool = False) -> Worker:
+def target(home: Path = HOME, *, writes: bool = False, or_before: bool = False) -> Worker:
     """The parts of the Throughline that is meant; ends the command with one sentence when there is none.
 
     Settings in the environment come first, and a mistake in them is an error: it must not lead to another Throughline.
     `writes`: whether the command writes to the record or the catalog, which it does by the functions' settings alone
-    (`cli/context/effective_settings.py`).
+    (`cli/context/effective_settings.py`). `or_before`: whether it reads the storage layout before too.
     """
     try:
         world = None if named(place=True) else running_world(home)
         if world or named():
-            return agreed(world.environment if world else {}, writes=writes)
+            return agreed(world.environment if world else {}, writes=writes, or_before=or_before)
     except Misconfigured as problem:
         fail(str(problem), code=2)
     return fail(

@@ -2,7 +2,7 @@
 
 from cli.ui.console import counted, note, out, plain
 from shared.bootstrap import Worker
-from shared.maintenance.replay import publish_all
+from shared.maintenance.publish_missing import publish_all
 
 _COLOURS = {"+": "green", "-": "red"}
 _SHOWN = 20

@@ -8,8 +8,9 @@ import typer
 
 from cli.ui.console import fail
 from cli.ui.options import moment
-from shared.events.stored_runs import RunFilter, stored_runs
+from shared.events.stored_runs import RunFilter
 from shared.openlineage.decoding import run_id_of
+from shared.reading.reader import RecordReader
 from shared.reporting.status import By, status
 from shared.storage.port import Storage
 from shared.texts.suggestion import suggestion
@@ -43,9 +44,9 @@ def wanted_runs(*, since: str, before: str, job: str, run: str) -> RunFilter:
 
 def known_run(storage: Storage, text: str) -> None:
     """End the command where no event of this run (its id as it was given) is stored."""
-    run_id = wanted_run(text)
-    if next(stored_runs(storage, RunFilter(run_id=run_id)), None) is None:
-        alike = {each.run_id for each in stored_runs(storage, RunFilter()) if each.run_id[:_ALIKE] == run_id[:_ALIKE]}
+    run_id, reader = wanted_run(text), RecordReader(storage=storage)
+    if next(reader.events(RunFilter(run_id=run_id)), None) is None:
+        alike = {run.run_id for run in reader.runs() if run.run_id[:_ALIKE] == run_id[:_ALIKE]}
         ignored = (
             f"`throughline events --ignored --run {visible(shlex.quote(text))}` shows whether the receiver ignored its"
             " events"

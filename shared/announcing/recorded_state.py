@@ -8,12 +8,12 @@ from msgspec import structs
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
 from shared.model import NOTHING_DECLARED
-from shared.publishing.placeholders.columns import merged_schema
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import recorded_processes
+from shared.publishing.context import PublishOptions
+from shared.publishing.placeholders import merged_schema
 from shared.query.overdue_jobs import overdue_jobs
 from shared.query.recorded_document import document_of_record, on_matched_assets
-from shared.records.asset_matches import all_matches
+from shared.reading.processes import recorded_processes
+from shared.records.assets import all_assets
 from shared.storage.port import Storage
 from shared.watching.comparing.snapshot import BrokenGate, Snapshot, snapshot_of
 
@@ -30,11 +30,11 @@ def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = 
     """The snapshot of all recorded processes, with the assets that the catalog has for their data sets, judged by
     `gates`.
 
-    Reads ledger, contributions and asset matches by one scan each. The columns of a data set are all that its writers
+    Reads all processes and asset matches once. The columns of a data set are all that its writers
     report or, without writers, all that its readers report; so one that reports fewer is no change. Raises
     StorageUnavailable and ContentLost.
     """
-    matches = {each.own: each for each in all_matches(storage)}
+    matches = {each.own: each for each in all_assets(storage)}
     recorded = tuple(recorded_processes(storage, options))
     named = [process for each in recorded if (process := on_matched_assets(each.process, matches))]
     document = document_of("record", with_merged_schemas([KnownProcess(process=each) for each in named]))

@@ -48,21 +48,32 @@ class MemoryCatalog:
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """As the port says."""
-        key = asset.key
         with self._lock:
-            held = self.assets.get(key)
-            if held is None or not held.is_placeholder:
-                return False
-            described = replace(
-                asset,
-                attributes=_with_owner(dict(asset.attributes), dict(held.attributes)),
-                columns=asset.columns if asset.columns or bare else held.columns,
-            )
-            if held == described:
+            described = self._described(asset, bare=bare)
+            if described is None:
                 return False
             self.writes += 1
-            self.assets[key] = described
+            self.assets[asset.key] = described
             return True
+
+    def up_to_date(
+        self, assets: Sequence[AssetEntity], *, bare: frozenset[AssetKey] = frozenset()
+    ) -> frozenset[AssetKey]:
+        """As the port says."""
+        with self._lock:
+            return frozenset(asset.key for asset in assets if not self._described(asset, bare=asset.key in bare))
+
+    def _described(self, asset: AssetEntity, *, bare: bool) -> AssetEntity | None:
+        """A placeholder as describing it would change it; None where nothing changes."""
+        held = self.assets.get(asset.key)
+        if held is None or not held.is_placeholder:
+            return None
+        described = replace(
+            asset,
+            attributes=_with_owner(dict(asset.attributes), dict(held.attributes)),
+            columns=asset.columns if asset.columns or bare else held.columns,
+        )
+        return described if described != held else None
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """As the port says."""

@@ -98,6 +98,11 @@ class Catalog(Protocol):
         stay, unless `bare`. False, and nothing written, if it is missing, no placeholder (any more), or up to date.
         """
 
+    def up_to_date(
+        self, assets: Sequence[AssetEntity], *, bare: frozenset[AssetKey] = frozenset()
+    ) -> frozenset[AssetKey]:
+        """Those of these assets for which `describe_placeholder` would write nothing; many in a call."""
+
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """Create or update these processes; `guids` holds every input and output.
 

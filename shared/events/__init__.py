@@ -1,4 +1,4 @@
-"""Stored events: load the events of a run, compact and archive them, and keep dead letters.
+"""Stored events: their rows and blobs, the archive with its index, and dead letters.
 
 Imports records.
 """

@@ -60,6 +60,22 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         return gzip.decompress(self.packed or b"") if self.event is None else self.event.encode()
 
 
+def raw_of(line: Line) -> bytes | None:
+    """The bytes of an archived event as they were received; None if they were damaged then."""
+    try:
+        return line.raw()
+    except DAMAGED:
+        return None
+
+
+def unpacked(packed: bytes | None) -> bytes | None:
+    """The bytes of an event's blob; None if they are damaged or lost."""
+    try:
+        return gzip.decompress(packed) if packed is not None else None
+    except DAMAGED:
+        return None
+
+
 def with_content(line: Line, packed: bytes) -> Line:
     """The line with what the blob held: its text, or its bytes where it is damaged."""
     try:

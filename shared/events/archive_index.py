@@ -1,132 +1,139 @@
-"""Find the events of closed runs in the archive, and read the stored events of a run from both places.
+"""The index of the archive: beside each file a blob says which runs and events it holds, where they begin, and what
+their states were when their runs were closed.
 
-`runs` has a row for each file with events of a run. It is written after the file and before the blobs in `events` are
-deleted: a reader that finds neither blob nor row reads the row once more.
+The index is written after the file, and before the blobs in `events` are deleted; it goes with its file.
 """
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import msgspec
 
 from shared.errors import ThroughlineError
 from shared.events.archive_format import Line, Member, lines_of, members_of
-from shared.events.blob_cache import PackedEvents
-from shared.records.cells import PackedCell, cells_of, record_of
-from shared.records.run_state import RunState
-from shared.storage.port import Row, Storage
-from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, event_of_blob, reason_of_ignored, stored_from_blob
+from shared.storage.port import Storage
+from shared.storage_layout import ARCHIVE, EVENTS, StoredEvent, event_of_blob, stored_from_blob
 
-ARCHIVED = "archived|"
-"""Prefix of the keys in `runs` of the rows with a run's events in the archive."""
-
-CLOSED = "closed"
-"""Why an event is skipped that arrived after its run was closed."""
-
-_IGNORED = "ignored|"
-_ENDING = ".json.gz"
-NAMES = PackedCell(name="names", decoder=msgspec.json.Decoder(tuple[str, ...]))
-"""The names in a row of the index."""
+_FILE_ENDING = ".jsonl.gz"
+_INDEX_ENDING = ".index.json.gz"
+_BLOB_ENDING = ".json.gz"
+_IGNORED = "ignored/"
 
 
 class ArchiveMissing(ThroughlineError):  # noqa: N818 - named for what became of it
     """A file of the archive is missing or damaged: its events can't be read any more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Archived:
-    """The events of a run, or those that were ignored for one reason, in one file: `names` are those of their blobs, in
-    the `folder` in which these lay in `events` or `ignored`.
+class IndexedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The events of a run in a file, or those that were ignored for one reason.
+
+    `folder`: where their blobs lay in `events` or `ignored`; `names` of these, without their ending; `states`: of each
+    event its state and the reason. `offset`, `length`: of the member, in bytes.
     """
 
     folder: str
-    batch: str
     offset: int
     length: int
     names: tuple[str, ...]
-    ignored: bool = False
+    states: tuple[tuple[str, str], ...]
     job: str = ""
-
-    @classmethod
-    def of_member(cls, batch: str, member: Member) -> "Archived":
-        """Of a member of the file of this batch."""
-        first = member.lines[0]
-        return cls(
-            folder=first.blob.rpartition("/")[0],
-            batch=batch,
-            offset=member.offset,
-            length=member.length,
-            names=tuple(line.blob.rpartition("/")[2].removesuffix(_ENDING) for line in member.lines),
-            ignored=first.ignored is not None,
-            job=next((line.job for line in member.lines if line.job), ""),
-        )
-
-    @property
-    def file(self) -> str:
-        """The name of the file in `archive`."""
-        return file_of(self.folder, self.batch, ignored=self.ignored)
+    ignored: str = ""
 
     @property
     def blobs(self) -> tuple[str, ...]:
         """The names that the blobs had."""
-        return tuple(f"{self.folder}/{name}{_ENDING}" for name in self.names)
+        return tuple(f"{self.folder}/{name}{_BLOB_ENDING}" for name in self.names)
 
     @property
     def events(self) -> tuple[StoredEvent, ...]:
-        """The stored events of these names; none where they were ignored."""
+        """The stored events; none where they were ignored."""
         return () if self.ignored else tuple(stored_from_blob(blob) for blob in self.blobs)
 
     @property
-    def reason(self) -> str:
-        """Why they were ignored."""
-        return reason_of_ignored(self.blobs[0])
+    def run_id(self) -> str:
+        """The run's id; empty for ignored events."""
+        return "" if self.ignored else self.folder.rpartition("/")[2]
 
-    @property
-    def partition(self) -> str:
-        """The partition of `runs` in which its row lies."""
-        return partition_of(self.folder, ignored=self.ignored)
 
-    def row(self, storage: Storage) -> Row:
-        """As a row of `runs`."""
-        hour = self.folder.rpartition("/")[0].replace("/", "")
-        values = {**cells_of(self, without=("batch", "names")), **NAMES.pack(storage, self.names)}
-        return Row(partition=self.partition, key=f"{ARCHIVED}{hour}|{self.batch}", values=values)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(tuple[IndexedRun, ...]).decode
 
-    @classmethod
-    def of(cls, row: Row, storage: Storage) -> "Archived":
-        """From a row of `runs`."""
-        return record_of(cls, row, batch=row.key.rpartition("|")[2], names=NAMES.unpack(storage, row))
+
+def indexed_run(member: Member, states: dict[str, tuple[str, str]]) -> IndexedRun:
+    """The entry of a member of a file; `states` by digest."""
+    first = member.lines[0]
+    return IndexedRun(
+        folder=first.blob.rpartition("/")[0],
+        offset=member.offset,
+        length=member.length,
+        names=tuple(line.blob.rpartition("/")[2].removesuffix(_BLOB_ENDING) for line in member.lines),
+        states=tuple(states.get(line.digest, ("skipped", line.ignored or "")) for line in member.lines),
+        job=next((line.job for line in member.lines if line.job), ""),
+        ignored=first.ignored or "",
+    )
 
 
 def file_of(folder: str, batch: str, *, ignored: bool) -> str:
-    """The file of a batch: by hour, what was ignored apart and by its reason."""
-    hour = folder.rpartition("/")[0]
-    return f"ignored/{folder}/{batch}.jsonl.gz" if ignored else f"{hour}/{batch}.jsonl.gz"
+    """The file of a batch whose first blob lay in this folder: by hour, what was ignored apart and by its reason."""
+    hour = "/".join(folder.split("/")[:4])
+    return f"{_IGNORED}{folder}/{batch}{_FILE_ENDING}" if ignored else f"{hour}/{batch}{_FILE_ENDING}"
 
 
-def partition_of(folder: str, *, ignored: bool) -> str:
-    """The partition of `runs` that has the rows of this folder's events: the run's, or for ignored events that of their
-    hour and reason.
+def index_of(file: str) -> str:
+    """The name of the index beside a file."""
+    return f"{file.removesuffix(_FILE_ENDING)}{_INDEX_ENDING}"
+
+
+def is_index(name: str) -> bool:
+    """Whether a blob in `archive` is an index."""
+    return name.endswith(_INDEX_ENDING)
+
+
+def write_index(storage: Storage, file: str, runs: tuple[IndexedRun, ...]) -> None:
+    """Write the index of a file, unless it is there: its name and content follow from the file's."""
+    storage.put_new(ARCHIVE, index_of(file), gzip.compress(_encode(runs), mtime=0))
+
+
+def read_index(storage: Storage, file: str) -> tuple[IndexedRun, ...]:
+    """The index of a file; empty where there is none. Raises ArchiveMissing for a damaged one."""
+    packed = storage.get(ARCHIVE, index_of(file))
+    with damage_named(index_of(file)):
+        return _decode(gzip.decompress(packed)) if packed else ()
+
+
+def indexes_below(storage: Storage, prefix: str) -> Iterator[tuple[str, tuple[IndexedRun, ...]]]:
+    """The files below a prefix, each with its index; those of ignored events only where the prefix says so. Raises
+    ArchiveMissing for a damaged index.
     """
-    return f"{_IGNORED}{folder.replace('/', '|')}" if ignored else folder.rpartition("/")[2]
+    of_ignored = prefix.startswith(_IGNORED)
+    for fact in storage.blobs(ARCHIVE, prefix):
+        if is_index(fact.name) and fact.name.startswith(_IGNORED) == of_ignored:
+            file = f"{fact.name.removesuffix(_INDEX_ENDING)}{_FILE_ENDING}"
+            yield file, read_index(storage, file)
 
 
-def archived_of(storage: Storage, partition: str) -> Iterator[Archived]:
-    """The events of a run in the archive, by file: one query."""
-    rows = storage.partition(RUNS, partition, since=ARCHIVED, before=f"{ARCHIVED}~")
-    return (Archived.of(row, storage) for row in rows)
+def indexes_of_hour(storage: Storage, event: StoredEvent) -> Iterator[tuple[str, tuple[IndexedRun, ...]]]:
+    """The files that may hold an event, each with its index."""
+    return indexes_below(storage, f"{event.time:%Y/%m/%d/%H}/")
 
 
-def lines_in(storage: Storage, archived: Archived) -> Iterator[Line]:
+def lines_in(storage: Storage, file: str, run: IndexedRun) -> Iterator[Line]:
     """The lines of one run in a file, by one read of that part. Raises ArchiveMissing."""
-    part = storage.get_part(ARCHIVE, archived.file, archived.offset, archived.length)
+    part = storage.get_part(ARCHIVE, file, run.offset, run.length)
     if part is None:
-        raise ArchiveMissing(f"{ARCHIVE}/{archived.file} is missing: restore it from a copy of the account")
-    with damage_named(archived.file):
+        raise ArchiveMissing(f"{ARCHIVE}/{file} is missing: restore it from a copy of the account")
+    with damage_named(file):
         yield from lines_of(part)
+
+
+def all_lines(storage: Storage, file: str) -> Iterator[Line]:
+    """The lines of a whole file of the archive; none where it is missing. Raises ArchiveMissing for a damaged one."""
+    content = storage.get(ARCHIVE, file) or b""
+    with damage_named(file):
+        for member in members_of(content):
+            yield from lines_of(content[member.offset : member.offset + member.length])
 
 
 def members_in(storage: Storage, file: str) -> Iterator[Member]:
@@ -150,60 +157,8 @@ def damage_named(file: str) -> Iterator[None]:
     """Raise errors of unpacking this file of the archive as ArchiveMissing."""
     try:
         yield
-    except (zlib.error, msgspec.DecodeError) as error:
+    except (zlib.error, OSError, EOFError, msgspec.DecodeError) as error:
         raise ArchiveMissing(f"{ARCHIVE}/{file} is damaged ({error}): restore it from a copy of the account") from error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A stored event: as the `packed` bytes of its blob, or as a `line` of the archive."""
-
-    place: StoredEvent
-    packed: bytes = b""
-    line: Line | None = None
-
-    def raw(self) -> bytes:
-        """The bytes as they were received. Raises one of DAMAGED where they are damaged."""
-        return self.line.raw() if self.line else gzip.decompress(self.packed)
-
-
-def kept_events(
-    storage: Storage,
-    state: RunState,
-    noted: Iterable[StoredEvent],
-    archived: Iterable[Archived],
-    known: PackedEvents,
-) -> Iterator[Kept]:
-    """The stored events of a run that count, each once: those that are `noted`, from `known` bytes by digest or from
-    their blobs, and those in the archive. Of a closed run only those with which it was closed.
-
-    Raises ArchiveMissing where a file of the archive is not there.
-    """
-    seen: set[str] = set()
-
-    def counts(digest: str) -> bool:
-        return digest not in seen and (state.closed is None or digest in state.merged)
-
-    def from_archive(members: Iterable[Archived]) -> Iterator[Kept]:
-        for member in members:
-            for line in lines_in(storage, member):
-                if counts(line.digest):
-                    seen.add(line.digest)
-                    yield Kept(place=line.place, line=line)
-
-    yield from from_archive(archived)
-    missing = False
-    for place in noted:
-        if not counts(place.digest):
-            continue
-        packed = known.get(place.digest) or storage.get(EVENTS, place.blob)
-        if packed is None:
-            missing = True  # a row without a blob is no event: its sender never got a 2xx; or it has just moved
-            continue
-        seen.add(place.digest)
-        yield Kept(place=place, packed=packed)
-    if missing and state.closed:
-        yield from from_archive(archived_of(storage, state.run_id))
 
 
 def stored_packed(storage: Storage, blob: str) -> bytes | None:
@@ -211,9 +166,9 @@ def stored_packed(storage: Storage, blob: str) -> bytes | None:
     packed = storage.get(EVENTS, blob)
     if packed is not None:
         return packed
-    found = _in_archive(storage, blob)
+    location = _in_archive(storage, blob)
     try:
-        lines = lines_in(storage, found) if found else iter(())
+        lines = lines_in(storage, *location) if location else iter(())
         line = next((line for line in lines if line.blob == blob), None)
     except ArchiveMissing:
         return None
@@ -228,13 +183,13 @@ def is_stored(storage: Storage, blob: str) -> bool:
     return (first is not None and first.name == blob) or _in_archive(storage, blob) is not None
 
 
-def _in_archive(storage: Storage, blob: str) -> Archived | None:
-    place = event_of_blob(blob)
-    archived = archived_of(storage, place.run_id) if place else ()
-    return next((each for each in archived if blob in each.blobs), None)
+def _in_archive(storage: Storage, blob: str) -> tuple[str, IndexedRun] | None:
+    event = event_of_blob(blob)
+    indexes = indexes_of_hour(storage, event) if event else iter(())
+    return next(((file, run) for file, runs in indexes for run in runs if blob in run.blobs), None)
 
 
-def job_in_archive(storage: Storage, place: StoredEvent) -> str:
+def job_in_archive(storage: Storage, event: StoredEvent) -> str:
     """The job's name as it was noted before the event was archived."""
-    found = _in_archive(storage, place.blob)
-    return found.job if found else ""
+    location = _in_archive(storage, event.blob)
+    return location[1].job if location else ""

@@ -1,7 +1,19 @@
-"""Move one batch of events into a file of the archive: on record first, so that a crash anywhere leaves one file."""
+"""Move one batch of events into a file of the archive: on record first, so that a crash anywhere leaves one file.
+
+1. The batch is recorded (in `control`, one at a time) before its file is written. The file's name is made of its
+   contents, so the next worker continues with the same file after any crash.
+2. The file is written, if it does not exist; then the index beside it, the counts of its events by state, and the blobs
+   in `events` are deleted. The caller then notes in the records of the runs that these events are archived, and ends
+   the batch. Until it is ended, `status` counts its events once (`shared/reading/received.py`).
+
+All steps are idempotent, also beside a sweeper that lost its lease: only one file of a batch is ever written, and no
+batch begins before the recorded one is done. Only in place of a damaged file another one is written, under another
+name, while all blobs are there.
+"""
 
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -10,15 +22,16 @@ import msgspec
 
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import WriteConflict
-from shared.events.archive_format import Line, member_of, members_of, with_content
+from shared.events.archive_format import Line, member_of, with_content
 from shared.events.archive_index import (
-    ARCHIVED,
-    Archived,
     ArchiveMissing,
+    IndexedRun,
     all_members_in,
-    archived_of,
     file_of,
-    partition_of,
+    index_of,
+    indexed_run,
+    indexes_below,
+    write_index,
 )
 from shared.records.cells import PackedCell
 from shared.storage.port import Row, Storage
@@ -26,9 +39,8 @@ from shared.storage_layout import (
     ARCHIVE,
     CONTENTS,
     CONTROL,
-    EVENTS,
+    COUNTS,
     IGNORED,
-    RUNS,
     digest_of,
     reason_of_ignored,
     stored_from_blob,
@@ -36,16 +48,22 @@ from shared.storage_layout import (
 
 _LOG = logging.getLogger("throughline.archive")
 _PENDING = ("archive", "pending")
+COUNTS_PARTITION = "event"
 
 
 class Item(msgspec.Struct, frozen=True, array_like=True):
-    """A blob to be archived: where it lies, when it came, how large it is; and when its run was `closed`."""
+    """A blob to be archived: where it lies, when it came, how large it is, and the state of its event with the reason;
+    when its run was `closed`; the `home` of the run, if the blob's name has another application.
+    """
 
     container: str
     blob: str
     arrived: datetime
     size: int
+    state: str
+    reason: str = ""
     closed: datetime | None = None
+    home: str = ""
 
     @property
     def folder(self) -> str:
@@ -87,6 +105,9 @@ class Batch:
 
 
 _ITEMS = PackedCell(name="items", decoder=msgspec.json.Decoder(tuple[Item, ...]))
+CountedStates = dict[str, dict[str, int]]
+"""By the day of the events: how many are in each state; a skipped one with its reason, as `skipped|reason`."""
+_COUNTS = PackedCell(name="states", decoder=msgspec.json.Decoder(CountedStates))
 
 
 def begin(storage: Storage, items: tuple[Item, ...]) -> Batch | None:
@@ -99,45 +120,88 @@ def begin(storage: Storage, items: tuple[Item, ...]) -> Batch | None:
 
 def pending_batch(storage: Storage) -> Batch | None:
     """The batch that was begun and not ended."""
-    found = storage.read(CONTROL, *_PENDING)
-    if found is None:
+    row = storage.read(CONTROL, *_PENDING)
+    if row is None:
         return None
     return Batch(
-        items=_ITEMS.unpack(storage, found),
-        damaged=int(str(found.values.get("damaged", 0))),
-        etag=found.etag,
-        overflow=_ITEMS.blob(found),
+        items=_ITEMS.unpack(storage, row),
+        damaged=int(str(row.values.get("damaged", 0))),
+        etag=row.etag,
+        overflow=_ITEMS.blob(row),
     )
 
 
-def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> int:
-    """Write the file of a batch that is on record, and delete its blobs. How many events were written.
+def end(storage: Storage, batch: Batch) -> None:
+    """Remove a batch from the record: its events are archived, and the records of their runs say so."""
+    if storage.delete(CONTROL, *_PENDING, batch.etag) and batch.overflow:
+        storage.delete_blob(CONTENTS, batch.overflow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedFile:
+    """A file of the archive, and the states of its events."""
+
+    file: str
+    states: CountedStates
+
+
+def counted_files(storage: Storage) -> dict[str, CountedFile]:
+    """All files of the archive, by batch."""
+    return {
+        row.key: CountedFile(file=str(row.values["file"]), states=_COUNTS.unpack(storage, row))
+        for row in storage.partition(COUNTS, COUNTS_PARTITION)
+    }
+
+
+def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[Batch, int]:
+    """Write file, index and counts of a batch that is on record, and delete its blobs. The batch as it is then, and how
+    many events were written.
 
     Any part of that may have been done before: a file that is there, of the same events, is not written again, unless
     it is damaged. Raises ArchiveMissing where it is, and some of its blobs are deleted already.
     """
     file = storage.get(ARCHIVE, batch.file)
-    there_already: frozenset[str] = frozenset()
+    repeated: frozenset[str] = frozenset()
     is_new = False
     while file is not None and (damage := _damage_of(batch.file, file)):
         batch = _begin_again(storage, batch, calls, damage)
         file = storage.get(ARCHIVE, batch.file)
     if file is None:
-        file, there_already = _file_of(storage, batch, calls)
+        file, repeated = _file_of(storage, batch, calls)
         is_new = bool(file) and storage.put_new(ARCHIVE, batch.file, file)
         if file and not is_new:
             file = storage.get(ARCHIVE, batch.file) or b""  # another worker has just written it
-    members = tuple(members_of(file))
-    calls.all(lambda member: storage.upsert(RUNS, Archived.of_member(batch.name, member).row(storage)), members)
+    members = all_members_in(batch.file, file) if file else ()
+    states = {item.digest: (item.state, item.reason) for item in batch.items}
+    runs = tuple(indexed_run(member, states) for member in members)
+    if runs:
+        write_index(storage, batch.file, runs)
+        cell = _COUNTS.pack(storage, _counts(runs))
+        storage.upsert(COUNTS, Row(partition=COUNTS_PARTITION, key=batch.name, values={**cell, "file": batch.file}))
     packed = {line.blob for member in members for line in member.lines}
-    done = (item for item in batch.items if item.blob in packed or item.blob in there_already)
-    calls.all(lambda item: _delete_archived(storage, item), done)
+    done = (item for item in batch.items if item.blob in packed or item.blob in repeated)
+    calls.all(lambda item: storage.delete_blob(item.container, item.blob), done)
     for number in range(batch.damaged):
         storage.delete_blob(ARCHIVE, replace(batch, damaged=number).file)
-    if storage.delete(CONTROL, *_PENDING, batch.etag) and batch.overflow:
-        storage.delete_blob(CONTENTS, batch.overflow)
     _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(packed), len(file))
-    return len(packed) if is_new else 0
+    return batch, len(packed) if is_new else 0
+
+
+def _counts(runs: Iterable[IndexedRun]) -> CountedStates:
+    days: dict[str, Counter[str]] = {}
+    for run in runs:
+        for name, (state, reason) in zip(run.names, run.states, strict=True):
+            day = "-".join(run.folder.split("/")[:3]) if run.ignored else f"{name[:4]}-{name[4:6]}-{name[6:8]}"
+            days.setdefault(day, Counter())[f"{state}|{reason}" if state == "skipped" else state] += 1
+    return {day: dict(states) for day, states in days.items()}
+
+
+def delete_file(storage: Storage, file: str) -> None:
+    """Delete a file of the archive with its counts and its index, the file last."""
+    batch = file.rpartition("/")[2].partition(".")[0]
+    storage.delete(COUNTS, COUNTS_PARTITION, batch)
+    storage.delete_blob(ARCHIVE, index_of(file))
+    storage.delete_blob(ARCHIVE, file)
 
 
 def _damage_of(name: str, file: bytes) -> ArchiveMissing | None:
@@ -149,18 +213,15 @@ def _damage_of(name: str, file: bytes) -> ArchiveMissing | None:
 
 
 def _begin_again(storage: Storage, batch: Batch, calls: ParallelMap, damage: ArchiveMissing) -> Batch:
-    """Put the batch of a damaged file on record to be written to another one; first the rows that locate its events in
-    the damaged file are deleted, so that these count through their blobs again.
+    """Put the batch of a damaged file on record to be written to another one; first its index and its counts go, so
+    that its events count through their blobs again.
 
     Raises `damage` unless all blobs of the batch are there, and WriteConflict if another worker was first.
     """
     if not all(calls.each(lambda item: storage.get(item.container, item.blob) is not None, batch.items)):
         raise damage
-    for folder, item in {item.folder: item for item in batch.items}.items():
-        partition = partition_of(folder, ignored=item.ignored)
-        for row in list(storage.partition(RUNS, partition, since=ARCHIVED, before=f"{ARCHIVED}~")):
-            if row.key.endswith(f"|{batch.name}"):
-                storage.delete(RUNS, partition, row.key)
+    storage.delete(COUNTS, COUNTS_PARTITION, batch.name)
+    storage.delete_blob(ARCHIVE, index_of(batch.file))
     partition, key = _PENDING
     again = replace(batch, damaged=batch.damaged + 1)
     values = {**_ITEMS.pack(storage, batch.items), "damaged": again.damaged}
@@ -172,20 +233,16 @@ def _begin_again(storage: Storage, batch: Batch, calls: ParallelMap, damage: Arc
 
 
 def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes, frozenset[str]]:
-    """The file of the events to archive, and the blobs that are archived already: the same event was sent again after
-    it had been archived.
+    """The file of the events to archive, and the blobs that are in another one already: the same event was sent again
+    after it had been archived.
     """
-
-    def blobs_of(item: Item) -> Iterator[str]:
-        partition = partition_of(item.folder, ignored=item.ignored)
-        return (blob for archived in archived_of(storage, partition) for blob in archived.blobs)
-
-    first_of_each = {item.folder: item for item in batch.items}.values()
-    there = {blob for blobs in calls.each(lambda item: tuple(blobs_of(item)), first_of_each) for blob in blobs}
-    found = calls.each(lambda item: _line(storage, item), (item for item in batch.items if item.blob not in there))
-    lines = (line for line in found if line)  # another worker archived the missing ones
-    file = b"".join(member_of(group) for _, group in groupby(lines, key=lambda line: line.blob.rpartition("/")[0]))
-    return file, frozenset(there & {item.blob for item in batch.items})
+    prefix = batch.file.rpartition("/")[0]
+    others = (runs for file, runs in indexes_below(storage, f"{prefix}/") if file != batch.file)
+    archived = {blob for runs in others for run in runs for blob in run.blobs}
+    lines = calls.each(lambda item: _line(storage, item), (item for item in batch.items if item.blob not in archived))
+    present = (line for line in lines if line)  # another worker archived the missing ones
+    file = b"".join(member_of(group) for _, group in groupby(present, key=lambda line: line.blob.rpartition("/")[0]))
+    return file, frozenset(archived & {item.blob for item in batch.items})
 
 
 def _line(storage: Storage, item: Item) -> Line | None:
@@ -201,11 +258,3 @@ def _line(storage: Storage, item: Item) -> Line | None:
         ignored=reason_of_ignored(item.blob) if item.ignored else None,
     )
     return with_content(line, packed)
-
-
-def _delete_archived(storage: Storage, item: Item) -> None:
-    """The blob first: a row without a blob is no event."""
-    storage.delete_blob(item.container, item.blob)
-    if item.container == EVENTS:
-        place = stored_from_blob(item.blob)
-        storage.delete(RUNS, place.run_id, place.row_key)

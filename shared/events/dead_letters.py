@@ -8,7 +8,7 @@ A letter is one row; the event's blob stays in its place. A letter is deleted on
 it was not updated meanwhile, so a crash at any point loses none.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -19,15 +19,16 @@ from shared.records.cells import cells_of, record_of
 from shared.secrets import text_without_secrets
 from shared.storage.compare_and_swap import RowAddress, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage
-from shared.storage_layout import DEAD_LETTERS, RUNS, StoredEvent, event_of_blob
+from shared.storage_layout import APPLICATIONS, DEAD_LETTERS, StoredEvent, event_of_blob
 from shared.telemetry.kinds import LETTER
-from shared.telemetry.port import Telemetry
+from shared.telemetry.port import SILENT, Telemetry
 
 DISCARDED = "discarded"
 """Why an event is skipped whose dead letter was discarded."""
 
 FOREIGN = "foreign name"
 GIVEN_UP = "given up"
+UNUSABLE = "unusable run"
 
 _PARTITION = "event"
 LONGEST_ERROR = 1000
@@ -38,7 +39,7 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((GivenUp,), GIVEN_UP),
     ((Refused,), "unreadable event"),
     (DAMAGED, "damaged bytes"),
-    ((Exception,), "unusable run"),
+    ((Exception,), UNUSABLE),
 )
 """By the class of the exception; the first row that fits decides. The last row: merging or translating failed on an
 event that no rule foresees.
@@ -121,6 +122,15 @@ def count_again(storage: Storage, known: DeadLetter, now: DeadLetter) -> bool:
     return storage.replace(DEAD_LETTERS, _counted(known, now).row()) is not None
 
 
+def put_letter(storage: Storage, letter: DeadLetter) -> None:
+    """Put a letter on record that was made elsewhere, or count that it was met again."""
+    known = dead_letter(storage, letter.digest)
+    if known:
+        count_again(storage, known, letter)
+    else:
+        storage.insert(DEAD_LETTERS, letter.row())
+
+
 def _counted(known: DeadLetter, now: DeadLetter) -> DeadLetter:
     return replace(known, reason=now.reason, error=now.error, last=now.last, count=known.count + 1)
 
@@ -150,10 +160,23 @@ def delete_letter(storage: Storage, letter: DeadLetter) -> bool:
     return storage.delete(DEAD_LETTERS, _PARTITION, letter.digest, letter.etag)
 
 
+def withdraw_letters(storage: Storage, digests: Iterable[str]) -> None:
+    """Delete the letters of events whose run could not be used, and can be now."""
+    for letter in filter(None, (dead_letter(storage, digest) for digest in digests)):
+        if letter.reason == UNUSABLE:
+            delete_letter(storage, letter)
+
+
 def _job(storage: Storage, place: StoredEvent | None) -> str:
     """The job's name as the receiver noted it: the event itself may not be readable."""
-    found = storage.read(RUNS, place.run_id, place.row_key) if place else None
+    found = storage.read(APPLICATIONS, place.application, place.row_key) if place else None
     return str(found.values.get("job", "")) if found else job_in_archive(storage, place) if place else ""
+
+
+def add_dead_letter(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
+    """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
+    if note_letter(storage, blob, digest, error):
+        report_dead_letter(telemetry, blob, error)
 
 
 def report_dead_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:

@@ -1,26 +1,24 @@
-"""The stored runs between two times, by the names of the blobs in `events` and by what the files of the archive hold: a
-folder (an hour and a run) at a time.
+"""The stored events between two times, by the names of the blobs in `events` and by the indexes of the archive: a
+folder (an hour, an application and a run) at a time.
 """
 
-import gzip
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from heapq import merge
 from itertools import groupby
+from operator import itemgetter
 
-from shared.errors import Refused
-from shared.events.archive_format import DAMAGED
-from shared.events.archive_index import archived_of, members_in, stored_packed
-from shared.openlineage.decoding import Event, decode
-from shared.storage.port import Row, Storage
-from shared.storage_layout import ARCHIVE, EVENTS, RUNS, StoredEvent, event_of_blob, stored_from_row
+from shared.events.archive_index import IndexedRun, indexes_below
+from shared.storage.port import Storage
+from shared.storage_layout import EVENTS, StoredEvent, event_of_blob
 
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 """No event has a time outside of these: the decoder refuses it."""
 
 _HOUR = "%Y/%m/%d/%H/"
+_HOUR_LENGTH = len("2026/11/21/13/")
 _BEGIN = "0000/01/01/00/"
 """How a unit of time ends in a name that begins with it: behind a year, `01/01/00/`."""
 
@@ -63,13 +61,14 @@ def prefixes(since: datetime | None, before: datetime | None) -> Iterator[str]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
     """Which runs: those with an event at or after `since` and before `before` (both in UTC), of a job whose name
-    matches the glob `job`, or this one run.
+    matches the glob `job`, or this one run. `application`: where that run is known to belong.
     """
 
     since: datetime | None = None
     before: datetime | None = None
     job: str = ""
     run_id: str = ""
+    application: str = ""
 
     def holds(self, moment: datetime) -> bool:
         """Whether this is between the two times."""
@@ -81,134 +80,86 @@ class RunFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRun:
+    """The events of a run in a file of the archive."""
+
+    file: str
+    run: IndexedRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """The events of a run within one hour. `folder` is where they lie: folders come in the order of their names."""
+    """The events of a run within one hour, as they name their `application`: those with a blob in `events`, and those
+    that are `archived`. `folder` is where their blobs lie or lay: folders come in the order of their names. `arrived`:
+    when the last of the blobs did.
+    """
 
     folder: str
+    application: str
     run_id: str
-    events: tuple[StoredEvent, ...]
-
-    @property
-    def hour(self) -> datetime:
-        """The hour in which they lie."""
-        return hour_of(self.folder)
-
-
-def hour_of(folder: str) -> datetime:
-    """The hour that a folder is of."""
-    return datetime.strptime(folder[: len("2026/11/21/13")], "%Y/%m/%d/%H").replace(tzinfo=UTC)
-
-
-def stored_runs(storage: Storage, wanted: RunFilter, *, after: str = "") -> Iterator[StoredRun]:
-    """The runs that are wanted as far as the names of blobs say (not the job), from behind the folder `after`.
-
-    A run comes once for each hour in which it has events. What has a foreign name is passed over.
-    """
-    for prefix in _prefixes(storage, wanted, hour_of(after) if after else wanted.since):
-        names = merge((fact.name for fact in storage.blobs(EVENTS, prefix)), archived_names(storage, prefix))
-        for folder, found in groupby(names, key=lambda name: name.rpartition("/")[0]):
-            if after and folder <= after:
-                continue
-            places = map(event_of_blob, dict.fromkeys(found))
-            events = tuple(place for place in places if place and wanted.holds(place.time))
-            if events and wanted.run_id in {"", events[0].run_id}:
-                yield StoredRun(folder=folder, run_id=events[0].run_id, events=events)
+    events: tuple[StoredEvent, ...] = ()
+    archived: tuple[ArchivedRun, ...] = ()
+    arrived: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrived:
-    """A stored event: `event` is None for a name that is none of ours, `arrived` once it lies in the archive."""
-
-    name: str
-    event: StoredEvent | None
-    arrived: datetime | None
-
-    @classmethod
-    def of(cls, name: str, arrived: datetime | None) -> "Arrived":
-        """From a blob's name."""
-        return cls(name=name, event=event_of_blob(name), arrived=arrived)
+class _Blob:
+    event: StoredEvent
+    arrived: datetime
 
 
-def arrivals(storage: Storage, prefix: str = "") -> Iterator[Arrived]:
-    """The blobs in `events` whose names start with `prefix`, in order."""
-    return (Arrived.of(fact.name, fact.arrived) for fact in storage.blobs(EVENTS, prefix))
+_Item = tuple[str, _Blob | ArchivedRun]
+"""What lies in a folder."""
 
 
-def last_arrival(storage: Storage, events: Iterable[StoredEvent]) -> datetime | None:
-    """When the last of these events of one run arrived; None when all that is stored of them is archived."""
-    wanted = set(events)
-    found = (each for folder in sorted({_folder(event) for event in wanted}) for each in arrivals(storage, folder))
-    return max((each.arrived for each in found if each.arrived and each.event in wanted), default=None)
-
-
-def packed_event(storage: Storage, event: StoredEvent) -> bytes | None:
-    """The bytes of an event, as they were packed; None when they are not stored (any more)."""
-    return stored_packed(storage, event.blob)
-
-
-def readable_event(storage: Storage, place: StoredEvent) -> Event | None:
-    """A stored event, decoded; None where it is not stored (any more), or can't be used."""
-    packed = packed_event(storage, place)
-    try:
-        return decode(gzip.decompress(packed)) if packed else None
-    except (Refused, *DAMAGED):
-        return None  # processing makes a dead letter of it
-
-
-def archived_names(storage: Storage, prefix: str) -> Iterator[str]:
-    """The names that archived events had in `events` and that start with `prefix`, in order. For an hour its files are
-    read, one at a time; for the folder of a run its rows have the names.
+def stored_runs(storage: Storage, wanted: RunFilter) -> Iterator[StoredRun]:
+    """The runs that are wanted as far as the names of blobs say (not the job). A run comes once for each hour in which
+    it has events. What has a foreign name is passed over.
     """
-    hour, run = prefix[: len("2026/11/21/13/")], prefix[len("2026/11/21/13/") :].rstrip("/")
-    if run:
-        names = (name for archived in archived_of(storage, run) for name in archived.blobs)
-        yield from sorted(name for name in names if name.startswith(prefix))
-        return
-    files = (fact.name for fact in storage.blobs(ARCHIVE, hour) if not fact.name.startswith("ignored/"))
-    for _, group in groupby(files, key=lambda name: name.rpartition("/")[0]):
-        members = (member for name in group for member in members_in(storage, name))
-        yield from sorted(line.blob for member in members for line in member.lines if line.blob.startswith(prefix))
+    for prefix in prefixes(wanted.since, wanted.before):
+        for run in runs_below(storage, prefix):
+            events = tuple(event for event in run.events if wanted.holds(event.time))
+            archived = tuple(one for one in run.archived if any(wanted.holds(event.time) for event in one.run.events))
+            if (events or archived) and wanted.run_id in {"", run.run_id}:
+                yield replace(run, events=events, archived=archived)
 
 
-def _prefixes(storage: Storage, wanted: RunFilter, since: datetime | None) -> Iterable[str]:
-    """Where to look: for one run in the folders that its rows name, if there are any."""
-    places = noted(storage, wanted.run_id).events if wanted.run_id else ()
-    return sorted({_folder(place) for place in places}) or prefixes(since, wanted.before)
+def runs_below(
+    storage: Storage, prefix: str, archived_runs: Iterable[ArchivedRun] | None = None
+) -> Iterator[StoredRun]:
+    """The runs with events whose names begin so: one listing of `events`, and the archive's indexes of these hours,
+    unless it is given what they say (`archived_runs`).
+    """
+    if archived_runs is None:
+        archived_runs = archived_below(storage, prefix)
+    stored: Iterator[_Item] = ((blob.event.folder, blob) for blob in _blobs_below(storage, prefix))
+    archived: Iterator[_Item] = ((one.run.folder, one) for one in archived_runs)
+    for folder, entries in groupby(merge(stored, archived, key=itemgetter(0)), key=itemgetter(0)):
+        items = [item for _, item in entries]
+        files = tuple(item for item in items if isinstance(item, ArchivedRun))
+        moved = {event for one in files for event in one.run.events}
+        blobs = [item for item in items if isinstance(item, _Blob) and item.event not in moved]
+        _, application, run_id = folder.rsplit("/", 2)
+        yield StoredRun(
+            folder=folder,
+            application=application,
+            run_id=run_id,
+            events=tuple(blob.event for blob in blobs),
+            archived=files,
+            arrived=max((blob.arrived for blob in blobs), default=None),
+        )
 
 
-def _folder(place: StoredEvent) -> str:
-    return f"{place.blob.rpartition('/')[0]}/"
+def _blobs_below(storage: Storage, prefix: str) -> Iterator[_Blob]:
+    facts = ((fact, event_of_blob(fact.name)) for fact in storage.blobs(EVENTS, prefix))
+    return (_Blob(event=event, arrived=fact.arrived) for fact, event in facts if event)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
-    """What the rows of a run say: the events that were noted, and the names of its jobs."""
-
-    events: tuple[StoredEvent, ...]
-    jobs: frozenset[str]
-
-    def missing(self, events: Iterable[StoredEvent]) -> tuple[StoredEvent, ...]:
-        """The events without a row."""
-        known = set(self.events)
-        return tuple(event for event in events if event not in known)
-
-
-def noted(storage: Storage, run_id: str) -> Noted:
-    """The events of a run by its rows: two queries, for it may be archived."""
-    events: list[StoredEvent] = []
-    jobs: set[str] = set()
-    for archived in archived_of(storage, run_id):
-        events += archived.events
-        jobs.add(archived.job)
-    for row in storage.partition(RUNS, run_id, since="event|", before="event|~"):
-        place = stored_from_row(run_id, row.key)
-        if place:
-            events.append(place)
-            jobs.add(str(row.values.get("job", "")))
-    return Noted(events=tuple(events), jobs=frozenset(jobs - {""}))
-
-
-def note_events(storage: Storage, events: Iterable[StoredEvent]) -> None:
-    """Insert the rows of events whose blobs the receiver did not write, so that processing finds them."""
-    for event in events:
-        storage.insert(RUNS, Row(partition=event.run_id, key=event.row_key))
+def archived_below(storage: Storage, prefix: str) -> Iterator[ArchivedRun]:
+    """What the archive's files hold, by folder; the indexes of one hour are in memory."""
+    files = indexes_below(storage, prefix[:_HOUR_LENGTH])
+    for _, hour in groupby(files, key=lambda file: file[0].rpartition("/")[0]):
+        runs = [ArchivedRun(file=file, run=run) for file, runs in hour for run in runs if not run.ignored]
+        yield from sorted(
+            (one for one in runs if f"{one.run.folder}/".startswith(prefix)), key=lambda one: one.run.folder
+        )

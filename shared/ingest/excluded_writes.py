@@ -10,7 +10,7 @@ from shared.openlineage.selection import NO_WRITE
 from shared.openlineage.wire import Dataset
 from shared.secrets import without_secrets
 from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTROL, EXCLUDED_WRITES, digest_of
+from shared.storage_layout import EXCLUDED, EXCLUDED_WRITE, digest_of
 
 _MAX_TABLES = 4000
 """Characters."""
@@ -23,7 +23,7 @@ def note_excluded_writes(storage: Storage, event: Event) -> None:
     if event.body and event.type not in NO_WRITE:
         rows = {row.key: row for row in _rows(event, event.body.outputs or ())}
         if rows:
-            storage.upsert_all(CONTROL, list(rows.values()))
+            storage.upsert_all(EXCLUDED, list(rows.values()))
 
 
 def _rows(event: Event, outputs: tuple[Dataset, ...] | list[Dataset]) -> Iterator[Row]:
@@ -32,7 +32,7 @@ def _rows(event: Event, outputs: tuple[Dataset, ...] | list[Dataset]) -> Iterato
         symlinks = each.facets.symlinks.identifiers if each.facets and each.facets.symlinks else None
         tables = "\n".join(sorted({link.name for link in symlinks or ()}))
         yield Row(
-            partition=EXCLUDED_WRITES,
+            partition=EXCLUDED_WRITE,
             key=digest_of(f"{namespace}\n{name}".encode()),
             values={
                 "namespace": namespace,

@@ -11,20 +11,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
+from shared.events.event_row import EventRow
 from shared.ingest.batch_events import events_of
 from shared.ingest.body_limits import turn_for
 from shared.ingest.excluded_writes import note_excluded_writes
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import BY_SETTINGS, DEFAULT_SELECTION, EventFilter, Ignore, select
-from shared.secrets import text_without_secrets
-from shared.storage.port import Row, Storage, Value
+from shared.secrets import short_text, text_without_secrets
+from shared.storage.port import Row, Storage
 from shared.storage_layout import (
+    APPLICATIONS,
     EVENTS,
     IGNORED,
     LONGEST_JOB_NAME,
     REFUSED,
-    RUN_TEXT,
-    RUNS,
     digest_of,
     ignored_blob,
     stamp,
@@ -34,7 +34,6 @@ from shared.telemetry.kinds import BATCH, EVENT, ActKind
 from shared.telemetry.port import SILENT, Act, Telemetry
 
 _LOG = logging.getLogger("throughline.receive")
-_MAX_OMITTED_CHARACTERS = 4000
 
 Redact = Callable[[Event], bytes]
 """Returns the bytes to store in place of the received ones: `shared/redaction.py`."""
@@ -96,13 +95,12 @@ class _Prepared:
     receipt: Receipt
     event: Event
     packed: bytes
-    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
     """Stores events as they were sent. `max_body_bytes` bounds a body before and after unpacking; `selection` decides
-    which events are kept; `redact` changes the stored bytes.
+    which events are kept; `redact` changes the stored bytes; `now` is the clock.
     """
 
     storage: Storage
@@ -110,6 +108,7 @@ class Receiver:
     selection: EventFilter = DEFAULT_SELECTION
     redact: Redact | None = None
     telemetry: Telemetry = SILENT
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def receive(self, body: bytes, *, encoding: str = "") -> Receipt:
         """Store one event. Idempotent: the same bytes always get the same name. `encoding`: the request's
@@ -120,7 +119,7 @@ class Receiver:
         with _receiving(self.telemetry, EVENT, len(body)) as act:
             with turn_for(body, encoding):
                 prepared = self._prepared(_unpacked(body, encoding, self.max_body_bytes), act)
-            return _keep(self.storage, prepared)
+            return _keep(self.storage, prepared, self.now())
 
     def receive_batch(self, body: bytes, *, encoding: str = "") -> BatchReceipt:
         """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
@@ -142,7 +141,7 @@ class Receiver:
                 with _receiving(self.telemetry, EVENT, len(event)) as act:
                     with turn_for(event):
                         prepared = self._prepared(event, act)
-                    _keep(self.storage, prepared)
+                    _keep(self.storage, prepared, self.now())
             except Refused as refusal:
                 failed.append(Failed(index=index, reason=text_without_secrets(str(refusal)), retriable=False))
             except StorageUnavailable as error:
@@ -166,7 +165,7 @@ class Receiver:
             omitted=event.omitted,
         )
         packed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
-        return _Prepared(receipt=receipt, event=event, packed=packed, size=len(raw))
+        return _Prepared(receipt=receipt, event=event, packed=packed)
 
 
 @contextmanager
@@ -184,25 +183,25 @@ def _receiving(telemetry: Telemetry, kind: ActKind, size: int) -> Iterator[Act]:
             raise
 
 
-def _keep(storage: Storage, prepared: _Prepared) -> Receipt:
+def _keep(storage: Storage, prepared: _Prepared, now: datetime) -> Receipt:
     receipt, event = prepared.receipt, prepared.event
     if receipt.ignored:
         if receipt.ignored in BY_SETTINGS:
             note_excluded_writes(storage, event)
         storage.put_new(IGNORED, ignored_blob(event, receipt.digest, receipt.ignored), prepared.packed)
         return receipt
-    place = stored(event, receipt.digest)
-    values: dict[str, Value] = {
-        "job": text_without_secrets(event.body.job.name[:LONGEST_JOB_NAME]) if event.body else "",
-        "bytes": prepared.size,
-        "received": datetime.now(UTC).isoformat(),
-    }
-    if event.run_text:
-        values[RUN_TEXT] = text_without_secrets(event.run_text[:LONGEST_JOB_NAME])
-    if receipt.omitted:
-        values["omitted"] = "\n".join(receipt.omitted)[:_MAX_OMITTED_CHARACTERS]
-    storage.insert(RUNS, Row(partition=place.run_id, key=place.row_key, values=values))
-    storage.put_new(EVENTS, place.blob, prepared.packed)
+    stored_event = stored(event, receipt.digest)
+    storage.put_new(EVENTS, stored_event.blob, prepared.packed)  # first: a row says that the event is stored
+    row = EventRow(
+        event=stored_event,
+        payload=prepared.packed,
+        job=text_without_secrets(event.body.job.name[:LONGEST_JOB_NAME]) if event.body else "",
+        sender=short_text(event.body.job.namespace) if event.body else "",
+        run_text=text_without_secrets(event.run_text[:LONGEST_JOB_NAME]),
+        omitted=receipt.omitted,
+        received=now,
+    )
+    storage.insert(APPLICATIONS, row.row(stored_event.application))
     return receipt
 
 

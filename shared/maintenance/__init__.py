@@ -1,4 +1,4 @@
-"""Commands that repair or move what is on record: replay, rebuild, verify, backfill, retire, purge.
+"""What commands do to the record: replay, publish what is missing, verify, reconcile, retire, purge.
 
-Imports processing, publishing, events and records.
+Imports applications, sweeping, reading, publishing, events and records.
 """

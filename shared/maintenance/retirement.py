@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.catalog.port import AssetKey
-from shared.publishing.planning.context import PublishContext
-from shared.publishing.planning.planner import Reading, recorded
-from shared.publishing.publisher_lease import assets_on_record, placeholders
-from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
+from shared.publishing.context import PublishContext
+from shared.publishing.planning import read_processes
+from shared.publishing.publisher_lease import placeholders
+from shared.reading.processes import recorded
+from shared.records.assets import all_assets
+from shared.records.ledger import LedgerEntry, ledger_entries, ledger_entry, put_entry
 from shared.records.publish_queue import enqueue
 from shared.records.states import LedgerState
 from shared.storage.port import Storage
-from shared.storage_layout import LEDGER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +45,10 @@ def unseen_processes(
     """The processes in the catalog without a contribution since `before`. Reads only; `progress` is called for each
     process that was read.
     """
-    for row in storage.scan(LEDGER):
-        entry = LedgerEntry.of(row)
-        spans = Reading(storage=storage).spans(entry.process) if entry.state is LedgerState.WRITTEN else ()
-        last = max((span.last for span in spans), default=None)
+    for process in read_processes(storage):
+        entry = process.entry
+        seen = replace(process, entry=replace(entry, retired=None)).seen  # a retirement may have been cut off
+        last = seen.last if seen else None
         progress()
         if last and is_unseen(entry, last, before):
             yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
@@ -69,14 +70,13 @@ def unused_placeholders(context: PublishContext, leaving: Sequence[UnseenProcess
     are gone. Reads only.
     """
     storage = context.storage
-    names = {each.qualified_name for each in leaving}
+    names = {process.qualified_name for process in leaving}
     stay: set[str] = set()
-    unused = assets_on_record(storage)
+    unused = {record.own for record in all_assets(storage)}
     for _, entity in recorded(storage, context.publishing):
         if entity.qualified_name not in names:
             stay.add(entity.qualified_name)
             unused -= {*entity.inputs, *entity.outputs}
-    entries = (LedgerEntry.of(row) for row in storage.scan(LEDGER))
-    guids = {entry.guid for entry in entries if entry.qualified_name not in stay}  # removed ones too
-    for found in placeholders(context.catalog, unused, context.publishing.batch):
-        yield from (key for key, each in sorted(found.items()) if each.links <= guids)
+    guids = {entry.guid for entry in ledger_entries(storage) if entry.qualified_name not in stay}  # removed ones too
+    for batch in placeholders(context.catalog, unused, context.publishing.batch):
+        yield from (key for key, placeholder in sorted(batch.items()) if placeholder.links <= guids)

@@ -1,4 +1,4 @@
 """Publish processes: plan, resolve assets, write to the catalog in batches, keep the ledger.
 
-Imports records, events and the catalog port.
+Imports records, events, applications and the catalog port.
 """

@@ -1,246 +1,279 @@
 """The publisher: the only writer of lineage to the catalog, under one lease.
 
 The holder of the lease drains the publish queue in batches; all others return at once. It looks at the queue again
-after releasing the lease, so that an entry made in between is not left over.
+after releasing the lease, so that a mark left in between is not left over.
 """
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost
-from shared.publishing.placeholders.columns import record_schemas
-from shared.publishing.placeholders.update import publish_asset
-from shared.publishing.planning.context import PublishContext
-from shared.publishing.planning.planner import Plan, Reading, plan_for
-from shared.publishing.planning.process_telemetry import report_process
+from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost, WriteConflict
+from shared.publishing.bisection import batch_size, shrink_to_fit
+from shared.publishing.context import PublishContext, Published, PublishOptions
+from shared.publishing.headers import Headers
+from shared.publishing.planning import InFlight, Plan, Planner, read_process
 from shared.publishing.publisher_lease import PUBLISHER
-from shared.publishing.shadow import rehearse
-from shared.publishing.writing.batch_write import write_batch
-from shared.publishing.writing.bisection import batch_size, shrink_to_fit
-from shared.publishing.writing.catalog_write import CatalogWriter, Published
-from shared.publishing.writing.failures import Failures
-from shared.records.application.process_index import QUEUED_APPLICATION, mark_dependent
-from shared.records.asset_lifecycle import is_asset_entry
-from shared.records.publish_queue import (
-    QueueEntry,
-    dequeue,
-    enqueue,
-    failures_before,
-    put_queued,
-    queue_entries,
-    resume_publishing,
-)
+from shared.publishing.settling import Settler
+from shared.publishing.shadow import Rehearsal
+from shared.publishing.writing import CatalogWriter
+from shared.records.assets import AssetRecord, Change
+from shared.records.publish_queue import PublishQueue, QueueEntry, read_queue, resume_publishing
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.telemetry.kinds import PUBLISHING
 
+_LOG = logging.getLogger("throughline.publish")
+
 MAX_CALLS = 20
 """Calls to the catalog, one after the other, in one write: where it is cut off, its processes wait as long for them."""
-_LOOKS = 8
-"""How often the queue is looked at during the debounce time."""
+_FIRST_PAUSE = 1 / 20
+"""The share of the debounce time that a mark must have been left for; each further look doubles it."""
+_MANY = 1000
+"""Entries of a queue that is not read again for the sake of one more mark."""
+_SHORT = 1.0
+"""Seconds: after so short a work it is not likely that something was marked meanwhile."""
+_MAX_WAITS = 3
+"""How often a drain waits for marks in flight before it ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publisher:
-    """Publishes the processes in the publish queue."""
+    """Publishes what is in the publish queue."""
 
     context: PublishContext
 
     def publish(self) -> Published:
-        """Drain the publish queue, unless another publisher does. Returns counts.
+        """Drain the publish queue if something is due, unless another publisher does. Returns counts.
 
         An unavailable catalog raises nothing: publishing pauses, and the entries stay. Raises StorageUnavailable.
         """
-        done = Published()
-        while not done.error:
-            session = start_session(self.context.storage, PUBLISHER, self.context.publishing.seconds)
+        return self._publish(read_queue(self.context.storage, now=self.context.publishing.now()))
+
+    def publish_marks(self) -> Published:
+        """As `publish`, where marks have just been left: without looking first."""
+        return self._publish(None)
+
+    def _publish(self, queue: PublishQueue | None) -> Published:
+        published, storage = Published(), self.context.storage
+        in_flight = frozenset[str]()
+        while queue is None or (not published.error and _due(queue, self.context.publishing, in_flight)):
+            session = start_session(storage, PUBLISHER, self.context.publishing.seconds)
             if session is None:
                 break
             try:
-                drained = _Drain(self, session, done).run()
+                with self.context.assets.borrowed() as rows:
+                    drain = _Drain(replace(self.context, assets=rows), session, published)
+                    is_drained = drain.run(queue)
             finally:
                 session.lease.release()
-            if not drained or not self.due()[0]:
+            if not is_drained:
                 break
-        return done
-
-    def due(self) -> tuple[list[QueueEntry], bool]:
-        """The entries that are due (none while publishing pauses), and whether a pause has just ended."""
-        now = self.context.publishing.now()
-        found, until, _ = queue_entries(self.context.storage)
-        if until and now < until:
-            return [], False
-        return [each for each in found if each.due <= now], until is not None
-
-    def due_debounced(self) -> tuple[list[QueueEntry], bool]:
-        """As `due`, once no entries are added any more or the debounce time is over: many runs of an application
-        enqueue the same process within moments, and it is read and written once for all of them.
-        """
-        debounce, found = self.context.publishing.debounce, self.due()
-        for _ in range(_LOOKS if debounce else 0):
-            before, _ = found
-            if not before:
-                break
-            time.sleep(debounce.total_seconds() / _LOOKS)
-            found = self.due()
-            if found[0] == before:
-                break
-        return found
+            queue, in_flight = read_queue(storage, now=self.context.publishing.now()), frozenset(drain.in_flight)
+        return published
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
-    """A batch of entries. `flush`: write what is planned even if a call is not full; `remove`: remove processes now,
-    rather than after all writes.
-    """
-
-    batch: Sequence[QueueEntry]
-    flush: bool = True
-    remove: bool = False
+def _due(queue: PublishQueue, options: PublishOptions, in_flight: Collection[str]) -> list[QueueEntry]:
+    """The entries that are due, without those in flight."""
+    return [entry for entry in queue.due(options.now(), options.only) if entry.target not in in_flight]
 
 
 class _Drain:
-    """One drain under a lease session: `planned` holds plans to be written, `removals` entries to be removed last;
-    `failures` counts batches in a row that came to nothing.
+    """One drain under a lease session: `planned` holds plans to be written, `removals` those of processes to be removed
+    after that; `failures` counts batches in a row that came to nothing; `in_flight`: targets whose marks are not true.
     """
 
-    def __init__(self, publisher: Publisher, session: LeaseSession, done: Published) -> None:
-        self._publisher = publisher
-        self._options = replace(publisher.context.publishing, heartbeat=session.may_continue)
-        self._context = replace(publisher.context, publishing=self._options)
-        self._storage, self._catalog = self._context.storage, self._context.catalog
-        self._session = session
-        self._done = done
-        self._failed = Failures(storage=self._storage, options=self._options, done=done)
-        self._writer = CatalogWriter(self._context, done)
+    def __init__(self, context: PublishContext, session: LeaseSession, published: Published) -> None:
+        self._options = options = replace(context.publishing, heartbeat=session.may_continue)
+        self._context = context = replace(context, publishing=options)
+        self._storage, self._session, self._published = context.storage, session, published
+        self._planner = Planner(context=context, headers=Headers(context=context))
+        self._settler = Settler(context=context, published=published)
+        self._writer = CatalogWriter(context=context, settler=self._settler)
+        self._rehearsal = Rehearsal(context=context, settler=self._settler, writer=self._writer)
         self._planned: list[Plan] = []
-        self._removals: list[QueueEntry] = []
+        self._removals: list[Plan] = []
         self._failures = 0
+        self.in_flight: set[str] = set()
 
-    def run(self) -> bool:
-        """Publish until nothing is due. False if the lease session ended before, or the catalog is unavailable."""
-        look = self._publisher.due_debounced
+    def run(self, queue: PublishQueue | None) -> bool:
+        """Publish until nothing is due, or little was: then the look after the lease is released is the next one.
+        `queue`: as it was before the lease was acquired, if it was read. False if the lease session ended before, or
+        the catalog is unavailable.
+        """
+        waits = 0
         while True:
-            due, paused = look()
-            if not due:
-                return True
-            look = self._publisher.due_debounced
-            if applications := [each for each in due if each.process.startswith(QUEUED_APPLICATION)]:
-                if not self._expand(applications):
-                    return False
-                look = self._publisher.due  # the debounce time is over
-            elif not self._publish(due, paused=paused):
-                return False
-
-    def _expand(self, applications: Iterable[QueueEntry]) -> bool:
-        """Enqueue all processes of these applications, once for all runs that asked. False if the session ended."""
-        for entry in applications:
-            if not self._session.may_continue():
-                return False
+            began = self._options.seconds()
+            queue = self._look(queue or self._read(), is_old=queue is not None)
+            due = _due(queue, self._options, self.in_flight)
             try:
-                processes = mark_dependent(self._storage, entry.process.removeprefix(QUEUED_APPLICATION))
-                enqueue(self._storage, processes, since=entry.since)
-                dequeue(self._storage, entry)
-            except ContentLost as error:
-                self._failed.put_off(entry, error)
-        return True
+                if due and not self._publish(due, queue):
+                    return False
+            except WriteConflict as error:
+                _LOG.warning("publishing ends, since another publisher has begun error=%s", error)
+                return False
+            if self.in_flight and self._options.debounce and waits < _MAX_WAITS:
+                waits += 1
+                self.in_flight.clear()
+                self._options.rest(self._options.debounce.total_seconds() * _FIRST_PAUSE)
+            elif not due or self._options.seconds() - began < _SHORT:
+                return True
 
-    def _publish(self, due: Sequence[QueueEntry], *, paused: bool) -> bool:
-        """Publish these entries. False if the session ended before, or the catalog is unavailable."""
+    def _look(self, queue: PublishQueue, *, is_old: bool) -> PublishQueue:
+        """The queue now, or once no marks are added any more or the debounce time is over: many runs of an application
+        mark the same process within moments, and it is read and written once for all of them. Old marks are not waited
+        for.
+        """
+        debounce = self._options.debounce.total_seconds()
+        pause, waited = debounce * _FIRST_PAUSE, 0.0
+        while waited < debounce and queue.newest and len(queue.entries) < _MANY:
+            age = max(0.0, (self._options.now() - queue.newest).total_seconds())
+            if age >= pause:
+                break
+            self._options.rest(pause - age)
+            waited += pause
+            pause *= 2
+            earlier, queue, is_old = queue, self._read(), False
+            if queue.entries == earlier.entries:
+                break
+        return self._read() if is_old else queue
+
+    def _read(self) -> PublishQueue:
+        return read_queue(self._storage, now=self._options.now())
+
+    def _publish(self, due: Sequence[QueueEntry], queue: PublishQueue) -> bool:
+        """Publish these entries: processes; then data sets, whose columns depend on all processes. False if the session
+        ended before, or the catalog is unavailable. Raises WriteConflict.
+        """
         self._planned, self._removals = [], []
-        before = self._done.progress
-        self._failures = failures_before(self._storage) if paused else 0
-        for step in self._steps(due):
+        progress = self._published.progress
+        self._failures = queue.failures if queue.paused else 0
+        self._settler.begin(due)
+        self._context.assets.claim(self._storage, queue.owner)
+        noted = self._noted([entry for entry in due if entry.is_asset])
+        for batch, publish in self._steps([entry for entry in due if not entry.is_asset], noted):
             if self._options.stopped() or not self._session.may_continue():
                 return False
-            concerned = [*(plan.queue_entry for plan in self._planned), *step.batch]
+            concerned = [*(plan.queue_entry for plan in self._planned), *batch]
             try:
                 with self._options.telemetry.act(PUBLISHING):
-                    if self._options.shadow:
-                        self._done.held += rehearse(self._context, step.batch, self._failed.put_off)
-                    else:
-                        self._publish_step(step)
+                    publish()
             except (CatalogUnavailable, CatalogRefused) as error:
-                saved = isinstance(error, CatalogUnavailable) and error.made_progress
-                vain = self._done.progress == before and not saved
-                more = vain and batch_size(self._options.batch, self._failures) > 1
-                self._failed.pause(concerned, error, self._failures + more)
+                self._context.assets.flush(self._storage)
+                is_saved = isinstance(error, CatalogUnavailable) and error.made_progress
+                is_vain = self._published.progress == progress and not is_saved
+                more = is_vain and batch_size(self._options.batch, self._failures) > 1
+                self._settler.pause(concerned, error, self._failures + more)
                 return False
-            except ContentLost as error:
-                self._failed.isolate(concerned, error)
-                continue
             self._failures = max(0, self._failures - 1)
-            self._options.note(self._done)
-        if paused:
+            self._options.note(self._published)
+        if queue.paused:
             resume_publishing(self._storage)
         return True
 
-    def _steps(self, due: Sequence[QueueEntry]) -> Iterator[_Step]:
-        """Processes; then removals, so that a renamed process is written before its old name goes; then data sets,
-        whose state depends on all of these.
+    def _noted(self, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
+        """Note what applications changed of data sets, before processes are written that use them. Returns the entries
+        with those of their marks that are true.
         """
-        yield from self._batches([each for each in due if not is_asset_entry(each)])
-        yield from (_Step(batch=[each], remove=True) for each in self._removals)
-        yield from self._batches([each for each in due if is_asset_entry(each)])
+        rows, headers = self._context.assets, self._planner.headers
+        rows.refresh(self._storage, [entry.key for entry in entries if entry.etag])
+        rows.by_key(self._storage, [entry.key for entry in entries])
+        noted: list[QueueEntry] = []
+        for entry in entries:
+            try:
+                marks = tuple(mark for mark in entry.marks if headers.reaches(mark))
+                if len(marks) < len(entry.marks):
+                    self.in_flight.add(entry.target)
+                for application in dict.fromkeys(mark.application for mark in marks):
+                    self._note_changes(application, entry.key)
+                if marks or not entry.marks:
+                    noted.append(replace(entry, marks=marks))
+            except ContentLost as error:
+                self._settler.put_off(entry, error)
+        return noted
 
-    def _batches(self, due: Sequence[QueueEntry]) -> Iterator[_Step]:
+    def _note_changes(self, application: str, key: str) -> None:
+        """Note in the record of a data set (by key) what an application changed of it."""
+        rows, changes = self._context.assets, self._planner.headers.state(application).assets.get(key)
+        record = rows.by_key(self._storage, [key]).get(key)
+        if changes:
+            record = record or AssetRecord(own=changes.asset.key)
+        if record:
+            latest = [Change(change.time, change.state, change.became) for change in changes.latest] if changes else []
+            rows.put(record.with_changes(application, changes.asset if changes else None, tuple(latest)))
+
+    def _steps(
+        self, processes: Sequence[QueueEntry], assets: Sequence[QueueEntry]
+    ) -> Iterator[tuple[Sequence[QueueEntry], Callable[[], None]]]:
+        """Batches of entries, and what is done with each. Processes are removed one by one after all writes, so that a
+        renamed one is written before its previous name goes.
+        """
+        for batch, is_last in self._batches(processes):
+            yield batch, partial(self._publish_processes, batch, is_last=is_last)
+        for plan in self._removals:
+            yield [plan.queue_entry], partial(self._remove, plan)
+        describe = self._rehearsal.describe if self._options.shadow else self._writer.describe
+        for batch, _ in self._batches(assets):
+            yield batch, partial(describe, batch)
+
+    def _batches(self, due: Sequence[QueueEntry]) -> Iterator[tuple[Sequence[QueueEntry], bool]]:
         """Entries with equally many failed attempts together, in smaller batches the more there were; then each entry
-        by itself that the catalog refused in a call of its own.
+        by itself that the catalog refused in a call of its own. With each batch, whether a call is to be made after it
+        even if it is not full.
         """
         groups: dict[int, list[QueueEntry]] = {}
-        for each in due:
-            if not each.isolated:
-                groups.setdefault(each.attempts, []).append(each)
+        for entry in due:
+            if not entry.isolated:
+                groups.setdefault(entry.attempts, []).append(entry)
         for attempts, group in sorted(groups.items()):
             start = 0
             while start < len(group):
                 most = min(batch_size(self._options.batch, self._failures), len(group))
-                after = start + batch_size(most, attempts)
-                flush = bool(attempts or self._failures or after >= len(group))
-                yield _Step(batch=group[start:after], flush=flush)
-                start = after
-        yield from (_Step(batch=[each]) for each in due if each.isolated)
+                end = start + batch_size(most, attempts)
+                yield group[start:end], bool(attempts or self._failures or end >= len(group))
+                start = end
+        yield from (([entry], True) for entry in due if entry.isolated)
 
-    def _publish_step(self, step: _Step) -> None:
-        for plan in self._plans(step.batch):
-            if plan.unchanged:
-                self._done.unchanged += 1
-                report_process(self._options, plan, "unchanged")
-                if record_schemas(self._storage, plan):
-                    dequeue(self._storage, plan.queue_entry, plan.revisit)
-            elif plan.entry.may_still_land(self._options.now()):
-                self._done.postponed += 1
-                report_process(self._options, plan, "postponed")
-                put_queued(self._storage, replace(plan.queue_entry, due=plan.entry.until))
-            elif plan.entity:
+    def _remove(self, plan: Plan) -> None:
+        self._settler.refuse(self._writer.remove(plan))
+
+    def _publish_processes(self, batch: Sequence[QueueEntry], *, is_last: bool) -> None:
+        unchanged: list[Plan] = []
+        for plan in self._plans(batch):
+            if plan.was_interrupted and plan.entry.landing.is_open(self._options.now()):
+                self._settler.postpone(plan)
+            elif plan.unchanged:
+                unchanged.append(plan)
+            elif plan.entity or self._options.shadow:
                 self._planned.append(plan)
-            elif step.remove:
-                self._failed.refuse(self._writer.remove(plan))
             else:
-                self._removals.append(plan.queue_entry)
-        while len(self._planned) >= self._options.batch or (self._planned and step.flush):
+                self._removals.append(plan)
+        if self._options.shadow:
+            self._rehearsal.rehearse(unchanged, self._planned)
+            self._planned.clear()
+            return
+        self._writer.keep(unchanged)
+        while len(self._planned) >= self._options.batch or (self._planned and is_last):
             plans = shrink_to_fit(self._planned[: self._options.batch], self._fits)
-            self._failed.refuse(write_batch(self._writer, plans))
+            self._settler.refuse(self._writer.write_batch(plans))
             del self._planned[: len(plans)]
 
     def _fits(self, plans: Sequence[Plan]) -> bool:
-        return self._catalog.calls_to_write([each.entity for each in plans if each.entity]) <= MAX_CALLS
+        entities = [plan.entity for plan in plans if plan.entity]
+        return self._context.catalog.calls_to_write(entities) <= MAX_CALLS
 
     def _plans(self, batch: Sequence[QueueEntry]) -> Iterator[Plan]:
-        """The plans for the processes of a batch; its data sets are published on the way. An entry whose stored content
-        can't be read is put off, and blocks no other.
+        """The plans for the processes of a batch. An entry whose stored content can't be read is put off, and blocks no
+        other.
         """
-        # plans are made one after the other, and share what they read
-        reading = Reading(storage=self._storage, options=self._options)
-        for entry in batch:
+        stored = self._options.parallel.each(lambda entry: read_process(self._storage, entry.key), batch)
+        for entry, rows in zip(batch, list(stored), strict=True):
             try:
-                if is_asset_entry(entry):
-                    self._done.written += publish_asset(self._context, entry, reading)
-                else:
-                    yield plan_for(reading, entry)
+                plan = self._planner.plan(entry, rows)
+                if len(plan.queue_entry.marks) < len(entry.marks):
+                    self.in_flight.add(entry.target)
+                yield plan
+            except InFlight:
+                self.in_flight.add(entry.target)
             except ContentLost as error:
-                self._failed.put_off(entry, error)
-            except CatalogRefused as error:
-                if error.no_access:
-                    raise
-                self._failed.put_off(entry, error, isolated=True)
+                self._settler.put_off(entry, error)

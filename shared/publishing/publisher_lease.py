@@ -9,19 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from shared.catalog.batches import batches
 from shared.catalog.port import AssetKey, Catalog, Placeholder
 from shared.errors import WriteConflict
-from shared.publishing.planning.context import PublishContext
-from shared.records.application.process_index import RESOLVE_TOGETHER, process_ref_of, process_refs_of
-from shared.records.asset_matches import expire_matches, read_matches
-from shared.records.run_state import ContributionRecord
+from shared.publishing.context import PublishContext
+from shared.records.landing import NEVER
 from shared.storage.lease_session import LeaseSession, start_session
-from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS
 
 PUBLISHER = "publisher"
-"""The name of the lease that allows writes to the catalog."""
+"""The name of the lease that allows writes to the catalog, and to the records of data sets."""
 
 _TRIES = 60
 _SECONDS = 3.0
@@ -29,39 +27,21 @@ _SECONDS = 3.0
 
 @contextmanager
 def turn(
-    storage: Storage, *, tries: int = _TRIES, wait: Callable[[float], None] = time.sleep
+    context: PublishContext, *, tries: int = _TRIES, wait: Callable[[float], None] = time.sleep
 ) -> Iterator[LeaseSession]:
     """Hold the publisher's lease. A running publisher releases it within three minutes, in which it is tried `tries`
     more times. Raises WriteConflict after that.
     """
-    while (session := start_session(storage, PUBLISHER)) is None:
+    while (session := start_session(context.storage, PUBLISHER)) is None:
         if not tries:
             raise WriteConflict("Another publisher held the lease for three minutes; run the command again", after=60)
         tries -= 1
         wait(_SECONDS)
     try:
+        context.assets.claim(context.storage)
         yield session
     finally:
         session.lease.release()
-
-
-def assets_on_record(storage: Storage) -> set[AssetKey]:
-    """All assets in any contribution, also retracted ones: every placeholder is among them."""
-    found: set[AssetKey] = set()
-    renaming: set[str] = set()
-    for row in storage.scan(CONTRIBUTIONS):
-        run, _, digest = row.key.partition("|")
-        if digest == RESOLVE_TOGETHER:
-            renaming.add(run)
-            continue
-        content = ContributionRecord.of(row, storage).content
-        if content:
-            assets = (*content.inputs, *content.outputs, *content.batch_inputs)
-            found |= {asset.key for asset in assets}
-    for run in sorted(renaming):
-        sinks = (process_ref_of(row, storage).sink for row in process_refs_of(storage, run))
-        found |= {sink.key for sink in sinks}
-    return found
 
 
 def placeholders(catalog: Catalog, keys: Iterable[AssetKey], size: int) -> Iterator[dict[AssetKey, Placeholder]]:
@@ -84,11 +64,19 @@ def remove_placeholders(context: PublishContext, keys: Sequence[AssetKey], *, wa
 
     Raises WriteConflict while another publisher holds it: after three minutes, or at once unless `wait`.
     """
-    storage, catalog = context.storage, context.catalog
-    with turn(storage, tries=_TRIES if wait else 0):
-        held = catalog.placeholders(keys)
-        doomed = {key: each for key, each in sorted(held.items()) if not each.links}
-        if doomed:
-            expire_matches(storage, [each for each in read_matches(storage, doomed).values() if not each.scanned])
-            catalog.remove([guid for each in doomed.values() for guid in (each.guid, *each.parts)])
-    return PlaceholderRemoval(removed=frozenset(doomed), kept=frozenset(held.keys() - doomed.keys()))
+    with turn(context, tries=_TRIES if wait else 0):
+        return remove_unlinked(context, keys)
+
+
+def remove_unlinked(context: PublishContext, keys: Sequence[AssetKey]) -> PlaceholderRemoval:
+    """As `remove_placeholders`, where the lease is held already."""
+    storage, rows = context.storage, context.assets
+    ours = context.catalog.placeholders(keys)
+    unlinked = {key: placeholder for key, placeholder in sorted(ours.items()) if not placeholder.links}
+    if unlinked:
+        for record in rows.read(storage, unlinked).values():
+            if not record.scanned:
+                rows.put(structs.replace(record, at=NEVER, shown=""))
+        rows.flush(storage)
+        context.catalog.remove([guid for one in unlinked.values() for guid in (one.guid, *one.parts)])
+    return PlaceholderRemoval(removed=frozenset(unlinked), kept=frozenset(ours.keys() - unlinked.keys()))

@@ -5,28 +5,24 @@ stays as it is. When shadow mode ends, the rows become queue entries again, and 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 import msgspec
 
 from shared.catalog.port import AssetKey
-from shared.errors import CatalogRefused, ContentLost
-from shared.publishing.placeholders.columns import column_report, record_schemas
-from shared.publishing.placeholders.creation import resolve_plans
-from shared.publishing.placeholders.update import described
-from shared.publishing.planning.context import PublishContext
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import Plan, Reading, plan_for
-from shared.publishing.writing.bisection import Bisection
-from shared.records.asset_lifecycle import is_asset_entry
-from shared.records.asset_matches import AssetMatch
+from shared.errors import CatalogRefused
+from shared.publishing.bisection import Bisection
+from shared.publishing.context import PublishContext, PublishOptions
+from shared.publishing.placeholders import described, is_outdated, report_columns
+from shared.publishing.planning import Plan, execute
+from shared.publishing.settling import Refusal, Settler
+from shared.publishing.writing import CatalogWriter, kept_entry, reports_new_columns
 from shared.records.cells import PackedCell
-from shared.records.publish_queue import QueueEntry, dequeue, enqueue, put_queued
-from shared.records.states import LedgerState as Written
+from shared.records.publish_queue import QueueEntry, Settled, enqueue
+from shared.records.states import LedgerState
 from shared.storage.port import Row, Storage
-from shared.storage_layout import QUEUE_PARTITION, SHADOW
+from shared.storage_layout import QUEUE_PARTITION, QUEUED_ASSET, SHADOW
 
 
 class ShadowAction(StrEnum):
@@ -58,122 +54,100 @@ class Shadow:
     describes: int = 0
 
 
-_HELD = PackedCell(name="held", decoder=msgspec.json.Decoder(HeldBack))
+_HELD_BACK = PackedCell(name="held", decoder=msgspec.json.Decoder(HeldBack))
 
 
-class PutOff(Protocol):
-    """Has an entry published later. `isolated`: the catalog refused it in a call of its own."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """Publishes up to the first catalog write."""
 
-    def __call__(self, entry: QueueEntry, error: Exception, *, isolated: bool = False) -> None:
-        """Put it off."""
+    context: PublishContext
+    settler: Settler
+    writer: CatalogWriter
 
+    def rehearse(self, unchanged: Sequence[Plan], planned: Sequence[Plan]) -> None:
+        """Hold the writes of these plans back. Raises CatalogRefused without access, and CatalogUnavailable."""
+        for plan in unchanged:
+            self._keep(plan)
+        for plan in self._resolved(planned):
+            self._hold_back(plan)
+        self.context.assets.flush(self.context.storage)
 
-def rehearse(context: PublishContext, batch: Sequence[QueueEntry], put_off: PutOff) -> int:
-    """Publish these entries up to the first catalog write. How many more are held back now. `put_off` takes each entry
-    whose stored content can't be read, or whose data sets the catalog refuses to look up.
+    def _keep(self, plan: Plan) -> None:
+        """End the plan of an unchanged process; new columns that it reports are held back."""
+        storage, key = self.context.storage, plan.queue_entry.target
+        row = storage.read(SHADOW, QUEUE_PARTITION, key)
+        if row:  # conditional: a newer row stays
+            storage.delete(SHADOW, QUEUE_PARTITION, key, row.etag)
+        if reports_new_columns(plan):
+            self._describe(sorted(report_columns(self.context, plan)))
+        kept = execute(storage, plan, kept_entry(plan))
+        self.settler.finish_plans([kept] if kept else [], "unchanged")
 
-    Raises CatalogRefused without access, and CatalogUnavailable, as publishing does.
-    """
-    storage, reading = context.storage, Reading(storage=context.storage, options=context.publishing)
-    plans: list[Plan] = []
-    held = 0
-    for entry in batch:
-        try:
-            if is_asset_entry(entry):
-                held += _rehearse_state(context, entry, reading)
-            elif plan := _changed(context, entry, reading):
-                plans.append(plan)
-        except ContentLost as error:
-            put_off(entry, error)
-        except CatalogRefused as error:
-            if error.no_access:
-                raise
-            put_off(entry, error, isolated=True)
-    found = dict[AssetKey, AssetMatch]()
-    resolved = _resolved(context, plans, found, put_off)
-    for plan in resolved:
-        keys = {asset.key for asset in plan.assets}
-        creates = {key for key in keys if not found[key].guid}
+    def _hold_back(self, plan: Plan) -> None:
+        missing = {asset.key for asset in plan.assets if not self.writer.records[asset.key].guid}
         if plan.entity:
-            what = HeldBack(
-                action=ShadowAction.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(creates))
+            write = HeldBack(
+                action=ShadowAction.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(missing))
             )
-        elif plan.entry.state is Written.NOTHING:
-            dequeue(storage, plan.queue_entry, plan.revisit)
-            held -= 1
-            continue
         else:
-            what = HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name)
-        _hold(storage, plan.queue_entry.process, what)
-        dequeue(storage, plan.queue_entry, plan.revisit)
-    return held + len(resolved)
+            write = HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name)
+        recorded = execute(self.context.storage, plan)
+        if recorded is None:
+            return
+        is_held = bool(plan.entity) or plan.entry.state is not LedgerState.NOTHING
+        if is_held:
+            self._hold(plan.queue_entry.target, write)
+        self.settler.finish_plans([recorded], "held" if is_held else "unchanged")
 
+    def _resolved(self, plans: Sequence[Plan]) -> list[Plan]:
+        """The plans with resolved names; those are put off whose assets the catalog refuses to look up."""
+        resolved: list[Plan] = []
+        bisection = Bisection(plans)
+        while call := bisection.next_call():
+            try:
+                resolved += self.writer.resolved(call)
+                bisection.answered([])
+            except CatalogRefused as error:
+                if error.no_access:
+                    raise
+                if len(call) == 1:
+                    self.settler.refuse([Refusal(plan=call[0], error=error, isolated=True)])
+                bisection.answered(call)
+        return resolved
 
-def _resolved(
-    context: PublishContext, plans: Sequence[Plan], found: dict[AssetKey, AssetMatch], put_off: PutOff
-) -> list[Plan]:
-    """The plans with resolved names (their assets are added to `found`), without those that are put off since the
-    catalog refuses to look up their assets.
-    """
-    resolved: list[Plan] = []
-    bisection = Bisection(plans)
-    while call := bisection.next_call():
-        try:
-            resolved += resolve_plans(context, call, found)
-            bisection.answered([])
-        except CatalogRefused as error:
-            if error.no_access:
-                raise
-            if len(call) == 1:
-                put_off(call[0].queue_entry, error, isolated=True)
-            bisection.answered(call)
-    return resolved
+    def describe(self, entries: Sequence[QueueEntry]) -> None:
+        """Hold the descriptions of these data sets back."""
+        self._describe([entry.key for entry in entries])
+        self.settler.finish([Settled(entry=entry) for entry in entries])
 
+    def _describe(self, keys: Sequence[str]) -> None:
+        rows, storage = self.context.assets, self.context.storage
+        rows.flush(storage)
+        for key, record in rows.by_key(storage, keys).items():
+            if is_outdated(record):
+                name = described(record).qualified_name
+                self._hold(f"{QUEUED_ASSET}{key}", HeldBack(action=ShadowAction.DESCRIBE, qualified_name=name))
+                self.settler.published.held += 1
 
-def _changed(context: PublishContext, entry: QueueEntry, reading: Reading) -> Plan | None:
-    """The plan for a process that would be written or removed; None where nothing is to be done, or not yet."""
-    storage = context.storage
-    before = storage.read(SHADOW, QUEUE_PARTITION, entry.process)
-    plan = plan_for(reading, entry)
-    if plan.entry.may_still_land(context.publishing.now()):
-        put_queued(storage, replace(entry, due=plan.entry.until))
-        return None
-    if not plan.unchanged:
-        return plan
-    if before:  # conditional: a newer row stays
-        storage.delete(SHADOW, QUEUE_PARTITION, entry.process, before.etag)
-    if record_schemas(storage, plan):
-        dequeue(storage, entry, plan.revisit)
-    return None
-
-
-def _rehearse_state(context: PublishContext, entry: QueueEntry, reading: Reading) -> bool:
-    storage, entity = context.storage, described(context.storage, column_report(reading, entry))
-    ours = entity and context.catalog.placeholders([entity.key])
-    if entity and ours:
-        _hold(storage, entry.process, HeldBack(action=ShadowAction.DESCRIBE, qualified_name=entity.qualified_name))
-    dequeue(storage, entry)
-    return bool(ours)
-
-
-def _hold(storage: Storage, key: str, what: HeldBack) -> None:
-    row = Row(partition=QUEUE_PARTITION, key=key, values=_HELD.pack(storage, what))
-    storage.upsert(SHADOW, row)
+    def _hold(self, key: str, write: HeldBack) -> None:
+        row = Row(partition=QUEUE_PARTITION, key=key, values=_HELD_BACK.pack(self.context.storage, write))
+        self.context.storage.upsert(SHADOW, row)
 
 
 def held_back(storage: Storage) -> Iterator[tuple[str, HeldBack]]:
     """All writes that are held back, by the key of the process or data set."""
     for row in storage.partition(SHADOW, QUEUE_PARTITION):
-        yield row.key, _HELD.unpack(storage, row)
+        yield row.key, _HELD_BACK.unpack(storage, row)
 
 
-def counted(held: Sequence[HeldBack]) -> Shadow:
+def counted(writes: Sequence[HeldBack]) -> Shadow:
     """Count what is held back; an asset that several processes need is created once."""
     return Shadow(
-        writes=sum(each.action is ShadowAction.WRITE for each in held),
-        creates=len({key for each in held for key in each.creates}),
-        removes=sum(each.action is ShadowAction.REMOVE for each in held),
-        describes=sum(each.action is ShadowAction.DESCRIBE for each in held),
+        writes=sum(write.action is ShadowAction.WRITE for write in writes),
+        creates=len({key for write in writes for key in write.creates}),
+        removes=sum(write.action is ShadowAction.REMOVE for write in writes),
+        describes=sum(write.action is ShadowAction.DESCRIBE for write in writes),
     )
 
 

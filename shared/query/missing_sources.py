@@ -3,18 +3,21 @@
 The runs that wrote it know: Spark's plan shows where rows come from that no data set has.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from shared.applications.state import LatestRun
 from shared.model import EXCLUDED, Asset, Process
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import Reading
-from shared.records.run_state import run_state_of
-from shared.reporting.column_sources import supported_contents
+from shared.publishing.context import PublishOptions
+from shared.publishing.planning import ProcessRows, current, read_process, read_processes
+from shared.reporting.column_sources import contents_of
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, process_key
+from shared.storage_layout import process_key
 from shared.translation.missing_columns import why_no_columns, why_no_source
 from shared.translation.process.union import sources
+
+_NEVER = (datetime.min.replace(tzinfo=UTC), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +36,13 @@ def columns_missing(storage: Storage, process: Process) -> str:
     """
     if not why_no_columns(process):
         return ""
-    found = tuple(supported_contents(storage, process_key(process.qualified_name)))
-    return why_no_columns(process, (content for content, _ in found), rows_from=_rows_from(storage, found))
+    pairs = tuple(contents_of(storage, read_process(storage, process_key(process.qualified_name))))
+    return why_no_columns(process, (content for content, _ in pairs), rows_from=_rows_from(pairs))
 
 
 def source_missing(storage: Storage, options: PublishOptions, process: str) -> str:
     """Why no source is known of what a process (by key) writes. Raises StorageUnavailable."""
-    found = tuple(supported_contents(storage, process))
-    known = Reading(storage=storage, options=options).known_process(process).process
-    excluded = known is not None and EXCLUDED in known.inputs
-    return why_no_source(excluded=excluded, rows_from=_rows_from(storage, found))
+    return _source_missing(storage, options, read_process(storage, process))
 
 
 def sourceless_writes(
@@ -51,20 +51,25 @@ def sourceless_writes(
     """The data sets that fit and are written without a known source. Reads all contributions. Raises
     StorageUnavailable.
     """
-    keys = dict.fromkeys(row.partition for row in storage.scan(CONTRIBUTIONS))
-    for key in keys:
-        found = tuple(supported_contents(storage, key))
-        outputs = {asset for content, _ in found for asset in content.outputs}
-        read = {asset.qualified_name for content, _ in found for asset in sources(content)}
-        if not found or read - {asset.qualified_name for asset in outputs} or not any(map(fits, outputs)):
+    for rows in read_processes(storage):
+        pairs = tuple(contents_of(storage, rows))
+        outputs = {asset for content, _ in pairs for asset in content.outputs}
+        read = {asset.qualified_name for content, _ in pairs for asset in sources(content)}
+        if not pairs or read - {asset.qualified_name for asset in outputs} or not any(map(fits, outputs)):
             continue
-        content, run_id = found[-1]
+        content, latest = max(pairs, key=lambda pair: (pair[1].time, pair[1].run_id) if pair[1] else _NEVER)
+        reason = _source_missing(storage, options, rows)
         for asset in sorted(filter(fits, outputs)):
-            reason = source_missing(storage, options, key)
+            run_id = latest.run_id if latest else ""
             yield SourcelessWrite(asset=asset, process=content.name, run_id=run_id, reason=reason)
 
 
-def _rows_from(storage: Storage, found: tuple[tuple[Process, str], ...]) -> tuple[str, ...]:
+def _source_missing(storage: Storage, options: PublishOptions, rows: ProcessRows) -> str:
+    total, _ = current(storage, rows, options)
+    excluded = total.process is not None and EXCLUDED in total.process.inputs
+    return why_no_source(excluded=excluded, rows_from=_rows_from(contents_of(storage, rows)))
+
+
+def _rows_from(pairs: Iterable[tuple[Process, LatestRun | None]]) -> tuple[str, ...]:
     """Where rows come from that no data set has, by the plans of these runs."""
-    states = (run_state_of(storage, run_id) for run_id in dict.fromkeys(run_id for _, run_id in found))
-    return tuple(sorted({text for state in states if state and state.facts for text in state.facts.rows_from}))
+    return tuple(sorted({text for _, latest in pairs if latest for text in latest.facts.rows_from}))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from shared.publishing.planning.planner import RecordedProcess
+from shared.reading.processes import RecordedProcess
 from shared.watching.comparing.rhythm import overdue
 from shared.watching.comparing.snapshot import Overdue
 

@@ -11,8 +11,8 @@ from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import Catalog, Node
 from shared.errors import ThroughlineError
 from shared.model import Asset, EdgeKind, Process
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import on_found_assets, recorded
+from shared.publishing.context import PublishOptions
+from shared.reading.processes import on_found_assets, recorded
 from shared.storage.port import Storage
 from shared.texts.suggestion import suggestion
 

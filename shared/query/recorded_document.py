@@ -1,29 +1,28 @@
 """The document of lineage of the record: what is published and what is not yet, without history."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import groupby
 
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
 from shared.classifying.attached import attached
 from shared.classifying.tagging import with_classifications
-from shared.events.run_rows import RunRows
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process
 from shared.openlineage.glob_filter import MATCH_ALL
-from shared.publishing.planning.last_run import statement_of
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import RecordedProcess, recorded_processes
-from shared.publishing.planning.resolved_process import resolve_names
+from shared.publishing.context import PublishOptions
+from shared.publishing.last_run import statement_of
+from shared.publishing.resolution import resolve_names
 from shared.query.overdue_jobs import overdue_jobs
-from shared.records.asset_matches import AssetMatch, all_matches
-from shared.records.run_state import RunState, readable_run_state
-from shared.storage.port import Row, Storage
-from shared.storage_layout import CONTROL, EXCLUDED_WRITES, RUNS
+from shared.reading.processes import RecordedProcess, recorded_processes
+from shared.reading.reader import RecordReader
+from shared.records.assets import AssetRecord, all_assets
+from shared.records.states import State
+from shared.storage.port import Storage
+from shared.storage_layout import EXCLUDED, EXCLUDED_WRITE
 from shared.translation.excluded_jobs import ExcludedWrite, Writes, excluded_jobs
 from shared.translation.path_filter import asset_names
 from shared.translation.sql.statement_reader import redact
@@ -44,16 +43,16 @@ def document_of_record(
     """The document of all recorded processes, on the assets that the catalog was found to have. A job is overdue as of
     `options.now()`.
 
-    Reads the tables of runs, contributions and asset matches by one scan each. `expressions`: with those of edges;
+    Reads all runs, processes and asset matches once. `expressions`: with those of edges;
     `statements`: also with the SQL of the last run of each process, without literals, for which the events of that run
     are read. `recorded`: the processes, where they have been read. `classified`: with the classifications that
     `classify apply` has attached, as tags; what applies them must not take them for tags of events. Raises
     StorageUnavailable.
     """
-    matches = {each.own: each for each in all_matches(storage)}
+    matches = {each.own: each for each in all_assets(storage)}
     failed = _failed_processes(storage)
     if recorded is None:
-        recorded = tuple(recorded_processes(storage, options, path_filter=options.paths))
+        recorded = tuple(recorded_processes(storage, options))
     known = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
     excluded = excluded_jobs(excluded_writes(storage), ((each.process, each.last) for each in known))
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
@@ -68,12 +67,11 @@ def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDoc
     settings exclude, for which the contributions are read once more, and those that only ignored jobs name. Raises
     StorageUnavailable.
     """
-    recorded = tuple(recorded_processes(storage, options, path_filter=options.paths))
+    recorded = tuple(recorded_processes(storage, options))
     document = document_of_record(storage, options, expressions=True, recorded=recorded)
     unfiltered = recorded
     if options.paths != MATCH_ALL:
-        everything = replace(options, paths=MATCH_ALL)
-        unfiltered = tuple(recorded_processes(storage, everything, path_filter=options.paths))
+        unfiltered = tuple(recorded_processes(storage, replace(options, paths=MATCH_ALL)))
     assets = {asset for each in unfiltered for asset in (*each.process.inputs, *each.process.outputs)}
     writes = frozenset(excluded_writes(storage))
     by_asset = Writes.of(writes)
@@ -84,7 +82,7 @@ def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDoc
 
 def excluded_writes(storage: Storage) -> Iterator[ExcludedWrite]:
     """What ignored jobs have written. Raises StorageUnavailable."""
-    for row in storage.partition(CONTROL, EXCLUDED_WRITES):
+    for row in storage.partition(EXCLUDED, EXCLUDED_WRITE):
         yield ExcludedWrite(
             namespace=str(row.values["namespace"]),
             name=str(row.values["name"]),
@@ -97,7 +95,7 @@ def _known(
     storage: Storage,
     options: PublishOptions,
     recorded: Sequence[RecordedProcess],
-    matches: Mapping[AssetKey, AssetMatch],
+    matches: Mapping[AssetKey, AssetRecord],
     failed: frozenset[str],
     *,
     statements: bool,
@@ -112,13 +110,13 @@ def _known(
                 last=each.seen.last if each.seen else None,
                 last_run=each.last_supporter,
                 health=_health(failed=each.key in failed, overdue=each.process.qualified_name in overdue),
-                statement=redact(statement_of(storage, each.last_supporter))
+                statement=redact(statement_of(storage, each.last_application, each.last_supporter))
                 if statements and each.last_supporter
                 else "",
             )
 
 
-def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetMatch]) -> Process | None:
+def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetRecord]) -> Process | None:
     """The process with its assets, and all that names them, replaced by their matches; None where inputs and outputs
     match one asset.
     """
@@ -158,21 +156,11 @@ class _JobRuns:
 def _failed_processes(storage: Storage) -> frozenset[str]:
     """The keys of the processes whose job's last run failed; a job is known by its name."""
     jobs: dict[str, _JobRuns] = {}
-    for run_id, rows in groupby(storage.scan(RUNS), key=lambda row: row.partition):
-        state, name, last = _run(storage, run_id, rows)
-        if state is None or not name or last is None:
+    for run in RecordReader(storage=storage).runs():
+        if run.state is State.RECEIVED or not run.job or run.last is None:
             continue
-        job = jobs.setdefault(name, _JobRuns())
-        job.processes |= state.processes
-        if last >= job.last:
-            job.last, job.failed = last, state.end in _FAILURES
+        job = jobs.setdefault(run.job, _JobRuns())
+        job.processes.update(run.processes)
+        if run.last >= job.last:
+            job.last, job.failed = run.last, run.end in _FAILURES
     return frozenset(key for job in jobs.values() if job.failed for key in job.processes)
-
-
-def _run(storage: Storage, run_id: str, rows: Iterable[Row]) -> tuple[RunState | None, str, datetime | None]:
-    """The state of a run, the name of its job and the time of its last event, from the rows of its partition."""
-    found = RunRows.of(run_id, rows)
-    state = readable_run_state(found.state, storage)
-    jobs = [str(row.values.get("job", "")) for row in (*found.archived, *found.events.values())]
-    times = [place.time for place in found.events] + ([state.seen.last] if state and state.seen else [])
-    return state, next(filter(None, reversed(jobs)), ""), max(times, default=None)

@@ -1,4 +1,4 @@
-"""The rows on record: run states, contributions, application rows, publish queue, ledger, asset matches.
+"""Rows that have no room of their own: publish queue, ledger, data sets, checkpoints, settings.
 
 Imports storage and the pure core.
 """

@@ -38,19 +38,6 @@ class Checkpoint(Generic[T]):
         storage.delete(CONTROL, CHECKPOINT, self.name, etag)
 
 
-class SweepPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """The last arrival of an event up to which every run has been decided, and when all runs are to be looked at the
-    next time. Of a sweep that is not done: the last arrival that it `reached`, and whether it looks at all runs.
-    """
-
-    decided_until: datetime
-    full_sweep_due: datetime
-    reached: datetime | None = None
-    is_full: bool = False
-
-
-SWEEP = Checkpoint(name="sweep", position=SweepPosition)
-
 ARCHIVE = Checkpoint(name="archive", position=datetime)
 """When the next archiving is due."""
 

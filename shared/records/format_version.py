@@ -40,14 +40,18 @@ def mismatch(stored: Versions) -> str:
         return ""
     return (
         f"The stored data was written by another version of Throughline ({stored}; this one writes {_OURS}). Install "
-        "that version, or use an empty storage account"
+        "that version, use an empty storage account, or have `throughline replay --all` make the tables again from the "
+        "events of layout 2"
     )
 
 
-def check_layout(storage: Storage) -> None:
-    """Raise Misconfigured where the stored rows have another layout: they cannot be read. Raises StorageUnavailable."""
+def check_layout(storage: Storage, *, or_before: bool = False) -> None:
+    """Raise Misconfigured where the stored rows have another layout: they cannot be read. `or_before`: take the layout
+    before this one too. Raises StorageUnavailable.
+    """
     stored = stored_versions(storage)
-    if stored and stored.layout != _OURS.layout:
+    layouts = {_OURS.layout, *([_OURS.layout - 1] if or_before else [])}
+    if stored and stored.layout not in layouts:
         raise Misconfigured(mismatch(stored))
 
 

@@ -1,31 +1,49 @@
 """What the catalog holds of each process, as far as we know: the row that keeps late writes off newer ones."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
+import msgspec
+
+from shared.model import Span
 from shared.records.cells import cells_of, record_of
+from shared.records.landing import NOTHING_BEGUN, Landing
 from shared.records.states import LedgerState
 from shared.storage.compare_and_swap import RowAddress, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage, Value
-from shared.storage_layout import CATALOG, LEDGER
+from shared.storage_layout import CATALOG, PROCESSES
 
 RETIRED = "its process was retired"
 PURGED = "its process was purged"
 """Why the events of such a process count as skipped; of a purged one until they are replayed."""
 
-UNKNOWN_DIGEST = "?"
-"""In place of a digest: what was described last is not known, so the next description counts as new."""
-
-MAX_CELLS = 8
-MAX_CELL_BYTES = 60 * 1024
-"""Bounds of the keys of described assets: half of what a row holds, in cells below the limit of one."""
-_KEY_BYTES = 16
+MAX_ASSETS = 4000
+"""Assets of a process that the ledger keeps: sixteen bytes each, in one cell."""
+MAX_STARTS = 32
+"""Starts of runs that are kept of forgotten contributions: enough to know a job's rhythm."""
+_KEY_DIGITS = 32
 _PREFIX = b"1"
 """Stands before the keys: no cell is empty."""
-_MAX_KEYS = (MAX_CELLS * MAX_CELL_BYTES - 1) // _KEY_BYTES
-_DESCRIBED = tuple(f"described{number}" for number in range(MAX_CELLS))
-NOTHING_BEGUN = datetime(1970, 1, 1, tzinfo=UTC)
-"""Until when a call may take effect, where none was begun."""
+
+
+class Forgotten(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What stays of contributions that were superseded for good: of how many `applications`, when these contributed
+    (`seen`), and the last `starts` of their runs.
+    """
+
+    applications: int = 0
+    seen: Span | None = None
+    starts: tuple[datetime, ...] = ()
+
+    def with_application(self, seen: Span | None, starts: tuple[datetime, ...]) -> "Forgotten":
+        """With one more application."""
+        both = self.seen | seen if self.seen and seen else self.seen or seen
+        latest = tuple(sorted({*self.starts, *starts})[-MAX_STARTS:])
+        return Forgotten(applications=self.applications + 1, seen=both, starts=latest)
+
+
+NOTHING_FORGOTTEN = Forgotten()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +51,12 @@ class LedgerEntry:
     """What the catalog holds of a process (by key): nothing (never written, or removed), writing, or written.
 
     `qualified_name`, `fingerprint`: of the write that was begun last. `unresolved_fingerprint`: the same before its
-    assets were looked up; while it stays, nothing has to be looked up. `until`: a call that was begun may take effect
-    up to then, be it a retry whose answer was lost.
+    assets were looked up; while it stays, nothing has to be looked up. `landing`: when its calls may take effect.
 
-    `schemas`: digest of the columns that the process reported. `described`: the keys (in `assetmatches`) of all assets
-    whose columns it may have described; the row keeps at most 30,719 of them. `retired`: contributions up to then are
-    no longer shown. `because`: why the catalog holds nothing, where another cause than retirement did that.
-    `imported`: it was written last from the lake, and may have no contributions here.
+    `schemas`: digest of the columns that the process reported of its assets; `assets`: the keys of those that it uses,
+    and of those that an interrupted write may have used. `retired`: contributions up to then are no longer shown.
+    `because`: why the catalog holds nothing, where another cause than retirement did that. `imported`: it was written
+    last from the lake, and may have no contributions here. `forgotten`: what is left of old contributions.
     """
 
     process: str
@@ -48,12 +65,13 @@ class LedgerEntry:
     fingerprint: str = ""
     unresolved_fingerprint: str = ""
     schemas: str = ""
-    described: frozenset[str] = frozenset()
+    assets: frozenset[str] = frozenset()
     guid: str = ""
-    until: datetime = NOTHING_BEGUN
+    landing: Landing = NOTHING_BEGUN
     retired: datetime | None = None
     because: str = ""
     imported: bool = False
+    forgotten: Forgotten = NOTHING_FORGOTTEN
     etag: str = ""
 
     @property
@@ -61,45 +79,54 @@ class LedgerEntry:
         """Why the catalog holds nothing of it, where that was wanted; else empty."""
         return self.because or (RETIRED if self.retired else "")
 
-    def may_still_land(self, now: datetime) -> bool:
-        """Whether a call that was begun may still take effect."""
-        return now < self.until
-
     def row(self) -> Row:
-        """As a row of `ledger`."""
-        values = {**cells_of(self, without=("process", "described")), **_cells(self.described)}
+        """As a row of `processes`."""
+        values: dict[str, Value] = {
+            **cells_of(self, without=("process", "assets", "landing", "forgotten")),
+            "assets": _PREFIX + b"".join(map(bytes.fromhex, sorted(self.assets)[:MAX_ASSETS])),
+        }
+        if self.landing != NOTHING_BEGUN:
+            values["landing"] = msgspec.json.encode(self.landing).decode()
+        if self.forgotten != NOTHING_FORGOTTEN:
+            values["forgotten"] = msgspec.json.encode(self.forgotten).decode()
         return Row(partition=self.process, key=CATALOG, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row) -> "LedgerEntry":
-        """From a row of `ledger`."""
-        return record_of(cls, row, process=row.partition, described=_described(row))
+        """From a row of `processes`."""
+        landing, forgotten = row.values.get("landing"), row.values.get("forgotten")
+        return record_of(
+            cls,
+            row,
+            process=row.partition,
+            assets=_assets(row),
+            landing=msgspec.json.decode(str(landing), type=Landing) if landing else NOTHING_BEGUN,
+            forgotten=msgspec.json.decode(str(forgotten), type=Forgotten) if forgotten else NOTHING_FORGOTTEN,
+        )
 
 
-def _cells(described: frozenset[str]) -> dict[str, Value]:
-    """Keys, of 32 hexadecimal digits each, as cells: as many as fit."""
-    packed = _PREFIX + b"".join(map(bytes.fromhex, sorted(described)[:_MAX_KEYS]))
-    starts = range(0, len(packed), MAX_CELL_BYTES)
-    return {name: packed[start : start + MAX_CELL_BYTES] for name, start in zip(_DESCRIBED, starts, strict=False)}
-
-
-def _described(row: Row) -> frozenset[str]:
-    cells = (row.values[name] for name in _DESCRIBED if name in row.values)
-    packed = b"".join(cell for cell in cells if isinstance(cell, bytes)).removeprefix(_PREFIX).hex()
-    return frozenset(packed[start : start + 2 * _KEY_BYTES] for start in range(0, len(packed), 2 * _KEY_BYTES))
+def _assets(row: Row) -> frozenset[str]:
+    cell = row.values.get("assets", _PREFIX)
+    packed = cell.removeprefix(_PREFIX).hex() if isinstance(cell, bytes) else ""
+    return frozenset(packed[start : start + _KEY_DIGITS] for start in range(0, len(packed), _KEY_DIGITS))
 
 
 def ledger_entry(storage: Storage, process: str) -> LedgerEntry:
     """The entry of a process, by key."""
-    found = storage.read(LEDGER, process, CATALOG)
-    return LedgerEntry.of(found) if found else LedgerEntry(process=process)
+    row = storage.read(PROCESSES, process, CATALOG)
+    return LedgerEntry.of(row) if row else LedgerEntry(process=process)
+
+
+def ledger_entries(storage: Storage) -> Iterator[LedgerEntry]:
+    """All entries, by key, read page by page."""
+    return (LedgerEntry.of(row) for row in storage.scan(PROCESSES) if row.key == CATALOG)
 
 
 def put_entry(storage: Storage, entry: LedgerEntry) -> LedgerEntry | None:
-    """Write an entry over the one that it was made from: as it is now; None, and nothing written, when another
-    publisher has written meanwhile. So a publisher that lost its lease while it was stalled writes no outdated lineage.
+    """Write an entry over the one that it was made from: as it is now; None, and nothing written, when another worker
+    has written meanwhile. So a publisher that lost its lease while it was stalled writes no outdated lineage.
     """
-    etag = write_if_unchanged(storage, LEDGER, entry.row())
+    etag = write_if_unchanged(storage, PROCESSES, entry.row())
     return replace(entry, etag=etag) if etag else None
 
 
@@ -110,5 +137,5 @@ def request_rewrite(storage: Storage, process: str) -> None:
         return replace(entry, fingerprint="") if entry and entry.state is not LedgerState.NOTHING else entry
 
     compare_and_swap(
-        storage, RowAddress(LEDGER, process, CATALOG), change, decode=LedgerEntry.of, encode=LedgerEntry.row
+        storage, RowAddress(PROCESSES, process, CATALOG), change, decode=LedgerEntry.of, encode=LedgerEntry.row
     )

@@ -1,36 +1,114 @@
-"""The publish queue: which processes are to be published, and when. One row each, in one partition."""
+"""The publish queue: what is to be published, and when. One partition, which one query reads.
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+A *mark* says that an application has changed what it says of a target: a process or a data set. Workers leave marks
+before they commit the change. Only the publisher deletes them, and it writes rows of its own (`QueueEntry`) for what it
+looks at again later. A mark's key holds its version, so that a worker that stalled never replaces a newer mark.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import groupby
 
 from shared.records.cells import cells_of, record_of
 from shared.records.states import QueueState
-from shared.storage.port import Row, Storage
-from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION
+from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, Storage, Value, chunks
+from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET, digest_of
 from shared.telemetry.port import Fact
 
-_PAUSE = "!pause"
-"""Sorts before every process, so that one query gives the pause and what is due."""
+PROCESS_KIND, ASSET_KIND, DOCUMENT_KIND, FORWARD_KIND = "process", "asset", "document", "forward"
+"""What a mark is about: a process or a data set to be published, a published process for the document, a run to be
+forwarded.
+"""
+_MARK, _PAUSE, _HOLD, _OWNER = "mark|", "!pause", "!hold", "!owner"
+_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A note that an application says something else of a target (by key) from this version on.
+
+    `since`: when the event arrived that changed it; `left`: when the mark was written; `sender`: whose application it
+    is, so that no sender has to wait for another's.
+    """
+
+    kind: str
+    target: str
+    application: str
+    version: int
+    since: datetime | None = None
+    left: datetime = field(default_factory=lambda: datetime.now(UTC))
+    sender: str = ""
+    etag: str = ""
+
+    @property
+    def key(self) -> str:
+        """The key of its row."""
+        return f"{_MARK}{self.kind}|{self.target}|{self.application}|{self.version}"
+
+    def row(self) -> Row:
+        """As a row of `publishqueue`."""
+        values: dict[str, Value] = {"left": self.left.isoformat(), "since": (self.since or self.left).isoformat()}
+        if self.sender:
+            values["sender"] = self.sender
+        return Row(partition=QUEUE_PARTITION, key=self.key, values=values, etag=self.etag)
+
+    @classmethod
+    def of(cls, row: Row) -> "Mark":
+        """From a row of `publishqueue`."""
+        kind, target, application, version = row.key.removeprefix(_MARK).split("|")
+        return cls(
+            kind=kind,
+            target=target,
+            application=application,
+            version=int(version),
+            since=datetime.fromisoformat(str(row.values["since"])),
+            left=datetime.fromisoformat(str(row.values["left"])),
+            sender=str(row.values.get("sender", "")),
+            etag=row.etag,
+        )
+
+    @property
+    def entry(self) -> str:
+        """The key of the entry to which it belongs."""
+        return f"{QUEUED_ASSET}{self.target}" if self.kind == ASSET_KIND else self.target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEntry:
-    """A process (by key) to be published once it is `due`. `error`: why it failed, after so many `attempts`.
+    """A process, or a data set with a prefix (`target`), that is looked at once it is `due`, with its `marks`.
 
-    `revisit`: it is published; only the passing of time may change it, and it is looked at again then. `since`: when
-    the last event arrived that contributes to it. `isolated`: the catalog refused it in a call of its own, so from now
-    on it is always sent by itself, behind the others.
+    `error`: why it failed, after so many `attempts`. `revisit`: it is published; only the passing of time may change
+    it. `since`: when the last event arrived that contributes to it. `isolated`: the catalog refused it in a call of its
+    own, so it is sent by itself, behind the others, until a new mark comes. `seen`: digest of the marks that were there
+    when it failed: these do not make it due.
     """
 
-    process: str
-    due: datetime
+    target: str
+    due: datetime = _AT_ONCE
     attempts: int = 0
     error: str = ""
     revisit: bool = False
     since: datetime | None = None
     isolated: bool = False
+    seen: str = ""
+    marks: tuple[Mark, ...] = ()
     etag: str = ""
+
+    @property
+    def is_asset(self) -> bool:
+        """Whether it is for a data set."""
+        return self.target.startswith(QUEUED_ASSET)
+
+    @property
+    def key(self) -> str:
+        """The key of its process or data set."""
+        return self.target.removeprefix(QUEUED_ASSET)
+
+    @property
+    def sender(self) -> str:
+        """Whose it is, for a fair order."""
+        return next((mark.sender or mark.application for mark in self.marks), "")
 
     def state(self, now: datetime) -> QueueState:
         """The state of its process at this time."""
@@ -42,78 +120,252 @@ class QueueEntry:
 
     def row(self) -> Row:
         """As a row of `publishqueue`."""
-        values = cells_of(self, without=("process",))
-        return Row(partition=QUEUE_PARTITION, key=self.process, values=values, etag=self.etag)
+        values = cells_of(self, without=("target", "marks"))
+        return Row(partition=QUEUE_PARTITION, key=self.target, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row) -> "QueueEntry":
-        """From a row of `publishqueue`."""
-        return record_of(cls, row, process=row.key)
+        """From its row in `publishqueue`, without marks."""
+        return record_of(cls, row, target=row.key)
+
+    def marked(self, marks: tuple[Mark, ...]) -> "QueueEntry":
+        """With these marks: due at once, as if it had never failed, if one of them is new."""
+        if not marks or self.seen == _digest(marks):
+            return replace(self, marks=marks)
+        since = min(mark.since or mark.left for mark in marks)
+        return QueueEntry(target=self.target, since=since, marks=marks, etag=self.etag)
 
 
-def enqueue(storage: Storage, processes: Iterable[str], *, since: datetime | None = None) -> None:
-    """Have these processes (by key) published, also those that a publisher is working on. `since`: when the event
-    arrived that changes them; now if not given.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishQueue:
+    """The queue as it was read. `paused`: until when publishing pauses (None: it does not), `why`, and after how many
+    `failures` in a row. `held`: why it is held back until a command ends. `owner`: the process that published last.
+    """
+
+    entries: tuple[QueueEntry, ...] = ()
+    held: str = ""
+    paused: datetime | None = None
+    why: str = ""
+    failures: int = 0
+    owner: str = ""
+
+    def due(self, now: datetime, only: Callable[[str], bool] | None = None) -> tuple[QueueEntry, ...]:
+        """The entries that are due, none while publishing pauses; in a fair order: by the time since when they wait,
+        one of each sender in turn. `only`: of these targets, also while publishing is held back.
+        """
+        if (self.paused and now < self.paused) or (self.held and only is None):
+            return ()
+        entries = (entry for entry in self.entries if only is None or only(entry.target))
+        return tuple(_in_turn([entry for entry in entries if entry.due <= now]))
+
+    @property
+    def newest(self) -> datetime | None:
+        """When the last mark was left."""
+        return max((mark.left for entry in self.entries for mark in entry.marks), default=None)
+
+
+def _in_turn(entries: Sequence[QueueEntry]) -> Iterator[QueueEntry]:
+    places: dict[str, int] = {}
+    numbered: list[tuple[int, datetime, str, QueueEntry]] = []
+    for entry in sorted(entries, key=lambda entry: (entry.since or entry.due, entry.target)):
+        place = places[entry.sender] = places.get(entry.sender, -1) + 1
+        numbered.append((place, entry.since or entry.due, entry.target, entry))
+    return (entry for *_, entry in sorted(numbered, key=lambda item: item[:3]))
+
+
+def _digest(marks: Iterable[Mark]) -> str:
+    return digest_of("\n".join(sorted(mark.key for mark in marks)).encode())
+
+
+def read_queue(storage: Storage, *, now: datetime | None = None) -> PublishQueue:
+    """All entries with their marks: one query. Marks of other kinds than processes and data sets are left out. `now`:
+    the entries are not read if publishing pauses then.
+    """
+    rows: dict[str, QueueEntry] = {}
+    marks: list[Mark] = []
+    paused, held, owner = None, "", ""
+    for row in storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION):
+        if row.key.startswith(_MARK):
+            marks.append(Mark.of(row))
+        elif row.key == _OWNER:
+            owner = str(row.values["id"])
+        elif row.key == _PAUSE:
+            paused = QueueEntry.of(row)
+            if now and now < paused.due:
+                break  # its key sorts before those of marks and entries
+        elif row.key == _HOLD:
+            held = str(row.values["why"])
+        else:
+            rows[row.key] = QueueEntry.of(row)
+    pending = [mark for mark in marks if mark.kind in {PROCESS_KIND, ASSET_KIND}]
+    by_target = {target: tuple(group) for target, group in groupby(pending, key=lambda mark: mark.entry)}
+    entries = {
+        target: rows.get(target, QueueEntry(target=target)).marked(by_target.get(target, ()))
+        for target in sorted(rows.keys() | by_target.keys())
+    }
+    return PublishQueue(
+        entries=tuple(entries.values()),
+        held=held,
+        paused=paused.due if paused else None,
+        why=paused.error if paused else "",
+        failures=paused.attempts if paused else 0,
+        owner=owner,
+    )
+
+
+def leave_marks(storage: Storage, marks: Iterable[Mark]) -> None:
+    """Write marks: one transaction for each hundred."""
+    for part in chunks([Operation(kind=OperationKind.UPSERT, row=mark.row()) for mark in marks]):
+        storage.transact(PUBLISH_QUEUE, part)
+
+
+def enqueue(storage: Storage, targets: Iterable[str], *, since: datetime | None = None) -> None:
+    """Have these processes (by key) or data sets (with the prefix) looked at, also those that a publisher is working
+    on. `since`: when the event arrived that changes them; now if not given.
     """
     now = datetime.now(UTC)
-    storage.upsert_all(
-        PUBLISH_QUEUE, [QueueEntry(process=process, due=now, since=since or now).row() for process in sorted(processes)]
-    )
+    rows = [QueueEntry(target=target, due=now, since=since or now).row() for target in sorted(set(targets))]
+    storage.upsert_all(PUBLISH_QUEUE, rows)
+
+
+def pending_targets(storage: Storage) -> frozenset[str]:
+    """The targets that are to be published, not only to be looked at again once time may have changed them."""
+    return frozenset(entry.target for entry in read_queue(storage).entries if not entry.revisit)
+
+
+def queue_entry(storage: Storage, target: str) -> QueueEntry | None:
+    """The entry of a target, with its marks; None when it is not in the queue: a point read and a query."""
+    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, target)
+    entry = QueueEntry.of(row) if row else QueueEntry(target=target)
+    kind = ASSET_KIND if entry.is_asset else PROCESS_KIND
+    prefix = f"{_MARK}{kind}|{entry.key}|"
+    rows = storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION, since=prefix, before=f"{prefix}~")
+    entry = entry.marked(tuple(map(Mark.of, rows)))
+    return entry if row or entry.marks else None
 
 
 def retry_refused(storage: Storage) -> int:
     """Make isolated entries due now, because the reason of their refusal was mended. How many."""
-    refused = [each for each in queue_entries(storage)[0] if each.isolated]
+    refused = [entry for entry in read_queue(storage).entries if entry.isolated]
     now = datetime.now(UTC)
-    return sum(put_queued(storage, replace(each, due=now)) is not None for each in refused)
+    return sum(put_queued(storage, replace(entry, due=now)) for entry in refused)
 
 
-def queue_entry(storage: Storage, process: str) -> QueueEntry | None:
-    """The entry of a process (by key); None when it is not in the queue."""
-    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, process)
-    return QueueEntry.of(row) if row else None
+def put_queued(storage: Storage, entry: QueueEntry) -> bool:
+    """Write an entry over the one that it was made from; its marks stay, and do not make it due. False, and nothing
+    written, when its target was enqueued meanwhile.
+    """
+    row = replace(entry, seen=_digest(entry.marks) if entry.marks else "").row()
+    return bool(storage.replace(PUBLISH_QUEUE, row) if row.etag else storage.insert(PUBLISH_QUEUE, row))
 
 
-def queue_entries(storage: Storage) -> tuple[tuple[QueueEntry, ...], datetime | None, str]:
-    """All entries; until when publishing pauses (None: it does not); and why."""
-    until, why, found = None, "", []
-    for row in storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION):
-        each = QueueEntry.of(row)
-        if each.process == _PAUSE:
-            until, why = each.due, each.error
-        else:
-            found.append(each)
-    return tuple(found), until, why
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """An entry whose marks are dealt with, and when it is looked at again, if at all (`later`). `is_published`: what
+    the catalog holds of it is as it should be.
+    """
+
+    entry: QueueEntry
+    later: QueueEntry | None = None
+    is_published: bool = False
+
+    @classmethod
+    def of(cls, entry: QueueEntry, revisit: datetime | None = None) -> "Settled":
+        """An entry that is published; `revisit`: when the passing of time may change it."""
+        later = QueueEntry(target=entry.target, due=revisit, revisit=True) if revisit else None
+        return cls(entry=entry, later=later, is_published=True)
+
+    def operations(self, documents: Mapping[str, Mark]) -> list[Operation]:
+        """What takes it off the queue: unless all is as it was read, nothing."""
+        operations = [_delete(mark.row()) for mark in self.entry.marks]
+        row = self.entry.row()
+        if self.later:
+            kind = OperationKind.REPLACE if row.etag else OperationKind.INSERT
+            later = replace(self.later, etag=row.etag, marks=(), seen="")
+            operations.append(Operation(kind=kind, row=later.row()))
+        elif row.etag:
+            operations.append(_delete(row))
+        if operations and self.entry.target in documents:
+            operations.append(Operation(kind=OperationKind.UPSERT, row=documents[self.entry.target].row()))
+        return operations
+
+
+def _delete(row: Row) -> Operation:
+    return Operation(kind=OperationKind.DELETE, row=replace(row, values={}))
+
+
+def settle(storage: Storage, settled: Sequence[Settled], *, documents: bool = False) -> None:
+    """Take entries off the queue, or put them off, in as few transactions as possible. An entry that was marked or
+    enqueued meanwhile stays; one that another publisher has taken off is put off all the same. `documents`: leave marks
+    for the document of the processes that are published.
+    """
+    published = (item.entry for item in settled if documents and item.is_published and not item.entry.is_asset)
+    marks = {entry.target: _document(entry) for entry in published}
+    _settle(storage, [item.operations(marks) for item in settled])
+
+
+def _settle(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
+    """Execute groups of operations, all or none of each. A transaction that is refused is divided into halves."""
+    part: list[Sequence[Operation]] = []
+    for group in (*groups, None):
+        if part and (group is None or sum(map(len, part)) + len(group) > MAX_OPERATIONS):
+            _transact(storage, part)
+            part = []
+        if group:
+            part.append(group)
+
+
+def _transact(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
+    refused = [
+        part
+        for part in chunks([operation for group in groups for operation in group])
+        if storage.transact(PUBLISH_QUEUE, part) is None
+    ]
+    if refused and len(groups) > 1:
+        middle = len(groups) // 2
+        _transact(storage, groups[:middle])
+        _transact(storage, groups[middle:])
+    elif refused:
+        for operation in groups[0]:
+            if operation.kind in {OperationKind.INSERT, OperationKind.REPLACE}:
+                storage.insert(PUBLISH_QUEUE, replace(operation.row, etag=""))
+
+
+def _document(entry: QueueEntry) -> Mark:
+    version = max((mark.version for mark in entry.marks), default=0)
+    return Mark(kind=DOCUMENT_KIND, target=entry.key, application="", version=version, since=entry.since)
+
+
+def claim(storage: Storage, owner: str) -> None:
+    """Note the process that publishes now, and so is the only one whose caches of rows are valid."""
+    storage.upsert(PUBLISH_QUEUE, Row(partition=QUEUE_PARTITION, key=_OWNER, values={"id": owner}))
+
+
+def owner_of(storage: Storage) -> str:
+    """The process that published last."""
+    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, _OWNER)
+    return str(row.values["id"]) if row else ""
 
 
 def pause(storage: Storage, until: datetime, error: str, failures: int = 0) -> None:
     """Pause publishing until then, after so many batches in a row failed."""
-    storage.upsert(PUBLISH_QUEUE, QueueEntry(process=_PAUSE, due=until, error=error, attempts=failures).row())
-
-
-def failures_before(storage: Storage) -> int:
-    """How many batches in a row failed before the present pause; 0 without one."""
-    pausing = queue_entry(storage, _PAUSE)
-    return pausing.attempts if pausing else 0
+    storage.upsert(PUBLISH_QUEUE, QueueEntry(target=_PAUSE, due=until, error=error, attempts=failures).row())
 
 
 def present_pause(storage: Storage) -> tuple[datetime | None, str]:
-    """Until when publishing pauses (None: it does not), and why; as `queue_entries`, without reading the entries."""
-    pausing = queue_entry(storage, _PAUSE)
-    return (pausing.due, pausing.error) if pausing else (None, "")
-
-
-_FOR_EVER = datetime(2999, 12, 31, tzinfo=UTC)
+    """Until when publishing pauses (None: it does not), and why: a point read."""
+    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, _PAUSE)
+    return (QueueEntry.of(row).due, QueueEntry.of(row).error) if row else (None, "")
 
 
 def hold_publishing(storage: Storage, why: str) -> None:
-    """Pause publishing until `resume_publishing`, because the record is incomplete."""
-    pause(storage, _FOR_EVER, why)
+    """Hold publishing back until `release_publishing`, because the record is incomplete."""
+    storage.upsert(PUBLISH_QUEUE, Row(partition=QUEUE_PARTITION, key=_HOLD, values={"why": why}))
 
 
-def is_held(until: datetime) -> bool:
-    """Whether a pause until then ends only by `resume_publishing`."""
-    return until >= _FOR_EVER
+def release_publishing(storage: Storage) -> None:
+    """No longer hold publishing back."""
+    storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, _HOLD)
 
 
 def resume_publishing(storage: Storage) -> None:
@@ -121,27 +373,9 @@ def resume_publishing(storage: Storage) -> None:
     storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, _PAUSE)
 
 
-def dequeue(storage: Storage, entry: QueueEntry, revisit: datetime | None = None) -> bool:
-    """Remove an entry, or make it due at `revisit` where the passing of time may change its process. False, and nothing
-    done, when the process was enqueued again meanwhile.
-    """
-    if revisit is None:
-        return storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process, entry.etag)
-    later = replace(entry, due=revisit, revisit=True, attempts=0, error="", since=None, isolated=False)
-    return put_queued(storage, later) is not None
-
-
-def put_queued(storage: Storage, entry: QueueEntry) -> QueueEntry | None:
-    """Write an entry over the one that it was made from: as it is now; None, and nothing written, when the process was
-    enqueued again meanwhile.
-    """
-    etag = storage.replace(PUBLISH_QUEUE, entry.row())
-    return replace(entry, etag=etag) if etag else None
-
-
 def backlog(storage: Storage) -> dict[str, Fact]:
-    """How many processes are to be published, and for how many seconds the oldest of them has been."""
+    """How many targets are to be published, and for how many seconds the oldest of them has been."""
     now = datetime.now(UTC)
-    waiting = [each for each in queue_entries(storage)[0] if not each.revisit]
-    oldest = min((each.since for each in waiting if each.since), default=now)
+    waiting = [entry for entry in read_queue(storage).entries if not entry.revisit]
+    oldest = min((entry.since for entry in waiting if entry.since), default=now)
     return {"queued": len(waiting), "queue_oldest": round((now - oldest).total_seconds(), 3)}

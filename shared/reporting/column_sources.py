@@ -2,29 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-from shared.errors import ContentLost
+from shared.applications.state import LatestRun
 from shared.model import Column, ColumnEdge, EdgeKind, Process
-from shared.records.application.process_index import RESOLVE_TOGETHER
-from shared.records.run_state import ContributionRecord, run_state_of
+from shared.publishing.planning import ProcessRows, read_process
 from shared.storage.port import Storage
-from shared.storage_layout import CONTRIBUTIONS, process_key
-from shared.translation.run.facts import BY_PLAN, RunFacts
-
-_SPARK = frozenset({"Spark", "Databricks"})
-"""The platforms (`RunFacts.platform`) whose jobs may have plans."""
-
-
-class ColumnSource(StrEnum):
-    """Who gave the columns of a run of Spark: the plan alone, where the listener's events agree or differ; both, where
-    the plan has parts that no rule knows; or the listener alone.
-    """
-
-    PLAN = "exact by plan"
-    PLAN_DIFFERS = "exact by plan, unlike the listener's"
-    BOTH = "by listener and plan"
-    LISTENER = "by listener only"
+from shared.storage_layout import process_key
+from shared.translation.run.facts import ColumnSource, column_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +23,7 @@ class ColumnSources:
     listener: int = 0
 
     @classmethod
-    def of(cls, counts: Mapping[str, int]) -> "ColumnSources":
+    def of(cls, counts: Mapping[ColumnSource, int]) -> "ColumnSources":
         """From numbers of runs by source."""
         differ = counts.get(ColumnSource.PLAN_DIFFERS, 0)
         return cls(
@@ -53,17 +37,6 @@ class ColumnSources:
     def runs(self) -> int:
         """All of them."""
         return self.exact + self.both + self.listener
-
-
-def column_source(facts: RunFacts | None) -> ColumnSource | None:
-    """Who gave the columns of a run; None of one that is not Spark's, or does not contribute."""
-    if facts is None:
-        return None
-    if facts.columns_by == BY_PLAN:
-        return ColumnSource.PLAN_DIFFERS if facts.plan_differs else ColumnSource.PLAN
-    if facts.plan_gaps:
-        return ColumnSource.BOTH
-    return ColumnSource.LISTENER if facts.platform in _SPARK else None
 
 
 EdgeKey = tuple[Column, Column, EdgeKind]
@@ -84,28 +57,22 @@ def edge_key(edge: ColumnEdge) -> EdgeKey:
 
 def edge_sources(storage: Storage, process: Process) -> dict[EdgeKey, tuple[str, ...]]:
     """Who gave each edge of a process: plan, listener, statement, events (of another engine than Spark), or `listener
-    or plan` where a plan has parts that no rule knows. Edges through eliminated staging are not among them.
-
-    The last run that supports a contribution speaks for it: a point read each. Raises StorageUnavailable.
+    or plan` where a plan has parts that no rule knows. The last run of each application that contributes speaks for it.
+    Raises StorageUnavailable and ContentLost.
     """
-    found: dict[EdgeKey, set[str]] = {}
-    for content, run_id in supported_contents(storage, process_key(process.qualified_name)):
-        state = run_state_of(storage, run_id)
-        by = _WORDS[column_source(state.facts if state else None)]
+    sources: dict[EdgeKey, set[str]] = {}
+    for content, latest in contents_of(storage, read_process(storage, process_key(process.qualified_name))):
+        word = _WORDS[column_source(latest.facts if latest else None)]
         for edge in content.columns:
-            found.setdefault(edge_key(edge), set()).add("statement" if edge.parsed else by)
-    return {key: tuple(sorted(names)) for key, names in found.items()}
+            sources.setdefault(edge_key(edge), set()).add("statement" if edge.parsed else word)
+    return {key: tuple(sorted(words)) for key, words in sources.items()}
 
 
-def supported_contents(storage: Storage, process: str) -> Iterator[tuple[Process, str]]:
-    """The contributions to a process (by key) that hold, each with its last supporter."""
-    for row in storage.partition(CONTRIBUTIONS, process):
-        if row.key.endswith(f"|{RESOLVE_TOGETHER}"):
-            continue
-        try:
-            record = ContributionRecord.of(row, storage)
-        except ContentLost:
-            continue  # `verify --fix` processes its runs again
-        supporters = [(each.at, run) for run, each in record.supporters.items() if not each.retracted]
-        if record.content and supporters:
-            yield record.content, max(supporters)[1]
+def contents_of(storage: Storage, rows: ProcessRows) -> Iterator[tuple[Process, LatestRun | None]]:
+    """The contributions to a process, each with the last run of its application that contributed. Raises
+    StorageUnavailable and ContentLost.
+    """
+    for part in rows.parts.values():
+        content = part.loaded(storage)
+        for contribution in content.contributions:
+            yield contribution.content, content.latest

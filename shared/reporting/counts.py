@@ -13,7 +13,7 @@ COUNTS: Mapping[str, str] = {
     "processes": "processes that the ledger holds as written to the catalog",
     "publish queue": "processes to be published: pending, publishing, retrying and refused ones",
     "pending": "queued processes that the next publisher writes",
-    "publishing": "queued processes that a publisher has claimed, or of which a call may still land",
+    "publishing": "queued processes of which an interrupted write may still take effect",
     "retrying": "queued processes in a call that failed, to be tried again after a wait",
     "refused": "queued processes that the catalog refused in a call of their own",
     "revisit": "published processes whose edges expire with time, to be looked at later; not in the sum",

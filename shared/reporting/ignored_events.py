@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from shared.errors import Refused
-from shared.events.archive_format import Line, job_in, lines_of, members_of
-from shared.events.archive_index import damage_named
+from shared.events.archive_format import job_in, raw_of, unpacked
+from shared.events.archive_index import all_lines, is_index
 from shared.events.stored_runs import RunFilter
 from shared.openlineage.decoding import decode
-from shared.reporting.stored_events import EventRecord, raw_of, unpacked
+from shared.reading.values import EventRecord
 from shared.storage.port import Storage
 from shared.storage_layout import ARCHIVE, IGNORED, StoredEvent, digest_in_ignored, reason_of_ignored, stored
 
@@ -25,14 +25,14 @@ def find_ignored(storage: Storage, wanted: RunFilter) -> Iterator[EventRecord]:
     An event whose bytes are damaged has neither run nor job, and is found where neither is asked for. Raises
     StorageUnavailable, and ArchiveMissing for a damaged file of the archive.
     """
-    seen: set[str] = set()
+    archived: set[str] = set()
     for fact in storage.blobs(ARCHIVE, _ARCHIVED):
-        if _may_hold(fact.name.removeprefix(_ARCHIVED), wanted):
-            for line in _lines(fact.name, storage.get(ARCHIVE, fact.name) or b""):
-                seen.add(line.blob)
+        if not is_index(fact.name) and _may_hold(fact.name.removeprefix(_ARCHIVED), wanted):
+            for line in all_lines(storage, fact.name):
+                archived.add(line.blob)
                 yield from _record(line.blob, raw_of(line), wanted, container=ARCHIVE, file=fact.name)
     for fact in storage.blobs(IGNORED):
-        if fact.name not in seen and _may_hold(fact.name, wanted):  # one that is being archived is in both
+        if fact.name not in archived and _may_hold(fact.name, wanted):  # one that is being archived is in both
             raw = unpacked(storage.get(IGNORED, fact.name))
             yield from _record(fact.name, raw, wanted, container=IGNORED, file=fact.name)
 
@@ -46,22 +46,16 @@ def _may_hold(name: str, wanted: RunFilter) -> bool:
 
 
 def _record(blob: str, raw: bytes | None, wanted: RunFilter, *, container: str, file: str) -> Iterator[EventRecord]:
-    place = _place(blob, raw)
+    event = _event(blob, raw)
     job = job_in(raw) if raw else ""
-    if wanted.holds(place.time) and wanted.fits(job) and wanted.run_id in {"", place.run_id}:
-        yield EventRecord(place=place, job=job, container=container, blob=file, raw=raw, reason=reason_of_ignored(blob))
+    if wanted.holds(event.time) and wanted.fits(job) and wanted.run_id in {"", event.run_id}:
+        yield EventRecord(event=event, job=job, container=container, blob=file, raw=raw, reason=reason_of_ignored(blob))
 
 
-def _place(blob: str, raw: bytes | None) -> StoredEvent:
+def _event(blob: str, raw: bytes | None) -> StoredEvent:
     digest = digest_in_ignored(blob)
     try:
         return stored(decode(raw or b""), digest)
     except Refused:  # damaged: only the hour is known
         hour = datetime.strptime(blob[:_HOUR], "%Y/%m/%d/%H").replace(tzinfo=UTC)
-        return StoredEvent(run_id="", time=hour, type="", digest=digest)
-
-
-def _lines(name: str, file: bytes) -> Iterator[Line]:
-    with damage_named(name):
-        for member in members_of(file):
-            yield from lines_of(file[member.offset : member.offset + member.length])
+        return StoredEvent(application="", run_id="", time=hour, type="", digest=digest)

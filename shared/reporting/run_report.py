@@ -1,34 +1,29 @@
 """One run: its state and why, its events and where they lie, and the processes that it contributes to.
 
-The same rules as for `status` decide, from the rows of this run and of its application run alone.
+The same rules as for `status` decide, from what is on record of this run and of its application run alone.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.events.archive_index import CLOSED
+from shared.applications.fold import CLOSED
 from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letter
-from shared.events.stored_runs import RunFilter
-from shared.processing.retries import retry_state
-from shared.records.application.process_index import (
-    contributions_of,
-    process_ref_of,
-    process_refs_of,
-    processes_written_by,
-)
-from shared.records.digest_set import short
+from shared.reading.progress import Progress, no_progress
+from shared.reading.reader import RecordReader
+from shared.reading.values import EventRecord, RecordedRun
 from shared.records.ledger import ledger_entry
-from shared.records.publish_queue import queue_entry
-from shared.records.run_state import ContentKey, RunState, readable_run_state
+from shared.records.publish_queue import read_queue
 from shared.records.states import EventState, LedgerState, State
-from shared.reporting.run_outcomes import ProcessStates, RunOutcomes, Waiting
-from shared.reporting.stored_events import EventRecord, find_events
-from shared.storage.port import Row, Storage
-from shared.storage_layout import PROCESS_REF, QUEUE_PARTITION, RUNS, SHADOW, STATE, process_key
+from shared.reporting.run_outcomes import ProcessStates, Waiting, outcome_of
+from shared.storage.port import Storage
+from shared.storage_layout import QUEUE_PARTITION, SHADOW
+from shared.sweeping.retries import retry_states
 from shared.translation.reference import NO_PROCESS
+from shared.translation.run.facts import BY_PLAN
 
 NOT_PROCESSED = "not processed yet"
+FORGOTTEN = "forgotten"
+"""Only the events of such a run are left, in the archive."""
 HELD = "held back by shadow mode"
 REPLACED = "replaced by staging elimination, or dropped by its application"
 
@@ -47,8 +42,7 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessReport:
-    """A process that the run contributes to (a dead run: contributed to before), or that stands for such a one after
-    staging elimination.
+    """A process that the run contributes to, or that stands for such a one after staging elimination.
 
     `state`: published, pending, publishing, retrying, refused, held or `not in the catalog`; `reason`: the catalog's
     error, or why the catalog holds none.
@@ -56,31 +50,32 @@ class ProcessReport:
 
     key: str
     qualified_name: str
-    application_run: str
     state: str
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What became of a run. `state`: waiting, contributed, skipped, dead, or `not processed yet`; `reason`: why.
+    """What became of a run in its `application`. `state`: waiting, contributed, skipped, dead, forgotten, or `not
+    processed yet`; `reason`: why.
 
     `end`: the strongest terminal state seen (COMPLETE, ABORT or FAIL), empty for none; `timed_out`: its end is not
-    waited for any more; `closed`: its events are archived, and later ones are skipped. `failures` counts how often
-    processing it failed since it last succeeded, `last_error` says how. `jobs` are the job names of its events.
+    waited for any more; `closed`: when it was closed: later events are skipped. `failures` counts how often processing
+    its application failed since that last succeeded, `last_error` says how. `jobs` are the job names of its events.
     `columns_by`: `plan` where Spark's own plan decided the columns of a run that contributed; `plan_gaps`: the parts of
-    a plan that no rule knows; `rows_from`: where rows come from that no data set has. `run_text`: the run's id as its
+    a plan that no rule knows; `rows_from`: where rows come from that no data set has; `omitted`: the parts of its
+    events that can't be used. `run_text`: the run's id as its
     events have it, where that is no UUID.
     """
 
     run_id: str
+    application: str
     jobs: tuple[str, ...]
-    application_runs: tuple[str, ...]
     state: str
     reason: str
     end: str
     timed_out: bool
-    closed: bool
+    closed: datetime | None
     failures: int
     last_error: str
     events: tuple[EventReport, ...]
@@ -88,126 +83,90 @@ class RunReport:
     columns_by: str = ""
     plan_gaps: tuple[str, ...] = ()
     rows_from: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
     run_text: str = ""
 
 
-def run_report(storage: Storage, run_id: str) -> RunReport | None:
-    """What became of this run; None where nothing of it is stored. Raises StorageUnavailable."""
-    stored = tuple(find_events(storage, RunFilter(run_id=run_id)))
-    row = storage.read(RUNS, run_id, STATE)
-    if not stored and row is None:
+def run_report(
+    storage: Storage, run_id: str, progress: Progress = no_progress, *, application: str = ""
+) -> RunReport | None:
+    """What became of this run; None where nothing of it is stored. `application`: one that an event of it names; where
+    it is not known, it is looked for. Raises StorageUnavailable, ArchiveMissing and ContentLost.
+    """
+    located = RecordReader(storage=storage).run(run_id, progress, application=application)
+    if located is None:
         return None
-    state = readable_run_state(row, storage)
-    outcomes = RunOutcomes()
-    kept = _kept(storage, state) if state else frozenset()
-    contributed = state.current | kept if state else kept
-    applications = tuple(sorted({by for _, by, _ in contributed}))
-    for run in dict.fromkeys((run_id, *applications)):
-        outcomes.add(storage, run, storage.partition(RUNS, run))
-    for application in applications:
-        if application in outcomes.lifecycle:
-            outcomes.add_remaining(storage, _contributions(storage, application))
-    names = {process_key(name): ("", name) for name in outcomes.names.values()}
-    for by in applications:
-        names |= {
-            row.key.removeprefix(PROCESS_REF): (by, process_ref_of(row, storage).name)
-            for row in process_refs_of(storage, by)
-        }
-    keys = {short(key): key for key in (*names, *(key for key, _, _ in contributed))}
-    outcome = outcomes.runs.get(run_id)
-    own, now = outcomes.processes_of(outcome) if outcome else (frozenset[int](), frozenset[int]())
-    wanted = own | now | {short(key) for key, _, _ in kept}
-    reports, states = _processes(storage, {keys[each]: names.get(keys[each], ("", "")) for each in wanted}, now)
-    events = tuple(_event(storage, each, outcomes, states) for each in stored)
-    retry = retry_state(storage, run_id)
+    run, stored = located.run, located.events
+    reports, states = _processes(storage, run)
+    events = tuple(_event(storage, event, run, states) for event in stored)
+    retry = next((state for state in retry_states(storage) if state.application == run.application), None)
+    jobs = (*(event.job for event in stored), run.job)
     return RunReport(
         run_id=run_id,
-        jobs=tuple(dict.fromkeys(each.job for each in stored if each.job)),
-        application_runs=applications,
-        state=_run_state(state, events),
-        reason=_reason(state, events),
-        end=(state.end or "") if state else "",
-        timed_out=state.timed_out if state else False,
-        closed=state is not None and state.closed is not None,
+        application=run.application,
+        jobs=tuple(dict.fromkeys(job for job in jobs if job)),
+        state=FORGOTTEN if located.is_forgotten else _run_state(run, events),
+        reason=_reason(run, events),
+        end=run.end,
+        timed_out=run.timed_out,
+        closed=run.closed,
         failures=retry.count if retry else 0,
         last_error=retry.error if retry else "",
         events=events,
-        processes=tuple(sorted(reports, key=lambda each: (each.qualified_name, each.key))),
-        columns_by=state.facts.columns_by if state and state.facts else "",
-        plan_gaps=state.facts.plan_gaps if state and state.facts else (),
-        rows_from=state.facts.rows_from if state and state.facts else (),
-        run_text=next((each.run_text for each in stored if each.run_text), ""),
+        processes=tuple(sorted(reports, key=lambda report: (report.qualified_name, report.key))),
+        columns_by=BY_PLAN if run.columns and run.columns.is_exact else "",
+        plan_gaps=run.plan_gaps,
+        rows_from=run.rows_from,
+        omitted=run.omitted,
+        run_text=run.run_text,
     )
 
 
-def _kept(storage: Storage, state: RunState) -> frozenset[ContentKey]:
-    """What a run that is dead now contributed before: it stays, because nothing can be computed in its place."""
-    if state.verdict is not State.DEAD:
-        return frozenset()
-    return frozenset(
-        (process, by, digest)
-        for process, by, digest in state.attempted
-        for _, record in contributions_of(storage, process, by)
-        if record.digest == digest and (own := record.supporters.get(state.run_id)) and not own.retracted
-    )
-
-
-def _run_state(state: RunState | None, events: tuple[EventReport, ...]) -> str:
-    """That of the run's row. A run without an end has no row until its timeout: it waits, as its events do."""
-    if state and state.settled:
-        return state.verdict.value
-    waits = events and all(each.reason == Waiting.END for each in events)
+def _run_state(run: RecordedRun, events: tuple[EventReport, ...]) -> str:
+    """That of the run, once it is processed. A run without an end is not, until its timeout: it waits, as its events
+    do.
+    """
+    if run.state is not State.RECEIVED:
+        return run.state.value
+    waits = events and all(event.reason == Waiting.END for event in events)
     return State.WAITING.value if waits else NOT_PROCESSED
 
 
-def _reason(state: RunState | None, events: tuple[EventReport, ...]) -> str:
-    """That of the run's row; where it contributed, that of its events as far as they all share one."""
-    if state and (state.reason or not state.settled):
-        return state.reason
-    reasons = {each.reason for each in events if each.reason != CLOSED}
-    return reasons.pop() if len(reasons) == 1 else ""
+def _reason(run: RecordedRun, events: tuple[EventReport, ...]) -> str:
+    """That of the run; where it has none, that of its events as far as they all share one."""
+    reasons = {event.reason for event in events if event.reason != CLOSED}
+    return run.reason or (reasons.pop() if len(reasons) == 1 else "")
 
 
-def _contributions(storage: Storage, application_run: str) -> Iterator[Row]:
-    for process in sorted(processes_written_by(storage, application_run)):
-        for row, _ in contributions_of(storage, process, application_run):
-            yield row
-
-
-def _processes(
-    storage: Storage, names: Mapping[str, tuple[str, str]], now: frozenset[int]
-) -> tuple[list[ProcessReport], ProcessStates]:
-    """Each process (key -> application run, qualified name) by point reads of ledger, queue and shadow rows."""
-    ledger = [ledger_entry(storage, key) for key in names]
-    queue = {key: queued for key in names if (queued := queue_entry(storage, key))}
-    held = {key for key in names if storage.read(SHADOW, QUEUE_PARTITION, key)}
+def _processes(storage: Storage, run: RecordedRun) -> tuple[list[ProcessReport], ProcessStates]:
+    """The processes of a run and those that stand for them, by point reads of ledger and shadow rows, and one query of
+    the queue.
+    """
+    keys = sorted({*run.standing, *run.processes})
+    ledger = [ledger_entry(storage, key) for key in keys]
+    queue = {entry.target: entry for entry in read_queue(storage).entries if entry.target in keys} if keys else {}
+    held = {key for key in keys if storage.read(SHADOW, QUEUE_PARTITION, key)}
     reports: list[ProcessReport] = []
     moment = datetime.now(UTC)
     for entry in ledger:
         key, state, reason = entry.process, "published", ""
-        if (entered := queue.get(key)) and not entered.revisit:
-            state, reason = entered.state(moment).value, entered.error
+        if (queued := queue.get(key)) and not queued.revisit:
+            state, reason = queued.state(moment).value, queued.error
         elif key in held:
             state = HELD
         elif entry.state is not LedgerState.WRITTEN:
-            state, reason = "not in the catalog", entry.why or (NO_PROCESS if short(key) in now else REPLACED)
-        application_run, name = names[key]
-        reports.append(
-            ProcessReport(
-                key=key,
-                qualified_name=entry.qualified_name or name,
-                application_run=application_run,
-                state=state,
-                reason=reason,
-            )
-        )
+            state, reason = "not in the catalog", entry.why or (NO_PROCESS if key in run.standing else REPLACED)
+        name = entry.qualified_name or run.names.get(key, "")
+        reports.append(ProcessReport(key=key, qualified_name=name, state=state, reason=reason))
     return reports, ProcessStates.of(ledger, tuple(queue.values()), held)
 
 
-def _event(storage: Storage, event: EventRecord, outcomes: RunOutcomes, states: ProcessStates) -> EventReport:
-    letter: DeadLetter | None = dead_letter(storage, event.place.digest)
+def _event(storage: Storage, record: EventRecord, run: RecordedRun, states: ProcessStates) -> EventReport:
+    letter: DeadLetter | None = dead_letter(storage, record.event.digest)
     if letter:
         state, reason = (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, letter.reason)
+    elif record.outcome:
+        state, reason = EventState(record.outcome[0]), record.outcome[1]
     else:
-        state, reason = outcomes.outcome_of(event.place, states)
-    return EventReport(event=event, state=state, reason=str(reason), error=letter.error if letter else "")
+        state, reason = outcome_of(run, record.event, states)
+    return EventReport(event=record, state=state, reason=str(reason), error=letter.error if letter else "")

@@ -1,7 +1,8 @@
 """The counts that reconcile: every event received is published, skipped, waiting or dead, and each exactly once.
 
-Counted against the stored blobs: those are the events that were acknowledged. `COUNTS` in `shared/reporting/counts.py`
-defines each number. Memory: a few hundred bytes a run, and the groups that were asked for.
+Counted against the stored blobs: those are the events that were acknowledged; of archived ones the archive has counts
+by state. `COUNTS` in `shared/reporting/counts.py` defines each number. Memory: a few hundred bytes a run whose events
+are not archived, eight bytes for each archived event of a run on record, and the groups that were asked for.
 """
 
 from collections import Counter
@@ -10,20 +11,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from shared.events.archive_index import ARCHIVED, Archived
 from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letters
-from shared.events.stored_runs import Arrived, arrivals
 from shared.publishing.shadow import Shadow, held_back
 from shared.publishing.shadow import counted as summed
-from shared.records.asset_matches import all_matches
-from shared.records.digest_set import DigestSet, combined_digest
-from shared.records.ledger import LedgerEntry
-from shared.records.publish_queue import queue_entries
+from shared.reading.progress import Progress, counted, no_progress
+from shared.reading.reader import RecordReader
+from shared.reading.values import ArchivedEvents, ReceivedEvent, RecordedRun
+from shared.records.assets import all_assets
+from shared.records.digest_set import DigestSet, short
+from shared.records.ledger import ledger_entries
+from shared.records.publish_queue import read_queue
 from shared.records.states import EventState
 from shared.reporting.column_sources import ColumnSources
-from shared.reporting.run_outcomes import ProcessStates, Progress, RunOutcomes, Waiting, counted
+from shared.reporting.run_outcomes import ProcessStates, Waiting, outcome_of
 from shared.storage.port import Storage
-from shared.storage_layout import ARCHIVE, EVENTS, IGNORED, LEDGER, REFUSED, RUNS, digest_of, reason_of_ignored
+from shared.storage_layout import REFUSED, StoredEvent, digest_of
+from shared.sweeping.listing import SWEEP
+from shared.translation.run.facts import ColumnSource
 
 __all__ = ["STATES", "By", "EventGroup", "Status", "Waiting", "status"]
 
@@ -37,18 +41,26 @@ class By(StrEnum):
 
     DAY = "day"
     JOB = "job"
+    SENDER = "sender"
+
+
+ARCHIVED = "(archived)"
+"""In place of the sender of archived events, which is not on record."""
+Group = tuple[str, str, str]
+"""Day, job and sender; those that were not asked for are empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventGroup:
-    """The events of one day (UTC, by event time), of one job, or of one job on one day. `reasons` counts the skipped
-    and the waiting events by reason.
+    """The events of one day (UTC, by event time), of one job, of one sender (the namespace of the job), or of several
+    of these. `reasons` counts the skipped and the waiting events by reason.
 
-    `job` is empty for ignored events, whose job is not on record, and for blobs with a foreign name.
+    `job` and `sender` are empty for ignored events, of which they are not on record, and for blobs with a foreign name.
     """
 
     day: str = ""
     job: str = ""
+    sender: str = ""
     received: int = 0
     published: int = 0
     skipped: int = 0
@@ -68,7 +80,8 @@ class Status:
 
     `ambiguous`: qualified names of data sets that match more than one asset of the catalog, so that none was chosen.
     `columns`: who gave the columns of runs. `last_errors`: sentences, at most five. `oldest_waiting`: when the event
-    that waits longest arrived.
+    that waits longest arrived. `sweep_is_behind`: not all events of the last two hours could be listed in one sweep, so
+    that missed ones are found later.
     """
 
     received: int
@@ -82,6 +95,7 @@ class Status:
     oldest_waiting: datetime | None
     processes: int
     publish_queue: int
+    sweep_is_behind: bool
     last_errors: tuple[str, ...]
     shadow: Shadow
     ambiguous: tuple[str, ...] = ()
@@ -108,105 +122,146 @@ class _Counts:
     """Counts so far, by group. `received` is counted apart from the states, so that the two can be compared."""
 
     by: frozenset[By]
-    received: Counter[tuple[str, str]] = field(default_factory=Counter)
-    states: Counter[tuple[tuple[str, str], str, str]] = field(default_factory=Counter)
+    received: Counter[Group] = field(default_factory=Counter)
+    states: Counter[tuple[Group, str, str]] = field(default_factory=Counter)
     oldest: datetime | None = None
 
-    def receive(self, day: str, job: str) -> tuple[str, str]:
-        """Count one event; returns its group."""
-        group = (day if By.DAY in self.by else "", job if By.JOB in self.by else "")
-        self.received[group] += 1
+    def receive(self, *, day: str, job: str, sender: str, number: int = 1) -> Group:
+        """Count events; returns their group."""
+        group = (
+            day if By.DAY in self.by else "",
+            job if By.JOB in self.by else "",
+            sender if By.SENDER in self.by else "",
+        )
+        self.received[group] += number
         return group
 
-    def add(self, group: tuple[str, str], state: EventState, reason: str, arrived: datetime | None) -> None:
+    def add(self, group: Group, state: EventState, reason: str, arrived: datetime) -> None:
         """Count the state of one event."""
         self.states[group, state, reason] += 1
         if state is EventState.WAITING:
-            self.oldest = min(filter(None, (self.oldest, arrived)), default=None)
+            self.oldest = min(self.oldest or arrived, arrived)
+
+    def add_archived(self, events: ArchivedEvents) -> None:
+        """Count events in the archive."""
+        group = self.receive(day=events.day, job=events.job, sender=ARCHIVED, number=events.number)
+        self.states[group, events.state, events.reason if events.state == EventState.SKIPPED else ""] += events.number
 
     def groups(self) -> Iterator[EventGroup]:
         """In order; none where no grouping was asked for."""
         if not self.by:
             return
-        totals: dict[tuple[str, str], Counter[str]] = {group: Counter() for group in self.received}
-        reasons: dict[tuple[str, str], Counter[str]] = {group: Counter() for group in self.received}
+        totals: dict[Group, Counter[str]] = {group: Counter() for group in self.received}
+        reasons: dict[Group, Counter[str]] = {group: Counter() for group in self.received}
         for (group, state, reason), number in self.states.items():
             totals[group][state] += number
             if reason:
                 reasons[group][reason] += number
         for group, received in sorted(self.received.items()):
+            day, job, sender = group
             states = {state: totals[group][state] for state in STATES}
             why = dict(reasons[group].most_common())
-            yield EventGroup(day=group[0], job=group[1], received=received, reasons=why, **states)
+            yield EventGroup(day=day, job=job, sender=sender, received=received, reasons=why, **states)
 
     def by_reason(self, state: str) -> dict[str, int]:
         """The events in a state by reason, sorted."""
-        found: Counter[str] = Counter()
-        for (_, each, reason), number in self.states.items():
-            if each == state:
-                found[reason] += number
-        return dict(sorted(found.items()))
+        numbers: Counter[str] = Counter()
+        for (_, counted_state, reason), number in self.states.items():
+            if counted_state == state:
+                numbers[reason] += number
+        return dict(sorted(numbers.items()))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Runs:
+    """The runs of which events are not archived, by id, and short digests of the `archived` events of all."""
+
+    by_id: dict[str, tuple[RecordedRun, ...]] = field(default_factory=dict)
+    archived: DigestSet = field(default_factory=DigestSet)
+    columns: Counter[ColumnSource] = field(default_factory=Counter)
+
+    def add(self, run: RecordedRun) -> None:
+        """Add a run."""
+        for digest in run.archived:
+            self.archived.add(digest)
+        if run.columns:
+            self.columns[run.columns] += 1
+        if run.closed is None or len(run.archived) < len(run.folded) + len(run.late):
+            self.by_id[run.run_id] = (*self.by_id.get(run.run_id, ()), run)
+
+    def run_of(self, event: StoredEvent) -> RecordedRun | None:
+        """The run of an event: where its events lie in several applications, the one that has folded this event."""
+        runs = self.by_id.get(event.run_id, ())
+        return next((run for run in runs if run.has_folded(event)), runs[0] if runs else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
     """What determines the state of an event: the runs, the dead letters by id, and the states of processes."""
 
-    runs: RunOutcomes
+    runs: _Runs
     letters: Mapping[str, DeadLetter]
     processes: ProcessStates
 
-    def count(self, counts: _Counts, stored: Arrived) -> None:
-        """Count a stored event."""
-        event = stored.event
-        run = self.runs.runs.get(event.run_id) if event else None
-        letter = self.letters.get(event.digest if event else digest_of(stored.name.encode()))
-        job = run.job_of(event) if run and event else ""
-        day = event.time if event else stored.arrived
-        group = counts.receive(f"{day:%Y-%m-%d}" if day else "", job or (letter.job if letter else ""))
+    def count(self, counts: _Counts, received: ReceivedEvent) -> None:
+        """Count an event with a blob. One that was sent again after it was archived is counted there."""
+        event = received.event
+        if received.ignored:
+            day = received.name[: len("2026/11/21")].replace("/", "-")
+            group = counts.receive(day=day, job="", sender="")
+            counts.add(group, EventState.SKIPPED, received.ignored, received.arrived)
+            return
+        if event and self.runs.archived.meet(short(event.digest)):
+            return
+        run = self.runs.run_of(event) if event else None
+        letter = self.letters.get(event.digest if event else digest_of(received.name.encode()))
+        group = counts.receive(
+            day=f"{event.time if event else received.arrived:%Y-%m-%d}",
+            job=(run.job if run else "") or (letter.job if letter else ""),
+            sender=run.sender if run else "",
+        )
         if letter:
             state, reason = (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, "")
         elif event is None:
             state, reason = EventState.WAITING, Waiting.PARSER
         else:
-            state, reason = self.runs.outcome_of(event, self.processes)
-        counts.add(group, state, reason, stored.arrived)
-
-    def count_ignored(self, counts: _Counts, name: str) -> None:
-        """Count an ignored event by the name that its blob has or had in `ignored`."""
-        group = counts.receive(name[: len("2026/11/21")].replace("/", "-"), "")
-        counts.add(group, EventState.SKIPPED, reason_of_ignored(name), None)
+            state, reason = outcome_of(run, event, self.processes)
+        counts.add(group, state, "" if state is EventState.DEAD else reason, received.arrived)
 
 
-def _archived(storage: Storage) -> Iterator[Archived]:
-    """The rows of the archive's index; the table is scanned once more only where there is an archive."""
-    if next(storage.blobs(ARCHIVE), None):
-        yield from (Archived.of(row, storage) for row in storage.scan(RUNS) if row.key.startswith(ARCHIVED))
-
-
-def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = lambda _what, _more: None) -> Status:
+def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progress) -> Status:
     """The counts, and those of each group if `by` asks for any: one listing of each container, one scan of each table.
+    By job the archive's indexes are read too.
 
-    Tables are read before the queue and ledger that they point to, so that a run that is processed meanwhile is not
-    found without its process; blobs before the rows of the archive, so that an event that is archived meanwhile is
-    found in one of them. `seen` is called as the reading goes on. Raises StorageUnavailable.
+    Runs are read before the queue and ledger that they point to, so that a run that is folded meanwhile is not found
+    without its process. `seen` is called as the reading goes on. Raises StorageUnavailable.
     """
-    runs = RunOutcomes.read(storage, seen)
+    reader = RecordReader(storage=storage)
+    runs = _Runs()
+    for run in reader.runs(seen):
+        runs.add(run)
     letters = {letter.digest: letter for letter in dead_letters(storage)}
-    queue, paused_until, why = queue_entries(storage)
+    queue = read_queue(storage)
     held = dict(held_back(storage))
-    ledger = [LedgerEntry.of(row) for row in counted(seen, "processes", storage.scan(LEDGER))]
-    processes = ProcessStates.of(ledger, queue, held)
-    counts = _count(storage, _Known(runs=runs, letters=letters, processes=processes), by, seen)
+    ledger = list(counted(seen, "processes", ledger_entries(storage)))
+    processes = ProcessStates.of(ledger, queue.entries, held)
+    known = _Known(runs=runs, letters=letters, processes=processes)
+    counts, received = _Counts(by=frozenset(by)), reader.received(seen)
+    for event in received.stored():
+        known.count(counts, event)
+    for events in received.archived(by_job=By.JOB in by):
+        counts.add_archived(events)
     skipped, waiting = counts.by_reason("skipped"), counts.by_reason("waiting")
     rejections = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
     names = {entry.process: entry.qualified_name for entry in ledger}
-    errors = [f"catalog: {each.error}" for each in queue if each.error and not each.isolated]
-    refused = [each for each in queue if each.isolated]
-    errors += [f"catalog refuses {names.get(each.process) or each.process}: {each.error}" for each in refused]
-    errors += [f"catalog not called until {paused_until:%H:%M:%S} UTC: {why}"] if paused_until else []
+    errors = [f"catalog: {entry.error}" for entry in queue.entries if entry.error and not entry.isolated]
+    refused = [entry for entry in queue.entries if entry.isolated]
+    errors += [f"catalog refuses {names.get(entry.key) or entry.key}: {entry.error}" for entry in refused]
+    errors += [f"publishing is held back: {queue.held}"] if queue.held else []
+    errors += [f"catalog not called until {queue.paused:%H:%M:%S} UTC: {queue.why}"] if queue.paused else []
     errors += [f"dead letter: {letter.error}" for letter in letters.values() if not letter.discarded]
     errors += [f"rejected by the receiver: {error}" for _, error in rejections]
+    position = SWEEP.load(storage)
     return Status(
         received=counts.received.total(),
         published=sum(counts.by_reason("published").values()),
@@ -219,29 +274,10 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = lambda _
         oldest_waiting=counts.oldest,
         processes=len(processes.written),
         publish_queue=len(processes.queued),
+        sweep_is_behind=bool(position and position.is_behind),
         last_errors=tuple(errors[-_MAX_ERRORS:]),
-        ambiguous=tuple(sorted(each.own[1] for each in all_matches(storage) if each.rivals)),
+        ambiguous=tuple(sorted(asset.own[1] for asset in all_assets(storage) if asset.rivals)),
         shadow=summed(tuple(held.values())),
-        columns=ColumnSources.of(Counter(each.columns for each in runs.runs.values() if each.columns)),
+        columns=ColumnSources.of(runs.columns),
         groups=tuple(counts.groups()),
     )
-
-
-def _count(storage: Storage, known: _Known, by: Sequence[By], progress: Progress) -> _Counts:
-    counts = _Counts(by=frozenset(by))
-    listed = DigestSet()
-    for each in counted(progress, "events", arrivals(storage)):
-        known.count(counts, each)
-        listed.add(combined_digest(EVENTS, each.name))
-    for fact in counted(progress, "ignored", storage.blobs(IGNORED)):
-        known.count_ignored(counts, fact.name)
-        listed.add(combined_digest(IGNORED, fact.name))
-    for archived in counted(progress, "archive", _archived(storage)):
-        for name in archived.blobs:
-            if listed.meet(combined_digest(IGNORED if archived.ignored else EVENTS, name)):
-                continue  # archived meanwhile, or its blob was not deleted yet
-            if archived.ignored:
-                known.count_ignored(counts, name)
-            else:
-                known.count(counts, Arrived.of(name, None))
-    return counts

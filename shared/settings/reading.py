@@ -101,6 +101,7 @@ def load(
             unseen=values["THROUGHLINE_STREAM_EDGE_DAYS"],
             archive_after=values["THROUGHLINE_ARCHIVE_AFTER_HOURS"],
             archive_keep=values["THROUGHLINE_ARCHIVE_RETENTION_DAYS"],
+            keep_runs=values["THROUGHLINE_RUN_RETENTION_DAYS"],
         ),
         max_body_bytes=values["THROUGHLINE_MAX_BODY_BYTES"],
         redact=values["THROUGHLINE_REDACT"],

@@ -123,7 +123,8 @@ SETTINGS: tuple[Setting, ...] = (
     on_record(
         name="THROUGHLINE_ARCHIVE_AFTER_HOURS",
         default="48",
-        meaning="A processed run is closed, and its events are archived, so long after its last event; 0: never",
+        meaning="A run that is decided is closed, and its events are archived, so long after the last of them arrived;"
+        " 0: never, then nothing is forgotten either",
         parse=span("hours", never=True),
     ),
     on_record(
@@ -131,6 +132,12 @@ SETTINGS: tuple[Setting, ...] = (
         default="0",
         meaning="Archived events are deleted after so long; 0: never. Their lineage stays",
         parse=span("days", never=True),
+    ),
+    on_record(
+        name="THROUGHLINE_RUN_RETENTION_DAYS",
+        default="30",
+        meaning="What became of a single run is forgotten so long after it was closed; its lineage and its counts stay",
+        parse=span("days"),
     ),
     of_receiver(
         name="THROUGHLINE_OPERATIONS_IGNORE",

@@ -66,6 +66,7 @@ class Times:
     unseen: timedelta
     archive_after: timedelta | None
     archive_keep: timedelta | None
+    keep_runs: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

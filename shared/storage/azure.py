@@ -118,6 +118,16 @@ class AzureStorage:
         except ResourceNotFoundError:
             return
 
+    def children(self, container: str, prefix: str = "") -> Iterator[str]:
+        """As the port says."""
+        try:
+            with translated_errors():
+                listing = self._blob_client.get_container_client(container)
+                for item in listing.walk_blobs(name_starts_with=prefix or None, delimiter="/"):
+                    yield str(item.name)
+        except ResourceNotFoundError:
+            return
+
     def insert(self, table: str, row: Row) -> str | None:
         """As the port says."""
         answer = self._write(table, "POST", f"/{table}", row, {"Prefer": "return-no-content"}, expected={204, 409})

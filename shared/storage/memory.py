@@ -61,6 +61,11 @@ class MemoryStorage:
             if name.startswith(prefix):
                 yield BlobFact(name=name, size=len(data), arrived=arrived)
 
+    def children(self, container: str, prefix: str = "") -> Iterator[str]:
+        """As the port says."""
+        rests = (blob.name.removeprefix(prefix).partition("/") for blob in self.blobs(container, prefix))
+        return iter(dict.fromkeys(f"{prefix}{name}{slash}" for name, slash, _ in rests))
+
     def insert(self, table: str, row: Row) -> str | None:
         """As the port says."""
         with self._lock:

@@ -154,6 +154,11 @@ class Storage(Protocol):
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """All blobs whose names start with `prefix`, by name."""
 
+    def children(self, container: str, prefix: str = "") -> Iterator[str]:
+        """The names of the folders and blobs directly below a `prefix` (empty, or one that ends with a slash), by name:
+        each with the prefix, a folder with a slash at its end.
+        """
+
     def insert(self, table: str, row: Row) -> str | None:
         """Write a row that is not there yet: its etag, or None, and nothing changed, when it is."""
 

@@ -104,6 +104,21 @@ def translate_history(
     )
 
 
+def contributions_of(events: Iterable[Event], *, names: Names = BUILT_IN) -> tuple[Contribution, ...]:
+    """What each application run contributes to each process, once its staging data sets are eliminated."""
+    kept: dict[str, list[Event]] = {}
+    for event in events:
+        if not isinstance(select(event), Ignore):
+            kept.setdefault(event.run_id, []).append(event)
+    runs = {run_id: merge_run(run_events) for run_id, run_events in kept.items()}
+    contexts = _contexts(runs, names)
+    outcomes = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
+    contributions = _contributions(runs, outcomes)
+    lifecycle = _lifecycles(runs.values(), contexts)
+    results = (result for shares in contributions.values() for result in eliminate_staging(shares, lifecycle(shares)))
+    return tuple(result.remains for result in results if result.remains)
+
+
 def _contexts(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContext]:
     """The context of each run: what the other runs of its application report."""
     own = {

@@ -122,7 +122,7 @@ def _row(run: MergedRun) -> Row:
 
 
 def _columns_by(run: MergedRun) -> str | None:
-    """Who gave the columns of a run of Spark, as `shared.reporting.column_sources` counts them; None of others."""
+    """Who gave the columns of a run of Spark, as `shared.translation.run.facts` names them; None of others."""
     if run.exact_by_plan:
         return "plan"
     if run.plan_gaps:

@@ -23,8 +23,8 @@ runner = CliRunner()
 
 PUBLISHING = {
     "replay": ("replay", "--from", "2019-01-01"),
-    "rebuild": ("rebuild",),
-    "backfill": ("backfill",),
+    "replay --all": ("replay", "--all"),
+    "publish --missing": ("publish", "--missing"),
     "verify": ("verify", "--fix"),
     "reconcile": ("reconcile",),
     "deadletter": ("deadletter", "replay", "--all"),
@@ -125,6 +125,15 @@ def test_no_command_writes_to_the_catalog_when_the_shell_is_in_shadow_mode(
     assert "this shell is (THROUGHLINE_SHADOW=true) in shadow mode" in result.output
 
 
+def test_a_replay_of_everything_refuses_all_other_layouts_than_the_one_before(place: Place) -> None:
+    parts = place.functions()
+    for layout in (LAYOUT - 2, LAYOUT + 1):
+        note_versions(parts.storage, Versions(layout=layout))
+        result = place.run("replay", "--all")
+        assert (result.exit_code, place.writes) == (2, 0)
+        assert "written by another version of Throughline" in result.output
+
+
 READING = {"status": ("status",), "run": ("run", run_id("new")), "events": ("events",), "show": ("show", "/gone")}
 
 
@@ -132,6 +141,8 @@ def test_every_command_refuses_rows_of_another_layout(place: Place) -> None:
     parts = place.functions()
     note_versions(parts.storage, Versions(layout=LAYOUT - 1))
     for arguments in ({**WRITING, **READING}).values():
+        if "--all" in arguments and arguments[0] == "replay":
+            continue  # it reads the layout before
         result = place.run(*arguments)
         assert (result.exit_code, place.writes) == (2, 0), arguments
         refusal = f"written by another version of Throughline (naming {NAMING}, layout {LAYOUT - 1};"
@@ -147,7 +158,7 @@ def test_a_removing_command_writes_to_the_catalog_outside_shadow_mode(place: Pla
 
 def test_a_shell_cannot_end_the_functions_shadow_mode(place_without_writes: Place) -> None:
     place_without_writes.functions(THROUGHLINE_SHADOW="true")
-    place_without_writes.run("backfill", THROUGHLINE_SHADOW="false")
+    place_without_writes.run("publish", "--missing", THROUGHLINE_SHADOW="false")
     assert place_without_writes.writes == 0
 
 
@@ -175,18 +186,18 @@ def test_other_settings_are_refused_by_name(place_without_writes: Place, argumen
 def test_values_that_differ_only_in_spelling_are_accepted(place: Place) -> None:
     place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="a,b")
     same = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "30.0", "THROUGHLINE_EXCLUDE_PATHS": " a, b"}
-    assert place.run("backfill", **same).exit_code == 0
+    assert place.run("publish", "--missing", **same).exit_code == 0
 
 
 def test_other_rate_and_batch_limits_are_accepted(place: Place) -> None:
     place.functions(THROUGHLINE_MAX_CATALOG_RATE="20", THROUGHLINE_MAX_BATCH="50")
-    result = place.run("backfill", THROUGHLINE_MAX_CATALOG_RATE="5", THROUGHLINE_MAX_BATCH="10")
+    result = place.run("publish", "--missing", THROUGHLINE_MAX_CATALOG_RATE="5", THROUGHLINE_MAX_BATCH="10")
     assert (result.exit_code, place.writes > 0) == (0, True)
 
 
 def test_the_functions_settings_are_printed(place: Place) -> None:
     place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
-    result = place.run("backfill")
+    result = place.run("publish", "--missing")
     assert "settings: those of the functions, on record since 20" in result.output
     assert "THROUGHLINE_APPLICATION_IDLE_MINUTES=30" in result.output
     assert place.catalog.token not in result.output
@@ -194,7 +205,7 @@ def test_the_functions_settings_are_printed(place: Place) -> None:
 
 def test_the_catalog_on_record_is_used_when_the_shell_names_none(place: Place) -> None:
     place.functions()
-    result = place.run("backfill", THROUGHLINE_CATALOG_ENDPOINT="")
+    result = place.run("publish", "--missing", THROUGHLINE_CATALOG_ENDPOINT="")
     assert (result.exit_code, place.writes > 0) == (0, True)
 
 
@@ -208,7 +219,7 @@ def test_another_catalog_is_refused(place_without_writes: Place) -> None:
 
 
 def test_without_recorded_settings_the_shells_settings_apply_with_a_notice(place: Place) -> None:
-    result = place.run("backfill", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
+    result = place.run("publish", "--missing", THROUGHLINE_EXCLUDE_PATHS="*/secret/*")
     assert result.exit_code == 0
     assert "no functions have recorded their settings" in result.output
     assert (place.shows("/b"), place.shows("/secret/t2")) == (True, False)
@@ -216,7 +227,7 @@ def test_without_recorded_settings_the_shells_settings_apply_with_a_notice(place
 
 def test_a_plan_with_other_settings_warns_and_is_not_refused(place_without_writes: Place) -> None:
     place_without_writes.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30")
-    result = place_without_writes.run("backfill", "--plan", THROUGHLINE_APPLICATION_IDLE_MINUTES="5")
+    result = place_without_writes.run("publish", "--missing", "--plan", THROUGHLINE_APPLICATION_IDLE_MINUTES="5")
     assert result.exit_code == 0
     assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 30, this shell has 5" in result.output
 
@@ -257,7 +268,7 @@ def test_another_file_of_names_is_refused(place_without_writes: Place, tmp_path:
 def test_settings_recorded_by_a_newer_version_are_refused(place_without_writes: Place) -> None:
     parts = place_without_writes.functions()
     record_settings(parts.storage, {**parts.to_record, "THROUGHLINE_NEWEST": "x"})
-    result = place_without_writes.run("backfill")
+    result = place_without_writes.run("publish", "--missing")
     assert (result.exit_code, place_without_writes.writes) == (2, 0)
     assert "THROUGHLINE_NEWEST" in result.output
     assert "Install the version that is deployed" in result.output

@@ -126,4 +126,4 @@ def test_shadow_lists_the_pending_writes_and_status_counts_them(parts: Parts) ->
 def test_status_reports_that_another_version_wrote_the_stored_data(parts: Parts) -> None:
     note_versions(parts.storage, Versions(naming="v9"))
     problem = json.loads(parts.run("status", "--json").output)["version_problem"]
-    assert problem.startswith("The stored data was written by another version of Throughline (naming v9, layout 2;")
+    assert problem.startswith("The stored data was written by another version of Throughline (naming v9, layout 3;")

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from cli.records.dead_letters import pretty, unpacked
+from shared.applications.processor import ApplicationProcessor
 from shared.bootstrap import Worker, assemble
 from shared.bootstrap_receiver import receiver_storage
 from shared.catalog.memory import MemoryCatalog
@@ -22,13 +23,11 @@ from shared.errors import StorageUnavailable
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.maintenance.replay import last_position
 from shared.naming.names import BUILT_IN
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.processing.triggers import Replayed
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row
+from shared.storage_layout import APPLICATIONS
+from shared.sweeping.sweep import SweepOptions, sweep
 from shared.texts.visible import visible
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import run_id, write
@@ -57,8 +56,8 @@ def storage(parts: Worker) -> MemoryStorage:
     start, end = post(parts.storage, *write("damaged", "app", "10:00", "/a"))
     replace_blob(parts.storage, start, b"hello\x1b[31m")
     settle(parts.storage, end)
-    post(parts.storage, *write("unusable", "app", "11:00", "/b", sink="/other"))
-    RunProcessor(storage=parts.storage, names=RULE_WITH_UNKNOWN_GROUP).process(run_id("unusable"), Replayed())
+    post(parts.storage, *write("unusable", "other", "11:00", "/b", sink="/other"))
+    ApplicationProcessor(storage=parts.storage, names=RULE_WITH_UNKNOWN_GROUP).fold(run_id("other"))
     parts.storage.put_new("events", "notes\x1b[2J.txt", b"hello")
     sweep(parts.storage, SweepOptions())
     return parts.storage
@@ -170,7 +169,7 @@ def test_a_replay_with_new_dead_letters_counts_them_and_ends_with_1(run: Run, pa
     result = run("replay")
     assert result.exit_code == 1
     assert "dead letters: 2 events cannot be used; `throughline deadletter list` says why" in result.output
-    assert "They keep the lineage" in run("run", run_id("good")).output
+    assert "dead: none of its events can be used" in run("run", run_id("good")).output
 
 
 def test_a_discarded_dead_letter_is_no_failure_of_a_replay(run: Run, storage: MemoryStorage) -> None:
@@ -296,17 +295,21 @@ def test_unavailable_storage_is_reported_in_one_line(arguments: list[str]) -> No
 
 def test_replay_reports_its_work_and_writes_only_changes(run: Run, parts: Worker) -> None:
     for day in (20, 21):
-        post(parts.storage, *write(f"r{day}", "app", f"2026-11-{day}T10:00", "/a", sink=f"/o{day}"))
+        post(parts.storage, *write(f"r{day}", f"app{day}", f"2026-11-{day}T10:00", "/a", sink=f"/o{day}"))
     plan = run("replay", "--plan")
-    assert (plan.exit_code, "2 runs would be processed again, with 4 events" in plan.output) == (0, True)
+    assert (plan.exit_code, "2 applications would be computed again" in plan.output) == (0, True)
     assert "catalog: 0 written" in run("replay", "--from", "2026-11-22").output
     one = run("replay", "--from", "2026-11-21", "--to", "2026-11-22T00:00:00+00:00")
-    assert (one.exit_code, "1 run processed again" in one.output, "catalog: 1 written" in one.output) == (0, True, True)
+    assert (one.exit_code, "1 application computed again" in one.output, "catalog: 1 written" in one.output) == (
+        0,
+        True,
+        True,
+    )
     both = run("replay")
-    assert ("2 runs processed again" in both.output, "catalog: 1 written" in both.output) == (True, True)
+    assert ("2 applications computed again" in both.output, "catalog: 1 written" in both.output) == (True, True)
     again = run("replay", "--job", "app.*")
     assert "catalog: 0 written, 0 removed, 2 unchanged" in again.output
-    assert "1 run processed again" in run("replay", "--run", run_id("r20").upper()).output
+    assert "1 application computed again" in run("replay", "--run", run_id("r20").upper()).output
 
 
 @pytest.fixture
@@ -321,7 +324,7 @@ def before_handler() -> Iterator[Any]:
 def test_ctrl_c_stops_after_the_current_run_and_resume_continues() -> None:
     storage = Stepped(MemoryStorage())
     for number in range(5):
-        post(storage.real, *write(f"r{number}", "app", f"1{number}:00", "/a", sink=f"/o{number}"))
+        post(storage.real, *write(f"r{number}", f"app{number}", f"1{number}:00", "/a", sink=f"/o{number}"))
     parts = Worker(
         storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
     )
@@ -329,24 +332,28 @@ def test_ctrl_c_stops_after_the_current_run_and_resume_continues() -> None:
     settled: list[str] = []
 
     def third(name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "insert" and isinstance(row := arguments[1], Row) and row.key == "state":
-            settled.append(row.partition)
+        if name == "transact" and arguments[0] == APPLICATIONS:
+            settled.append(arguments[1][0].row.partition)
             if len(settled) == 3:
                 signal.raise_signal(signal.SIGINT)
 
     storage.step_in = third
     stopped = run("replay", "--from", "2026-11-21")
     assert stopped.exit_code == 130
-    assert "3 runs processed again" in stopped.output
-    assert f"after run {run_id('r2')} in the hour 2026-11-21 12:00 UTC" in stopped.output
+    assert "3 applications computed again" in stopped.output
+    assert "in the hour 2026-11-21 12:00 UTC" in stopped.output
     assert "Traceback" not in stopped.output
-    assert settled == [run_id(f"r{number}") for number in range(3)]
+    assert settled == [run_id(f"app{number}") for number in range(3)]
     stop = last_position(storage.real)
     assert stop
     assert stop.wanted.since == datetime(2026, 11, 21, tzinfo=UTC)
     rest = run("replay", "--resume")
-    assert (rest.exit_code, "2 runs processed again" in rest.output, "5 written" in rest.output) == (0, True, True)
-    assert settled == [run_id(f"r{number}") for number in range(5)]
+    assert (rest.exit_code, "2 applications computed again" in rest.output, "5 written" in rest.output) == (
+        0,
+        True,
+        True,
+    )
+    assert settled == [run_id(f"app{number}") for number in range(5)]
 
 
 def test_an_outage_of_storage_names_the_command_that_continues() -> None:
@@ -358,7 +365,7 @@ def test_an_outage_of_storage_names_the_command_that_continues() -> None:
     run = partial(run_with, parts)
 
     def away(name: str, arguments: tuple[Any, ...]) -> None:
-        if (name, arguments[0]) == ("insert", "contributions"):
+        if (name, arguments[0]) == ("transact", APPLICATIONS):
             raise StorageUnavailable("Storage answered 503")
 
     storage.step_in = away

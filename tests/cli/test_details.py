@@ -15,9 +15,9 @@ from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
 from shared.openlineage.decoding import decode
 from shared.openlineage.glob_filter import GlobFilter
-from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
+from shared.sweeping.sweep import SweepOptions
 from shared.translation.reference import translate_history
 from tests.support.events import event, write
 from tests.support.processing import post, settle

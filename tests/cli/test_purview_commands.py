@@ -27,9 +27,9 @@ from shared.catalog.connection.transport import CredentialToken, RetryPolicy, St
 from shared.catalog.connection.typedefs import AtlasTypes
 from shared.errors import CatalogRefused
 from shared.naming.names import BUILT_IN
-from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
+from shared.sweeping.sweep import SweepOptions
 from tests.support.placeholder_columns import TABLE, X, copy_run, publish_options, settle
 from tests.support.publishing import publish
 

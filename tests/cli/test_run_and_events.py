@@ -3,18 +3,18 @@
 import gzip
 import json
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import to_builtins
 
-from shared.events.archiver import ArchiveOptions, archive
+from shared.events.archive_index import is_index
 from shared.openlineage.decoding import run_id_of
 from shared.openlineage.glob_filter import GlobFilter
 from shared.openlineage.selection import EventFilter
 from shared.storage_layout import ARCHIVE
+from tests.support.archiving import archive, archiving
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
 from tests.support.events import event, run_id
@@ -183,9 +183,10 @@ def test_status_by_job_prints_the_reasons_below_each_job(parts: Parts) -> None:
 
 
 def test_a_missing_file_of_the_archive_is_an_error_without_a_traceback(parts: Parts, tmp_path: Path) -> None:
-    archive(parts.storage, ArchiveOptions(after=timedelta(seconds=-1)))
+    archive(parts.storage, archiving())
     for fact in list(parts.storage.blobs(ARCHIVE)):
-        parts.storage.delete_blob(ARCHIVE, fact.name)
+        if not is_index(fact.name):
+            parts.storage.delete_blob(ARCHIVE, fact.name)
     found = parts.run("events", "--run", run_id("good"), "--save", str(tmp_path / "events.jsonl"))
     assert found.exit_code == 1
     assert "archive" in found.output
@@ -201,7 +202,7 @@ def record_with_ignored_events() -> Parts:
         body = event(run, "COMPLETE", f"2026-11-21T10:{minute}:00", outputs=["/s"], inputs=["/a"], **SECRET)
         receive(found.storage, body, most_bytes=1_000_000, selection=excluding)
         if run == "now":
-            archive(found.storage, ArchiveOptions(after=timedelta(seconds=-1)))
+            archive(found.storage, archiving())
     post(found.storage, event("kept", "COMPLETE", "2026-11-21T10:30:00", outputs=["/o"], inputs=["/a"], **NIGHTLY))
     return found
 

@@ -12,11 +12,11 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
-from shared.maintenance.replay import publish_all
+from shared.maintenance.publish_missing import publish_all
 from shared.naming.names import BUILT_IN
-from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
+from shared.sweeping.sweep import SweepOptions
 from tests.support.dead_letters import Stepped
 from tests.support.events import event
 from tests.support.processing import post, settle

@@ -21,12 +21,11 @@ from shared.catalog.connection.typedefs import AtlasTypes
 from shared.naming.names import BUILT_IN
 from shared.naming.stores import STORES
 from shared.naming.user_rules import parse_names
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
+from shared.sweeping.sweep import SweepOptions
 from tests.support.events import write
 from tests.support.processing import post
 from tests.support.publishing import publish
@@ -265,7 +264,7 @@ def test_a_process_refused_for_a_missing_type_is_published_when_the_type_exists(
     for place in post(
         storage, *write("a", "app", "10:00", "/in", sink="/sales/x"), *write("b", "app2", "10:00", "/in")
     ):
-        RunProcessor(storage=storage, names=with_rule.names).receive(place, storage.get(EVENTS, place.blob) or b"")
+        with_rule.delivery.deliver(place, storage.get(EVENTS, place.blob) or b"")
     how = replace(with_rule.publishing, now=lambda: datetime.now(UTC))
     done = publish(storage, with_rule.catalog, how)
     assert (done.written, done.refused) == (1, 1), "and the other one is not held up"

@@ -16,10 +16,11 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from shared.bootstrap import Worker
 from shared.errors import CatalogUnavailable, StorageUnavailable
-from shared.maintenance.verify.verification import KINDS
+from shared.maintenance.verify.findings import MEANINGS
 from shared.naming.names import BUILT_IN
-from shared.processing.sweeper import SweepOptions
 from shared.storage.memory import MemoryStorage
+from shared.storage_layout import APPLICATIONS
+from shared.sweeping.sweep import SweepOptions
 from tests.support.damages import PLANTED, PUBLISHING, consistent_world
 from tests.support.dead_letters import Stepped
 from tests.support.publishing import UnreliableCatalog
@@ -33,7 +34,7 @@ def parts() -> Worker:
     """A world in which a process was deleted, an event's row is lost, and a placeholder is unused."""
     storage, catalog = MemoryStorage(), UnreliableCatalog()
     world = consistent_world(storage, catalog)
-    for name in ("deleted process", "lost event row", "unused placeholder"):
+    for name in ("deleted process", "event that was never noted", "unused placeholder"):
         PLANTED[name].plant(world)
     return Worker(storage=storage, catalog=catalog, publishing=PUBLISHING, sweeping=WITHOUT_WAITING, names=BUILT_IN)
 
@@ -53,7 +54,7 @@ def test_verify_reports_damage_and_writes_nothing(run: Run, parts: Worker) -> No
     result = run("verify")
     assert result.exit_code == 1
     assert "3 damaged\n" in result.output
-    for damage in ("changed process (1)", "blob without row (1)", "unused placeholder (1)", "file:///nobodys"):
+    for damage in ("outdated process (1)", "outdated application (1)", "unused placeholder (1)", "file:///nobodys"):
         assert damage in result.output
     assert "--fix" not in result.output
     plan = run("verify", "--plan")
@@ -63,7 +64,7 @@ def test_verify_reports_damage_and_writes_nothing(run: Run, parts: Worker) -> No
 
 def test_verify_as_json_lists_every_damage(run: Run) -> None:
     found = json.loads(run("verify", "--json").stdout)
-    assert found["by_kind"] == {"blob without row": 1, "changed process": 1, "unused placeholder": 1}
+    assert found["by_kind"] == {"outdated application": 1, "outdated process": 1, "unused placeholder": 1}
     assert found["count"] == len(found["damages"]) == 3
     assert {each["repaired"] for each in found["damages"]} == {None}
     repaired = json.loads(run("verify", "--fix", "--json").stdout)
@@ -84,7 +85,7 @@ def test_a_second_fix_repairs_nothing(run: Run, parts: Worker) -> None:
 
 def test_an_event_that_may_be_in_progress_is_not_reported_as_damage(parts: Worker) -> None:
     result = run_with(replace(parts, sweeping=SweepOptions()), "verify", "--json")
-    assert json.loads(result.stdout)["by_kind"] == {"changed process": 1, "unused placeholder": 1}
+    assert json.loads(result.stdout)["by_kind"] == {"outdated process": 1, "unused placeholder": 1}
 
 
 def test_fix_and_plan_together_are_refused(run: Run) -> None:
@@ -101,7 +102,7 @@ def test_an_unavailable_catalog_is_reported_and_repairs_of_rows_are_kept(run: Ru
     assert result.exit_code == 1
     assert "1 damaged, 1 repaired" in result.output
     assert "no answer. What was repaired stays repaired" in result.output
-    assert json.loads(run("verify", "--json").stdout)["by_kind"] == {"changed process": 1, "unused placeholder": 1}
+    assert json.loads(run("verify", "--json").stdout)["by_kind"] == {"outdated process": 1, "unused placeholder": 1}
 
 
 def test_unavailable_storage_ends_verify_with_a_message(parts: Worker) -> None:
@@ -129,7 +130,7 @@ def test_ctrl_c_stops_after_the_current_item_and_the_next_call_continues(parts: 
     storage = Stepped(parts.storage)
 
     def at_the_row(name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "insert" and arguments[0] == "runs" and arguments[1].key.startswith("event|"):
+        if name == "insert" and arguments[0] == APPLICATIONS:
             signal.raise_signal(signal.SIGINT)
 
     storage.step_in = at_the_row
@@ -144,4 +145,4 @@ def test_ctrl_c_stops_after_the_current_item_and_the_next_call_continues(parts: 
 def test_the_table_of_kinds_in_the_docs_matches_the_code() -> None:
     text = (Path(__file__).parents[2] / "docs/operate/recovery.md").read_text()
     table = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", text.partition("## Verify")[2], re.MULTILINE)
-    assert table == [(kind.name, kind.meaning, kind.verb) for kind in KINDS]
+    assert table == [(kind, *words) for kind, words in MEANINGS.items()]

@@ -21,9 +21,9 @@ from local.world import RunningWorld, running_world
 from shared.bootstrap import assemble
 from shared.errors import StorageUnavailable
 from shared.events.stored_runs import RunFilter
+from shared.reading.reader import RecordReader
 from shared.records.format_version import Versions, note_versions
 from shared.reporting.status import status
-from shared.reporting.stored_events import find_events
 from shared.settings.reading import load
 from shared.storage.port import Storage
 from shared.versions import LAYOUT
@@ -145,7 +145,7 @@ def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) 
     world = up.world()
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     before, calls = status(storage), ask_catalog(world)
-    kept = tuple(each.raw for each in find_events(storage, RunFilter(), content=True) if each.raw)
+    kept = tuple(each.raw for each in RecordReader(storage=storage).events(RunFilter(), content=True) if each.raw)
     for item in Replay(among=[Family(name="the demo's", events=kept)]).application():
         answer = requests.post(f"{world.receiver_url}/api/v1/lineage", data=item.raw, timeout=30)
         assert answer.status_code == 201, answer.text

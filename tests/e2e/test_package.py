@@ -11,7 +11,7 @@ import requests
 from local.package import DELIVERIES, ROOT, Package, delivered_by
 from local.spark.truth import Truth
 from local.world import World
-from shared.publishing.planning.planner import recorded as publishing_recorded
+from shared.reading.processes import recorded as publishing_recorded
 from shared.versions import PACKAGE_HEADER
 from tests.capture.scenario import scenarios
 from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle

@@ -26,7 +26,7 @@ from local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob
 from local.spark.plan_jar import JAR as PLAN_JAR
 from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from local.world import World
-from shared.publishing.planning.planner import recorded
+from shared.reading.processes import recorded
 from tests.support.local_world import parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
 

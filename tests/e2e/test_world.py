@@ -12,7 +12,7 @@ from openlineage.client.transport.http import HttpConfig, HttpTransport
 from cli.main import app
 from local.spark.truth import Truth
 from local.world import World
-from shared.publishing.planning.planner import recorded as publishing_recorded
+from shared.reading.processes import recorded as publishing_recorded
 from shared.records.settings_record import settings_on_record
 from shared.reporting.status import status
 from tests.capture.scenario import scenarios

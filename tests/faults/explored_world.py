@@ -8,7 +8,7 @@ its catalog, its time, and the answers of each actor.
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from shared.catalog.port import AssetKey
 from shared.errors import CatalogUnavailable, StorageUnavailable, ThroughlineError
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, refuse_too_large
-from tests.faults.fault_injection import _RACES, LISTS, UNASKED
+from tests.faults.fault_injection import LISTS, RACES, UNASKED
 from tests.faults.simulation import EPOCH
 
 __all__ = ["ENDED", "Answer", "Call", "Catalog", "Host", "Paused", "Store", "Way", "World"]
@@ -200,7 +200,7 @@ class World:
             lost = CatalogUnavailable if call.to == "catalog" else StorageUnavailable
             value, error = None, lost("the answer is lost", after=0.0)
         elif fault == "race":
-            value = _RACES[call.name]
+            value = RACES[call.name]
         return Answer(time=self.storage.time, value=value, error=error)
 
     def _value(self, actor: str, call: Call) -> Any:
@@ -309,11 +309,8 @@ ENDED = Call(to="host", name="ended")
 
 def _at_one_moment(value: Any) -> Any:
     """A row (or rows) whose times of the machine's clock are all the same, so that equal ways stay equal."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Row):
         return [_at_one_moment(each) for each in value]
-    row = getattr(value, "row", None)
-    if isinstance(row, Row):  # an operation of a transaction
-        return replace(value, row=_at_one_moment(row))
     if not isinstance(value, Row):
         return value
     values = {name: _moment(cell) for name, cell in value.values.items()}

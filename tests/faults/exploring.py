@@ -9,24 +9,26 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from shared.errors import Retry
 from shared.openlineage.decoding import decode
 from shared.reporting.status import status
-from shared.storage_layout import EVENTS, digest_of
+from shared.storage_layout import EVENTS, digest_of, stored
+from shared.sweeping.closing import ClosingOptions
 from tests.faults.explored_world import ENDED, Answer, Call, Catalog, Host, Paused, Store, Way, World
-from tests.faults.fault_injection import _RACES, LISTS, STORAGE_WRITES, WRITES, Faults
+from tests.faults.fault_injection import LISTS, RACES, STORAGE_WRITES, WRITES, Faults
 from tests.faults.hunt import differences, expected_ends
 from tests.faults.reference import PureEnd
 from tests.faults.scheduler import Scheduler
 from tests.faults.simulation import NEVER, Outcome, Scenario, drain
-from tests.faults.world import FunctionsProcess, Surroundings, blob_of, without_waiting
+from tests.faults.world import NOT_CLOSING, FunctionsProcess, Surroundings, without_waiting
 
 _TRIES = 2
 _SWEPT_AFTER = 900.0
 """Seconds from the events to the actors: the sweeper's grace is over."""
-_SCENARIO = Scenario()
+CLOSING = ClosingOptions(quiet=timedelta(hours=48), every=timedelta(0))
 
 Kind = str
 """`death` before and after each call; `after`, an answer that is lost; `race`, a conditional write that took effect and
@@ -43,8 +45,7 @@ class Job:
 
 def deliver(body: bytes) -> Job:
     """The parser's function for this event's blob, without publishing."""
-    event = decode(body)
-    name = blob_of(event.run_id, event.time, event.type, digest_of(body))
+    name = stored(decode(body), digest_of(body)).blob
 
     def act(process: FunctionsProcess, host: Host) -> None:
         packed = host.blob(EVENTS, name)
@@ -76,12 +77,16 @@ def stall(seconds: float) -> Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A small history: `stored` events, then `actors` with their jobs, each in a process of its own."""
+    """A small history: `stored` events, and what happened `before` to them; then `actors` with their jobs, each in a
+    process of its own. `sent`: the events that actors send. `closing`: when runs are closed and forgotten.
+    """
 
     name: str
     actors: dict[str, tuple[Job, ...]]
     stored: tuple[bytes, ...]
+    before: tuple[Job, ...] = ()
     sent: tuple[bytes, ...] = ()
+    closing: ClosingOptions = NOT_CLOSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +164,7 @@ class _Actors:
     def _replayed(self, position: _Position) -> tuple[Call, int]:
         actor, first, began = self._origins[position]
         way = Way(self._answers[position], began)
-        process = _process(way.storage, way.catalog, way)
+        process = _process(way.storage, way.catalog, way, self._case.closing)
         jobs = self._case.actors[self.names[actor]]
         number = first
         try:
@@ -176,7 +181,7 @@ class _Actors:
         return jobs[number] if number < len(jobs) else None
 
 
-def _process(storage: Any, catalog: Any, clock: Any) -> FunctionsProcess:
+def _process(storage: Any, catalog: Any, clock: Any, closing: ClosingOptions) -> FunctionsProcess:
     surroundings = Surroundings(
         storage=storage,
         catalog=catalog,
@@ -184,6 +189,7 @@ def _process(storage: Any, catalog: Any, clock: Any) -> FunctionsProcess:
         seconds=lambda: float(clock.time),
         end_timeout=NEVER,
         quiet=NEVER,
+        closing=closing,
     )
     return FunctionsProcess(surroundings)
 
@@ -244,11 +250,14 @@ class _Exploration:
 
     def _first(self) -> _State:
         world = World(storage=Store(), catalog=Catalog())
-        process = _process(world.storage, world.catalog, _Clock(world.storage))
+        process = _process(world.storage, world.catalog, _Clock(world.storage), self._case.closing)
         for body in self._case.stored:
             process.receive(body)
         world.storage.time = _SWEPT_AFTER
-        begins = [self._actors.begin(actor, 0, _SWEPT_AFTER) for actor in range(len(self._actors.names))]
+        for job in self._case.before:
+            job.act(process, _CalmHost(world.storage))
+        time = world.storage.time
+        begins = [self._actors.begin(actor, 0, time) for actor in range(len(self._actors.names))]
         return _State(world, tuple(begins), self._bounds.faults, self._bounds.switches)
 
     def _key(self, state: _State) -> int:
@@ -287,7 +296,7 @@ class _Exploration:
                 steps.append((f"{name} {death}", replace(state_after_death, running=None)))
         if "after" in self._bounds.kinds and call.name in STORAGE_WRITES | WRITES:
             steps.append(self._step(state, actor, call, "after"))
-        if "race" in self._bounds.kinds and _may_race(call):
+        if "race" in self._bounds.kinds and call.to == "storage" and call.name in RACES:
             steps.append(self._step(state, actor, call, "race"))
         return steps
 
@@ -322,16 +331,15 @@ class _Exploration:
         """What is wrong in the end of a state in which no actor has anything to do."""
         self._explored.ends += 1
         world = state.world.copy()
-        # Without a fault each event that was sent got a 2xx.
-        promised = {*self._case.stored, *(self._case.sent if state.faults == self._bounds.faults else ())}
-        key = (world.storage.contents(versions=False), world.catalog.contents(), len(promised))
+        key = (world.storage.contents(versions=False), world.catalog.contents())
         if key not in self._ends:
-            self._ends[key] = self._settled(world, promised)
+            self._ends[key] = self._settled(world)
         return self._ends[key]
 
-    def _settled(self, world: World, promised: set[bytes]) -> list[str]:
+    def _settled(self, world: World) -> list[str]:
         storage, catalog = world.storage, world.catalog
-        process = _process(storage, catalog, _Clock(storage))
+        closing = self._case.closing
+        process = _process(storage, catalog, _Clock(storage), closing)
 
         def tick() -> None:
             process.sweep()
@@ -340,20 +348,20 @@ class _Exploration:
         def let_pass(seconds: float) -> None:
             storage.time += seconds
 
-        ticks = drain(storage, tick, let_pass)
+        ticks = drain(storage, tick, let_pass, is_closing=closing is not NOT_CLOSING)
         outcome = Outcome(
             storage=storage,
             catalog=catalog,
             faults=Faults(scheduler=Scheduler(), chance=random.Random(0)),
             status=status(storage),
-            promised=promised,
+            promised=set(self._case.stored),
             calls=0,
             left_due=0,
             poisoned=0,
             calm_after=ticks,
         )
         bodies = (*self._case.stored, *self._case.sent)
-        return differences(outcome, bodies, _SCENARIO, self._ends_of)
+        return differences(outcome, bodies, Scenario(closing=closing.quiet), self._ends_of)
 
     def _ends_of(self, kept: Sequence[bytes], scenario: Scenario) -> tuple[Outcome, PureEnd]:
         if tuple(kept) not in self._expected:
@@ -369,6 +377,19 @@ class _Exploration:
 
 
 @dataclass(slots=True)
+class _CalmHost(Host):
+    """Before the actors begin: all is done at once."""
+
+    storage: Store
+
+    def blob(self, container: str, name: str) -> bytes | None:
+        return self.storage.get(container, name)
+
+    def wait(self, seconds: float) -> None:
+        self.storage.time += seconds
+
+
+@dataclass(slots=True)
 class _Clock:
     storage: Store
 
@@ -381,12 +402,6 @@ class _Clock:
 
 
 _READS = LISTS | {"read", "get", "get_part", "blob", "find", "look_up", "read_processes", "placeholders", "search"}
-
-
-def _may_race(call: Call) -> bool:
-    """Whether a call may be refused because it took effect before; a transaction without conditions succeeds again."""
-    unconditional = call.name == "transact" and all(each.kind.value == "upsert" for each in call.given[1])
-    return call.to == "storage" and call.name in _RACES and not unconditional
 
 
 def _short(answer: Answer) -> str:

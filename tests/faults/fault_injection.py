@@ -11,7 +11,9 @@ from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
 from shared.storage.port import Operation, OperationKind, Row
 from tests.faults.scheduler import Scheduler
 
-LISTS = frozenset({"partition", "scan", "blobs"})
+LISTS = frozenset({"partition", "scan", "blobs", "children"})
+STORAGE_WRITES = frozenset({"put_new", "insert", "upsert", "upsert_all", "replace", "delete", "transact"})
+"""Calls that change storage."""
 WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", "delete_process"})
 """Calls that change the catalog."""
 BULKS = frozenset({"write_processes", "create_assets"})
@@ -19,7 +21,7 @@ BULKS = frozenset({"write_processes", "create_assets"})
 UNASKED = frozenset({"calls_to_write", "may_still_land"})
 """Attributes that need no call."""
 
-_RACES: dict[str, Any] = {
+RACES: dict[str, Any] = {
     "insert": None,
     "replace": None,
     "transact": None,
@@ -27,7 +29,7 @@ _RACES: dict[str, Any] = {
     "lease": None,
     "renew": False,
 }
-"""The answer to a retry of a call that took effect but whose response was lost."""
+"""The answer to the SDK's retry of a call that took effect but whose response was lost."""
 
 _LONGEST_STALL = 300.0
 _HALVED = 0.7
@@ -157,8 +159,8 @@ class Faulty:
         result = act()
         after = {"after": self._fail, "death after": self._die_now, "slow": self._stall}
         after.get(kind, _nothing)(act)
-        if kind == "race" and name in _RACES and not (name == "transact" and _unconditional(given[1])):
-            return _RACES[name]
+        if kind == "race" and name in RACES and not (name == "transact" and _unconditional(given[1])):
+            return RACES[name]
         return Faulty(result, "lease", faults) if name == "lease" and result is not None else result
 
     def _fail(self, _act: Act) -> None:
@@ -246,26 +248,6 @@ def _unconditional(operations: Sequence[Operation]) -> bool:
     return all(operation.kind is OperationKind.UPSERT for operation in operations)
 
 
-def _order(item: Any) -> tuple[str, str]:
-    """Return the sort key of a listing: a blob's name, or a row's keys."""
-    return (item.name, "") if hasattr(item, "name") else (item.partition, item.key)
-
-
-def _who(scheduler: Scheduler) -> str:
-    return f"w{scheduler.current.number}" if scheduler.current else "calm"
-
-
-def _short(given: tuple[Any, ...]) -> str:
-    arguments = (
-        f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given
-    )
-    return repr(tuple(str(each)[:90] for each in arguments))
-
-
-STORAGE_WRITES = frozenset({"put_new", "insert", "upsert", "upsert_all", "replace", "delete", "transact"})
-"""Calls that change storage."""
-
-
 class CutOff:
     """A way to storage whose worker dies after its first write."""
 
@@ -280,3 +262,21 @@ class CutOff:
     def _last(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
         method(*given, **named)
         self._scheduler.kill(whole_process=False)
+
+
+def _order(item: Any) -> tuple[str, str]:
+    """Return the sort key of a listing: a blob's name, or a row's keys."""
+    if isinstance(item, str):
+        return item, ""
+    return (item.name, "") if hasattr(item, "name") else (item.partition, item.key)
+
+
+def _who(scheduler: Scheduler) -> str:
+    return f"w{scheduler.current.number}" if scheduler.current else "calm"
+
+
+def _short(given: tuple[Any, ...]) -> str:
+    arguments = (
+        f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given
+    )
+    return repr(tuple(str(each)[:90] for each in arguments))

@@ -12,9 +12,13 @@ from typing import Any
 
 from bench.replay import families, moved
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.decoding import decode
+from shared.openlineage.decoding import Event, decode
+from shared.storage_layout import stored
+from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
+from shared.translation.run.datasets import STREAMING
+from shared.translation.run.merging import merge_run
 from tests.faults.simulation import EPOCH
-from tests.faults.task_histories import UNUSABLE_NAMES, unusable_run, with_schemas, with_tasks
+from tests.faults.task_histories import UNUSABLE_NAMES, spoiling_event, unusable_run, with_schemas, with_tasks
 from tests.faults.world import blob_of
 from tests.support.events import run_id
 from tests.support.histories import history
@@ -22,7 +26,8 @@ from tests.support.histories import history
 _LONGEST = 34
 """The number of captured events in one history."""
 
-_BELOW_TASKS, _WITH_SCHEMAS, _UNUSABLE, _STRAY, _REDACTED = 0.4, 0.15, 0.12, 0.12, 0.12
+_BELOW_TASKS, _WITH_SCHEMAS, _UNUSABLE, _STRAY, _REDACTED, _CLOSED = 0.4, 0.15, 0.12, 0.12, 0.12, 0.15
+_STRAGGLERS = 0.3
 """The shares of seeds with each change."""
 
 
@@ -31,7 +36,8 @@ class History:
     """The events that are sent in a history, in the order of their times, and what it asks of its world.
 
     `names`: the naming rules, by which some runs may be unusable; `stray`: blobs that no receiver wrote; `redact`:
-    whether redaction is on; `alternate`: whether two processes take turns, so that the caches of one grow old.
+    whether redaction is on; `alternate`: whether two processes take turns, so that the caches of one grow old;
+    `is_closed`: whether runs are closed and archived; `stragglers`: the events that are sent hours later then.
     """
 
     bodies: list[bytes]
@@ -40,6 +46,8 @@ class History:
     redact: bool = False
     alternate: bool = False
     has_tasks: bool = False
+    is_closed: bool = False
+    stragglers: frozenset[bytes] = frozenset()
 
     @property
     def kinds(self) -> Counter[str]:
@@ -50,6 +58,7 @@ class History:
             "with stray blobs": bool(self.stray),
             "with redaction": self.redact,
             "by processes in turn": self.alternate,
+            "with runs that are closed": self.is_closed,
         }
         return Counter(kind for kind, is_so in special.items() if is_so)
 
@@ -70,8 +79,40 @@ def history_of(seed: int) -> History:
         bodies += [body for _ in range(draw.choice((1, 1, 2))) for body in unusable_run(bodies, draw)]
     stray = tuple(_stray(draw, bodies) for _ in range(draw.choice((1, 2)))) if draw.random() < _STRAY else ()
     redact = draw.random() < _REDACTED
-    in_order = sorted(bodies, key=lambda body: decode(body).time)
-    return History(bodies=in_order, names=names, stray=stray, redact=redact, alternate=alternate, has_tasks=has_tasks)
+    is_closed = draw.random() < _CLOSED
+    if names is not BUILT_IN and draw.random() < 0.5:
+        bodies.append(spoiling_event(bodies, draw))
+    return History(
+        bodies=sorted(bodies, key=lambda body: decode(body).time),
+        names=names,
+        stray=stray,
+        redact=redact,
+        alternate=alternate,
+        has_tasks=has_tasks,
+        is_closed=is_closed,
+        stragglers=_stragglers(bodies, draw) if is_closed else frozenset(),
+    )
+
+
+def _stragglers(bodies: Sequence[bytes], draw: random.Random) -> frozenset[bytes]:
+    """Return a share of the events: of runs that change nothing for others, since these are not translated again once
+    they are closed, and of applications whose own events do not lie in a task's partition, where they are forgotten.
+    """
+    by_run: dict[str, dict[bytes, Event]] = {}
+    homes: dict[str, set[str]] = {}
+    for body in bodies:
+        event = decode(body)
+        by_run.setdefault(event.run_id, {})[body] = event
+        homes.setdefault(event.run_id, set()).add(stored(event, "").application)
+    applications = set().union(*homes.values())
+    chosen: set[bytes] = set()
+    for name, events in by_run.items():
+        run = merge_run(list(events.values()))
+        concerns_others = application_facts_of(run) != NO_APPLICATION_FACTS or run.processing_type.upper() == STREAMING
+        is_whole = len(homes[name]) == 1 and all(homes.get(home, {home}) == {home} for home in homes[name])
+        if is_whole and name not in applications and not concerns_others:
+            chosen |= {body for body in events if draw.random() < _STRAGGLERS}
+    return frozenset(chosen)
 
 
 def _stray(draw: random.Random, bodies: Sequence[bytes]) -> tuple[str, bytes]:

@@ -11,7 +11,19 @@ import sys
 import time
 from collections.abc import Sequence
 
-from tests.faults.exploring import Bounds, Case, Explored, deliver, explore, publish, send, stall, sweep
+from tests.faults.exploring import (
+    CLOSING,
+    Bounds,
+    Case,
+    Explored,
+    Job,
+    deliver,
+    explore,
+    publish,
+    send,
+    stall,
+    sweep,
+)
 from tests.support.events import event, write
 
 _END = event("app", "COMPLETE", "11:00:00")
@@ -22,6 +34,7 @@ _ONWARD = event("o", "COMPLETE", "10:20:00", inputs=["/out"], outputs=["/last"],
 _FAILED = event("r", "FAIL", "10:40:00", inputs=["/a"], outputs=["/out"], application="app")
 _NEWER = write("n", "newer", "12:00", "/c")
 _NEWER_END = event("newer", "COMPLETE", "12:30:00")
+_NEWER_FAILED = event("newer", "FAIL", "12:31:00")
 _NOTEBOOK = event("f", "COMPLETE", "10:50:00", application="app", properties={"spark.databricks.notebook.path": "/N"})
 _BELOW = event("app", "COMPLETE", "11:00:00", application="task", job="app")
 _SPLIT = (
@@ -29,6 +42,20 @@ _SPLIT = (
     event("r", "COMPLETE", "10:00:30", inputs=["/a"], outputs=["/out"], application="app"),
 )
 _PUBLISHER = {"publisher": (publish(),)}
+_OLDER = (*_RUN, _END)
+_NEWER_RUN = (*_NEWER, _NEWER_END)
+_LATER = write("l", "app", "10:06", "/d")
+
+
+_QUIET = (sweep(), publish(), stall(3 * 86_400.0))
+"""All is published, and then quiet for three days."""
+_OLD = (sweep(), publish(), stall(31 * 86_400.0))
+
+
+def _arrives(*bodies: bytes) -> tuple[Job, ...]:
+    """The jobs of a receiver and a parser: each event is sent, and then delivered."""
+    return tuple(job for body in bodies for job in (send(body), deliver(body)))
+
 
 CASES: tuple[Case, ...] = (
     Case(
@@ -40,12 +67,20 @@ CASES: tuple[Case, ...] = (
         name="a late failure",
         stored=(_RUN[1],),
         sent=(_FAILED,),
-        actors={"one": (deliver(_RUN[1]),), "two": (send(_FAILED), deliver(_FAILED)), **_PUBLISHER},
+        actors={"one": (deliver(_RUN[1]),), "two": _arrives(_FAILED), **_PUBLISHER},
+    ),
+    Case(
+        name="a late failure beside another run",
+        stored=(_RUN[1],),
+        before=(deliver(_RUN[1]),),
+        sent=(_FAILED, _SECOND[1]),
+        actors={"one": _arrives(_FAILED), "two": _arrives(_SECOND[1])},
     ),
     Case(
         name="two runs of an application",
-        stored=(_RUN[1], _SECOND[1]),
-        actors={"one": (deliver(_RUN[1]),), "two": (deliver(_SECOND[1]),), **_PUBLISHER},
+        stored=(_RUN[1],),
+        sent=(_SECOND[1],),
+        actors={"one": (deliver(_RUN[1]),), "two": _arrives(_SECOND[1]), **_PUBLISHER},
     ),
     Case(
         name="an event delivered twice",
@@ -58,24 +93,34 @@ CASES: tuple[Case, ...] = (
         actors={"one": (deliver(_RUN[1]),), "two": (deliver(_NEWER[1]), deliver(_NEWER_END)), **_PUBLISHER},
     ),
     Case(
+        name="an older application that comes back",
+        stored=(*_OLDER, *_NEWER_RUN),
+        before=(*map(deliver, (*_OLDER, *_NEWER_RUN)),),
+        sent=(_NEWER_FAILED,),
+        actors={"one": _arrives(_NEWER_FAILED), **_PUBLISHER},
+    ),
+    Case(
         name="a fact that is known late",
-        stored=(_RUN[1], _NOTEBOOK),
-        actors={"one": (deliver(_RUN[1]),), "two": (deliver(_NOTEBOOK),), **_PUBLISHER},
+        stored=(_RUN[1],),
+        sent=(_NOTEBOOK,),
+        actors={"one": (deliver(_RUN[1]),), "two": _arrives(_NOTEBOOK), **_PUBLISHER},
     ),
     Case(
         name="a table that is dropped",
-        stored=(_RUN[1], _ONWARD, _DROPPED),
-        actors={"one": (deliver(_RUN[1]), deliver(_ONWARD)), "two": (deliver(_DROPPED),), **_PUBLISHER},
+        stored=(_RUN[1], _ONWARD),
+        sent=(_DROPPED,),
+        actors={"one": (deliver(_RUN[1]), deliver(_ONWARD)), "two": _arrives(_DROPPED), **_PUBLISHER},
     ),
     Case(
         name="an application below a task",
-        stored=(_RUN[1], _BELOW),
-        actors={"one": (deliver(_RUN[1]),), "two": (deliver(_BELOW),), **_PUBLISHER},
+        stored=(_RUN[1],),
+        sent=(_BELOW,),
+        actors={"one": (deliver(_RUN[1]),), "two": _arrives(_BELOW), **_PUBLISHER},
     ),
     Case(
         name="a run of two applications",
         stored=_SPLIT,
-        actors={"one": (deliver(_SPLIT[0]),), "two": (deliver(_SPLIT[1]),), **_PUBLISHER},
+        actors={"one": (deliver(_SPLIT[1]),), "sweeper": (sweep(),), **_PUBLISHER},
     ),
     Case(
         name="a sender that gives up",
@@ -96,6 +141,60 @@ CASES: tuple[Case, ...] = (
             "two": (deliver(_SECOND[1]), publish()),
             "time": (stall(70.0),),
         },
+    ),
+    Case(
+        name="a commit that was lost, and its mark",
+        stored=(_RUN[1],),
+        before=(deliver(_RUN[1]), publish()),
+        sent=(_SECOND[1],),
+        actors={"one": _arrives(_SECOND[1]), "time": (stall(180.0),), **_PUBLISHER},
+    ),
+    Case(
+        name="closing beside a late event",
+        stored=(_RUN[1], _END),
+        before=(deliver(_RUN[1]), deliver(_END), *_QUIET),
+        sent=(_FAILED,),
+        actors={"sweeper": (sweep(),), "one": _arrives(_FAILED)},
+        closing=CLOSING,
+    ),
+    Case(
+        name="closing beside a new run",
+        stored=(_RUN[1],),
+        before=(deliver(_RUN[1]), *_QUIET),
+        sent=(_SECOND[1],),
+        actors={"sweeper": (sweep(),), "one": _arrives(_SECOND[1]), **_PUBLISHER},
+        closing=CLOSING,
+    ),
+    Case(
+        name="two sweepers that archive",
+        stored=(_RUN[1],),
+        before=(deliver(_RUN[1]), *_QUIET),
+        actors={"sweeper": (sweep(),), "another": (sweep(),), "time": (stall(70.0),)},
+        closing=CLOSING,
+    ),
+    Case(
+        name="a part that is forgotten beside a new run",
+        stored=(*_OLDER, *_NEWER_RUN),
+        before=(*map(deliver, (*_OLDER, *_NEWER_RUN)), *_QUIET, sweep()),
+        sent=(_LATER[1],),
+        actors={"one": _arrives(_LATER[1]), **_PUBLISHER},
+        closing=CLOSING,
+    ),
+    Case(
+        name="runs that are forgotten beside a new run",
+        stored=(_RUN[1],),
+        before=(deliver(_RUN[1]), *_QUIET, *_OLD),
+        sent=(_SECOND[1],),
+        actors={"sweeper": (sweep(),), "one": _arrives(_SECOND[1])},
+        closing=CLOSING,
+    ),
+    Case(
+        name="an application that is forgotten beside a new run",
+        stored=(_FAILED,),
+        before=(deliver(_FAILED), *_QUIET, *_OLD, *_QUIET),
+        sent=(_SECOND[1],),
+        actors={"sweeper": (sweep(),), "one": _arrives(_SECOND[1])},
+        closing=CLOSING,
     ),
 )
 

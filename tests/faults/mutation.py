@@ -5,7 +5,7 @@ failure. Left as they are: imports, docstrings, definitions, and declarations wi
 tools, this one asks a single question: is each line needed?
 
 python -m tests.faults.mutation shared/records/publish_queue.py -- tests/shared/records -q
-python -m tests.faults.mutation shared/processing/*.py --lines 40-80 --seconds 60 -- tests/faults/test_exploring.py
+python -m tests.faults.mutation shared/applications/*.py --lines 40-80 --seconds 60 -- tests/faults/test_exploring.py
 """
 
 import argparse

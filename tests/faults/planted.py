@@ -1,7 +1,8 @@
 """`python -m tests.faults.planted`: plant mistakes, and see that a history or an interleaving finds each.
 
-A mistake is a change of a few lines of source. Each is looked for by its own searches, cheapest first: `interleavings`
-of a case, or `seeds`. A mistake that nothing finds, or whose source is no longer there, fails the command.
+A mistake is a change of a few lines of source. Each is looked for by its own searches, cheapest first: `tests`,
+`interleavings` of a case, or `seeds`. A mistake that nothing finds, or whose source is no longer there, fails the
+command.
 
 python -m tests.faults.planted                     all mistakes
 python -m tests.faults.planted --mistake NAME      one of them; may be repeated
@@ -22,14 +23,15 @@ _LONGEST_SEARCH = 1200.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A mistake: in `file`, `original` (which is there once) becomes `mistaken`. The interleavings of `cases` are
-    explored with at most so many `switches`; then `seeds` from the first up to the second are simulated.
+    """A mistake: in `file`, `original` (which is there once) becomes `mistaken`. `tests` are run; the interleavings of
+    `cases` are explored with at most so many `switches`; `seeds` from the first up to the second are simulated.
     """
 
     name: str
     file: str
     original: str
     mistaken: str
+    tests: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
     switches: int = 2
     seeds: tuple[int, int] = (0, 0)
@@ -44,41 +46,280 @@ class Mistake:
     def searches(self) -> list[tuple[str, ...]]:
         """The commands that look for it."""
         commands: list[tuple[str, ...]] = [
+            ("pytest", "-x", "-q", "-p", "no:cacheprovider", file) for file in self.tests
+        ]
+        commands += [
             ("tests.faults.interleavings", "--case", case, "--switches", str(self.switches)) for case in self.cases
         ]
         first, end = map(str, self.seeds)
         return [*commands, ("tests.faults", "--seeds", first, end, "--stop")] if first != end else commands
 
 
+_FOLD, _PROCESSOR = "shared/applications/fold.py", "shared/applications/processor.py"
+_PARTITION, _REUNION = "shared/applications/partition.py", "shared/applications/reunion.py"
+_PLANNING, _HEADERS = "shared/publishing/planning.py", "shared/publishing/headers.py"
+_CLOSING, _FORGETTING = "shared/sweeping/closing.py", "shared/sweeping/forgetting.py"
+_SWEEP, _QUEUE = "shared/sweeping/sweep.py", "shared/records/publish_queue.py"
+
 MISTAKES: tuple[Mistake, ...] = (
+    # --- the commit
     Mistake(
-        name="a run's state is written whoever has changed it",
-        file="shared/processing/contribution_writes.py",
-        original="    etag = storage.replace(RUNS, state.row(storage))\n",
-        mistaken="    etag = storage.upsert(RUNS, state.row(storage))\n",
-        seeds=(140, 400),
+        name="a header is written whoever has changed it",
+        file=_PARTITION,
+        original="[Operation(kind=OperationKind.REPLACE if snapshot.etag else OperationKind.INSERT, row=header.row)]",
+        mistaken="[Operation(kind=OperationKind.UPSERT, row=header.row)]",
+        cases=("a late failure beside another run",),
     ),
     Mistake(
-        name="an entry is dequeued although it was enqueued again",
-        file="shared/records/publish_queue.py",
-        original="        return storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process, entry.etag)\n",
-        mistaken="        return storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, entry.process)\n",
-        cases=("two runs of an application",),
+        name="the record of a run that was taken for new replaces another one",
+        file=_PARTITION,
+        original="kind=OperationKind.INSERT if run_id in new else OperationKind.UPSERT,",
+        mistaken="kind=OperationKind.UPSERT,",
+        cases=("a sender that gives up", "a late failure"),
         seeds=(0, 400),
     ),
     Mistake(
-        name="the context of a run is not read again after its contributions are written",
-        file="shared/processing/processor.py",
-        original="if context_of(storage, run, spread.known, decided.context.names) != decided.context:\n",
-        mistaken="if False:\n",
-        cases=("a fact that is known late", "two runs of an application"),
+        name="a refused commit is repeated without reading records",
+        file=_PROCESSOR,
+        original="        self.read_records, self.rereads = {}, True\n",
+        mistaken="        self.read_records = {}\n",
+        cases=("a late failure", "an event delivered twice"),
         seeds=(0, 400),
     ),
+    Mistake(
+        name="a run that is folded again keeps what it said before",
+        file=_FOLD,
+        original="                self._take_out(run_id, run.record)\n",
+        mistaken="                pass\n",
+        cases=("a late failure",),
+    ),
+    Mistake(
+        name="runs are not translated again when facts of their application become known",
+        file=_FOLD,
+        original="{run_id for run_id, run in all_records().items() if not (run.home or run.closed)}",
+        mistaken="set()",
+        cases=("a fact that is known late",),
+    ),
+    Mistake(
+        name="runs that are to be translated again are forgotten after the first commit",
+        file=_PROCESSOR,
+        original="run_ids_to_fold = (ended_runs | self.pending | set(snapshot.state.stale)) - self.homes.keys()",
+        mistaken="run_ids_to_fold = (ended_runs | self.pending) - self.homes.keys()",
+        tests=("tests/shared/applications",),
+    ),
+    Mistake(
+        name="the processes of an application are not published again when it ends",
+        file=_FOLD,
+        original="            contents = (*changed, *(self.contents.values() if own_times else ()))\n",
+        mistaken="            contents = (*changed,)\n",
+        cases=("a newer application",),
+        seeds=(0, 400),
+    ),
+    # --- marks and the fence
+    Mistake(
+        name="marks are left after the commit",
+        file=_PROCESSOR,
+        original="""        leave_marks(storage, marks)
+        if not commit.execute(storage, self.processor.memory):
+            self._start_over()
+            return False
+""",
+        mistaken="""        if not commit.execute(storage, self.processor.memory):
+            self._start_over()
+            return False
+        leave_marks(storage, marks)
+""",
+        cases=("a sweep beside a worker",),
+    ),
+    Mistake(
+        name="a mark is consumed before its header is there",
+        file=_HEADERS,
+        original="        return self.context.publishing.now() - mark.left >= PATIENCE and self._fence(mark)\n",
+        mistaken="        return True\n",
+        cases=("a sweep beside a worker",),
+    ),
+    Mistake(
+        name="a mark whose commit never comes is waited for without an end",
+        file=_HEADERS,
+        original="        return self.context.publishing.now() - mark.left >= PATIENCE and self._fence(mark)\n",
+        mistaken="        return False\n",
+        tests=("tests/shared/publishing/test_pulling.py",),
+    ),
+    Mistake(
+        name="a mark in flight is given up although its commit may still come",
+        file=_HEADERS,
+        original=" and self._fence(mark)\n",
+        mistaken="\n",
+        cases=("a commit that was lost, and its mark",),
+    ),
+    Mistake(
+        name="the fence replaces a header whoever has changed it",
+        file=_HEADERS,
+        original="        return storage.replace(APPLICATIONS, rows.with_version(row, mark.version)) is not None\n",
+        mistaken="        return bool(storage.upsert(APPLICATIONS, rows.with_version(row, mark.version)))\n",
+        cases=("a commit that was lost, and its mark",),
+    ),
+    Mistake(
+        name="an entry is taken off the queue although it was enqueued again",
+        file=_QUEUE,
+        original="            operations.append(_delete(row))\n",
+        mistaken='            operations.append(_delete(replace(row, etag="")))\n',
+        tests=("tests/shared/records/test_publish_queue.py",),
+    ),
+    Mistake(
+        name="what is looked at again is lost where another publisher took the entry off",
+        file=_QUEUE,
+        original="    elif refused:\n",
+        mistaken="    elif False:\n",
+        seeds=(921, 922),
+    ),
+    Mistake(
+        name="a publisher writes the ledger whoever has changed it",
+        file=_PLANNING,
+        original="        kind = OperationKind.REPLACE if entry.etag else OperationKind.INSERT\n",
+        mistaken="        kind = OperationKind.UPSERT\n",
+        cases=("a publisher that stalls",),
+        switches=3,
+        seeds=(0, 400),
+    ),
+    Mistake(
+        name="an older part is kept although the application has committed since",
+        file=_PLANNING,
+        original="            if stored is None or stored.version < version:\n",
+        mistaken="            if stored is None:\n",
+        cases=("a late failure", "two runs of an application"),
+    ),
+    # --- runs of several applications
+    Mistake(
+        name="an application below a task does not know its own times",
+        file=_REUNION,
+        original="    is_candidate = record is not None and not record.home and record.reason == NO_DATA_SET\n",
+        mistaken="    is_candidate = False\n",
+        tests=("tests/shared/sweeping/test_sweep.py",),
+    ),
+    Mistake(
+        name="a sweep does not reunite the runs of several applications",
+        file=_SWEEP,
+        original="{run_id for run_id in places if self._is_split(run_id, places[run_id], listing, now)}",
+        mistaken="set[str]()",
+        cases=("a run of two applications",),
+    ),
+    Mistake(
+        name="an application keeps what a run said that belongs to another one",
+        file=_REUNION,
+        original="            has_marks = self._refer(application, home, known) or has_marks\n",
+        mistaken="            pass\n",
+        cases=("a run of two applications",),
+        seeds=(0, 400),
+    ),
+    # --- closing and forgetting
+    Mistake(
+        name="a run is closed although events of it are not folded",
+        file=_CLOSING,
+        original="        return is_quiet and record.run_id not in snapshot.by_run()\n",
+        mistaken="        return is_quiet\n",
+        tests=("tests/shared/sweeping/test_closing.py",),
+    ),
+    Mistake(
+        name="a run is closed before its processes are published",
+        file=_CLOSING,
+        original="        if not self._in_progress().isdisjoint(processes | stand_in_processes):\n",
+        mistaken="        if False:\n",
+        tests=("tests/shared/sweeping/test_closing.py",),
+    ),
+    Mistake(
+        name="runs are closed whoever has changed their application",
+        file=_CLOSING,
+        original="    return Commit.of(storage, snapshot, state, closing).execute(storage)\n",
+        mistaken="    latest = read_whole(storage, snapshot.application)\n"
+        "    return Commit.of(storage, latest, state, closing).execute(storage)\n",
+        cases=("closing beside a new run", "closing beside a late event"),
+    ),
+    Mistake(
+        name="an event that came after its run was closed changes it",
+        file=_FOLD,
+        original="        if previous.closed and not run.home:\n",
+        mistaken="        if False:\n",
+        cases=("closing beside a late event",),
+    ),
+    Mistake(
+        name="an event is archived although its run is open",
+        file=_CLOSING,
+        original="        if record is None or record.closed is None or event.digest not in record.digests:\n",
+        mistaken="        if record is None or event.digest not in record.digests:\n",
+        tests=("tests/shared/sweeping/test_closing.py",),
+    ),
+    Mistake(
+        name="events of another writer of the same file are not counted",
+        file="shared/events/archive_writer.py",
+        original=" if file != batch.file)\n",
+        mistaken=")\n",
+        cases=("two sweepers that archive",),
+        switches=1,
+    ),
+    Mistake(
+        name="a part is forgotten although the application that supersedes it may still fail",
+        file=_PLANNING,
+        original="        elif part.closed:\n",
+        mistaken="        else:\n",
+        cases=("an older application that comes back",),
+    ),
+    Mistake(
+        name="what a run contributed goes with its record",
+        file=_FORGETTING,
+        original="                contents[digest] = _anonymous(contents[digest], run_id)\n",
+        mistaken="                del contents[digest]\n",
+        cases=("runs that are forgotten beside a new run",),
+    ),
+    Mistake(
+        name="records are forgotten whoever has changed their application",
+        file=_FORGETTING,
+        original="if Commit.of(storage, replace(snapshot, unfolded={}), state,",
+        mistaken="if Commit.of(storage, replace(read_whole(storage, application), unfolded={}), state,",
+        cases=("runs that are forgotten beside a new run",),
+    ),
+    Mistake(
+        name="a header goes although its application has come back",
+        file=_FORGETTING,
+        original='etag=row.etag if key == HEADER else "")',
+        mistaken='etag="")',
+        cases=("an application that is forgotten beside a new run",),
+    ),
+    Mistake(
+        name="an event is missed whose application failed when it was overdue",
+        file="shared/sweeping/listing.py",
+        original=" or event.application in self.unfinished\n",
+        mistaken="\n",
+        tests=("tests/shared/sweeping/test_sweep.py",),
+    ),
+    Mistake(
+        name="closed runs are not looked at again where the sweeper dies",
+        file=_CLOSING,
+        original="            self._forget_later(application)  # first",
+        mistaken="            pass  # first",
+        tests=("tests/shared/sweeping/test_closing.py",),
+    ),
+    # --- the publisher's cache, and dead letters
+    Mistake(
+        name="what another publisher wrote of a data set that it put off is not read",
+        file="shared/publishing/publisher.py",
+        original="        rows.refresh(self._storage, [entry.key for entry in entries if entry.etag])\n",
+        mistaken="",
+        tests=("tests/shared/publishing/test_crashes.py",),
+    ),
+    Mistake(
+        name="a run that can be used after all keeps its dead letters",
+        file=_PROCESSOR,
+        original="        self._withdraw_letters(folded, runs)\n",
+        mistaken="",
+        tests=("tests/shared/applications/test_delivery.py",),
+    ),
+    # --- reports
     Mistake(
         name="status does not ask what staging elimination left of a process",
         file="shared/reporting/run_outcomes.py",
-        original="        if not processes.written.isdisjoint(now):\n",
-        mistaken="        if not processes.written.isdisjoint(own):\n",
+        original="    if not processes.written.isdisjoint(run.standing):\n",
+        mistaken="    if not processes.written.isdisjoint(run.processes):\n",
         seeds=(0, 400),
     ),
 )
@@ -109,9 +350,9 @@ def _is_found(home: Path, mistake: Mistake) -> bool:
             code, output = run(home, *search, seconds=_LONGEST_SEARCH)
             if code == 0:
                 continue
-            if code != 1 or not ("\nseed " in output or "\n  wrong: " in output):
+            if code != 1 or not _what(output):
                 raise RuntimeError(f"{mistake.name}: python -m {' '.join(search)} ended with {code}:\n{output[-2000:]}")
-            _print(f"{mistake.name}: found by {' '.join(search[1:])}: {_what(output)} ({_since(began)})")
+            _print(f"{mistake.name}: found by {' '.join(search)}: {_what(output)} ({_since(began)})")
             return True
     _print(f"{mistake.name}: NOT FOUND by {len(mistake.searches())} searches ({_since(began)})")
     return False
@@ -122,9 +363,9 @@ def _since(began: float) -> str:
 
 
 def _what(output: str) -> str:
-    """The line that says what is wrong."""
+    """The line that says what is wrong; empty where none does."""
     lines = (line.strip() for line in output.splitlines())
-    return next(line for line in lines if line.startswith(("seed ", "wrong: ")))[:160]
+    return next((line for line in lines if line.startswith(("seed ", "wrong: ", "FAILED "))), "")[:160]
 
 
 def _print(text: str) -> None:

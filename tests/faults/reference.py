@@ -46,16 +46,15 @@ def pure_end(
     times_out: bool,
     names: Names = BUILT_IN,
     unreadable: int = 0,
-    ended_by_name: Collection[str] = (),
 ) -> PureEnd:
     """The end of a history as of `now`, when all of these bodies are stored.
 
-    `times_out`: the end of no run is awaited any more, except of those that have an end whose bytes are damaged
-    (`ended_by_name`). `unreadable`: how many stored blobs are no events.
+    `times_out`: the end of no run is awaited any more; that of some may have come with damaged bytes. `unreadable`: how
+    many stored blobs are no events.
     """
     events = [decode(body) for body in set(bodies)]
-    runs, dead = _runs(events, names, ended_by_name if times_out else None)
-    history = _history(runs, names, SupersessionPolicy(quiet=quiet), now)
+    runs, dead = _runs(events, names, times_out=times_out)
+    history = _history(runs, dead, names, SupersessionPolicy(quiet=quiet), now)
     usable = [body for body in set(bodies) if _is_ignored(event := decode(body)) or event.run_id not in dead]
     states, reasons = expected_states(history, usable)
     states["dead"] = len(set(bodies)) - len(usable) + unreadable
@@ -79,8 +78,8 @@ def _is_ignored(event: Event) -> bool:
     return isinstance(select(event), Ignore)
 
 
-def _runs(events: Iterable[Event], names: Names, awaited: Collection[str] | None) -> tuple[dict[str, _Run], set[str]]:
-    """The runs by id, and the ids of those that nothing can use. `awaited`: None if all are."""
+def _runs(events: Iterable[Event], names: Names, *, times_out: bool) -> tuple[dict[str, _Run], set[str]]:
+    """The runs by id, and the ids of those that nothing can use: they say nothing but facts of their application."""
     events_by_run: dict[str, list[Event]] = {}
     for event in events:
         if not _is_ignored(event):
@@ -88,10 +87,9 @@ def _runs(events: Iterable[Event], names: Names, awaited: Collection[str] | None
     runs, dead = {}, set[str]()
     for run_id, of_run in events_by_run.items():
         ended = any(event.type in ENDS for event in of_run)
-        run = _Run(merged=merge_run(of_run), timed_out=awaited is not None and not ended and run_id not in awaited)
-        if names is BUILT_IN or _is_usable(run, names):
-            runs[run_id] = run
-        else:
+        run = _Run(merged=merge_run(of_run), timed_out=times_out and not ended)
+        runs[run_id] = run
+        if names is not BUILT_IN and not _is_usable(run, names):
             dead.add(run_id)
     return runs, dead
 
@@ -106,9 +104,11 @@ def _is_usable(run: _Run, names: Names) -> bool:
     return True
 
 
-def _history(runs: Mapping[str, _Run], names: Names, patience: SupersessionPolicy, now: datetime) -> core.History:
-    """As `translate_history` from its merged runs on, but as of `now`."""
-    merged = {run_id: run.merged for run_id, run in runs.items()}
+def _history(
+    runs: Mapping[str, _Run], dead: Collection[str], names: Names, patience: SupersessionPolicy, now: datetime
+) -> core.History:
+    """As `translate_history` from its merged runs on, but as of `now`, without `dead` ones."""
+    merged = {run_id: run.merged for run_id, run in runs.items() if run_id not in dead}
     as_seen = {run_id: run.as_seen_by_others for run_id, run in runs.items()}
     contexts = core._contexts(as_seen, names)
     outcomes = {

@@ -20,10 +20,11 @@ from shared.naming.names import BUILT_IN, Names
 from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
+from shared.sweeping.closing import ClosingOptions
 from tests.faults.delivery import DeliveryEnvironment, Flaws, Name, delivery
 from tests.faults.fault_injection import CutOff, Faults, Faulty, Rates, no_trace
 from tests.faults.scheduler import Killed, Scheduler
-from tests.faults.world import FunctionsProcess, Surroundings, left_due
+from tests.faults.world import NOT_CLOSING, FunctionsProcess, Surroundings, left_due
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
 """The start of each history: later than any time of the real clock."""
@@ -33,6 +34,8 @@ END = timedelta(days=60).total_seconds()
 
 NEVER = timedelta(days=100_000)
 _TRIES = 5
+_LATEST = 6 * 3600.0
+"""Seconds by which stragglers are sent later, at the most."""
 _NO_FAULTS = Rates()
 _NO_FLAWS = Flaws()
 
@@ -50,6 +53,7 @@ class Scenario:
     are sent twice; `away`: when storage or catalog is unavailable; `end_timeout`, `quiet`, `names`, `redact`: as in the
     settings. `abandons`: the share of events whose receiver dies after its first write, and whose sender gives up.
     `stray`: blobs of `events` that no receiver wrote. `alternate`: processes take turns at each call of a function.
+    `closing`: how long a run must be quiet until it is closed; `stragglers`: the events that are sent hours later.
     """
 
     seed: int = 0
@@ -70,6 +74,8 @@ class Scenario:
     abandons: float = 0.0
     stray: tuple[tuple[str, bytes], ...] = ()
     alternate: bool = False
+    closing: timedelta | None = None
+    stragglers: frozenset[bytes] = frozenset()
 
     @property
     def fault_free(self) -> "Scenario":
@@ -85,7 +91,7 @@ class Outcome:
 
     `promised` are the bodies that were answered with a 2xx, `calls` the number of workers' calls, `left_due` the number
     of processes left in the publish queue when the last worker had nothing to do, `calm_after` the sweeper's ticks
-    after that, `quiet` the quiet time of applications.
+    after that, `quiet` the quiet time of applications. `arrivals`: when each blob arrived, in seconds.
     """
 
     storage: MemoryStorage
@@ -98,6 +104,7 @@ class Outcome:
     poisoned: int
     calm_after: int
     quiet: timedelta = NEVER
+    arrivals: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(order=True, slots=True)
@@ -137,6 +144,7 @@ class Simulation:
             trace=trace,
         )
         self.promised: set[bytes] = set()
+        self._arrivals: dict[str, float] = {}
         self.poisoned = 0
         self._trace = trace
         self._reached: Any = Faulty(self.storage, "storage", self.faults)
@@ -150,6 +158,7 @@ class Simulation:
             quiet=scenario.quiet,
             names=scenario.names,
             redact=scenario.redact,
+            closing=NOT_CLOSING if scenario.closing is None else ClosingOptions(quiet=scenario.closing),
         )
         # A process that has died keeps its caches: those of a living one may be of any age.
         self._processes = [
@@ -173,7 +182,8 @@ class Simulation:
         for body in (*bodies, *(self.chance.choice(bodies) for _ in range(scenario.duplicates if bodies else 0))):
             abandoned = self._giving_up.random() < scenario.abandons
             post = partial(self._abandon, body) if abandoned else partial(self._post, body, 1)
-            self._put(self.chance.random() * scenario.span, post)
+            hours_later = self._giving_up.uniform(0, _LATEST) if body in scenario.stragglers else 0.0
+            self._put(self.chance.random() * scenario.span + hours_later, post)
         for name, data in scenario.stray:
             self._put(self._giving_up.random() * scenario.span, partial(self._stray, name, data))
 
@@ -184,7 +194,7 @@ class Simulation:
         calls = self.faults.calls
         self.faults.rates, self.faults.at, self.faults.away = _NO_FAULTS, None, {}
         number_due = left_due(self.storage, self._now())
-        ticks = drain(self.storage, self._sweep, self._pass)
+        ticks = drain(self.storage, self._sweep, self._pass, is_closing=self.scenario.closing is not None)
         return Outcome(
             storage=self.storage,
             catalog=self.catalog,
@@ -196,6 +206,7 @@ class Simulation:
             poisoned=self.poisoned,
             calm_after=ticks,
             quiet=self.scenario.quiet,
+            arrivals=self._arrivals,
         )
 
     def _now(self) -> datetime:
@@ -272,12 +283,14 @@ class Simulation:
 
     def _noticed(self, container: str, name: str) -> None:
         if container == EVENTS:
+            self._arrivals.setdefault(name, self.scheduler.now)
             self._delivery.arrived(name)
 
     def _deliver(self, name: str) -> None:
         """The parser's function."""
         packed = self.storage.get(EVENTS, name)
-        assert packed is not None
+        if packed is None:  # archived meanwhile
+            return
         process = self._process()
         if process.parse(name, packed):
             process.publish()
@@ -303,8 +316,11 @@ class Simulation:
             process.publish()
 
 
-def drain(storage: MemoryStorage, sweep: Callable[[], None], let_pass: Callable[[float], None]) -> int:
-    """Sweep without faults until nothing is left to do, then some more beyond END; returns the number of sweeps.
+def drain(
+    storage: MemoryStorage, sweep: Callable[[], None], let_pass: Callable[[float], None], *, is_closing: bool
+) -> int:
+    """Sweep without faults until nothing is left to do, then some more beyond END, and where runs are closed until they
+    are forgotten; returns the number of sweeps.
 
     `let_pass` lets seconds pass.
     """
@@ -316,7 +332,8 @@ def drain(storage: MemoryStorage, sweep: Callable[[], None], let_pass: Callable[
         counts = status(storage)
         if not (counts.in_progress or counts.publish_queue):
             break
-    for seconds in (END, 3600.0, 3600.0):  # work that depends on time, and its consequences
+    forgetting = (31 * _DAY, _DAY, _DAY, _DAY) if is_closing else ()
+    for seconds in (END, 3600.0, 3600.0, *forgetting):  # work that depends on time, and its consequences
         let_pass(seconds)
         sweep()
     return ticks

@@ -113,6 +113,16 @@ def unusable_run(bodies: Sequence[bytes], draw: random.Random) -> list[bytes]:
     return bodies_of_run
 
 
+def spoiling_event(bodies: Sequence[bytes], draw: random.Random) -> bytes:
+    """A later event of a run of the history, after which no translation with `UNUSABLE_NAMES` can use the run."""
+    event: Json = json.loads(draw.choice([body for body in bodies if b'"COMPLETE"' in body] or bodies))
+    event["eventTime"] = (_time(event) + timedelta(seconds=draw.uniform(1, 900))).isoformat()
+    event["eventType"] = draw.choice(("COMPLETE", "RUNNING"))
+    event["inputs"] = [*event.get("inputs", ()), {"namespace": "file", "name": "/a"}]
+    event["outputs"] = [*event.get("outputs", ()), {"namespace": "file", "name": "/unusable/c"}]
+    return json.dumps(event).encode()
+
+
 def _bare(run: str, kind: str, at: datetime, job: Json) -> Json:
     return {
         "eventType": kind,

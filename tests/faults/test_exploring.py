@@ -11,8 +11,10 @@ from tests.faults.interleavings import CASES, main
 from tests.faults.world import FunctionsProcess
 
 SWITCHES = {
+    "a late failure": 1,
     "an application below a task": 1,
     "a sender that gives up": 1,
+    "a part that is forgotten beside a new run": 1,
 }
 """Of the slice that every test run explores; 0 for all other cases."""
 

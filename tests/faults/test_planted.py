@@ -27,8 +27,9 @@ def test_a_mistake_whose_place_has_gone_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_finds_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--mistake", "the context of a run is not read again after its contributions are written"]) == 0
-    assert "found by --case a fact that is known late" in capsys.readouterr().out
+    name = "runs are not translated again when facts of their application become known"
+    assert main(["--mistake", name]) == 0
+    assert "found by tests.faults.interleavings --case a fact that is known late" in capsys.readouterr().out
 
 
 def test_the_command_fails_for_a_mistake_that_nothing_finds(

@@ -81,8 +81,8 @@ def test_the_reference_times_runs_out_and_counts_quiet_applications_as_over() ->
     assert (awaited.states["waiting"], awaited.processes) == (1, ())
     over = pure_end(open_end, now=EPOCH, quiet=NEVER, times_out=True)
     assert (over.states["published"], len(over.processes)) == (1, 1)
-    damaged = pure_end(open_end, now=EPOCH, quiet=NEVER, times_out=True, unreadable=1, ended_by_name=[run_id("r")])
-    assert damaged.states == Counter(waiting=1, dead=1)
+    damaged = pure_end(open_end, now=EPOCH, quiet=NEVER, times_out=True, unreadable=1)
+    assert damaged.states == Counter(published=1, dead=1)
     two = [*write("r", "old", "10:00", "/a"), *write("s", "new", "11:00", "/b")]
     both, newer = (
         pure_end(two, now=EPOCH, quiet=quiet, times_out=False).processes for quiet in (NEVER, timedelta(hours=1))

@@ -9,28 +9,39 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from shared.applications.delivery import Delivery
+from shared.applications.memory import FoldMemory
+from shared.applications.partition import all_records, read_whole
+from shared.applications.processor import ApplicationProcessor
 from shared.errors import Quarantined
-from shared.events.archiver import ArchiveOptions
-from shared.events.run_loader import add_dead_letter
+from shared.events.archive_index import indexes_below
+from shared.events.dead_letters import add_dead_letter
 from shared.ingest.receiver import Receiver
 from shared.model import Process
 from shared.naming.names import BUILT_IN, Names
-from shared.processing.application_cache import ApplicationCache
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planning.context import PublishContext
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import Reading
+from shared.publishing.context import PublishContext, PublishOptions
+from shared.publishing.planning import current, read_processes
 from shared.publishing.publisher import Publisher
-from shared.records.publish_queue import queue_entries
+from shared.records.assets import AssetRows
+from shared.records.publish_queue import read_queue
 from shared.redaction import redacted
 from shared.storage.compare_and_swap import compare_and_swap
 from shared.storage.port import Storage
-from shared.storage_layout import LEDGER, StoredEvent, digest_of, stored_from_blob
+from shared.storage_layout import (
+    APPLICATIONS,
+    EVENTS,
+    PROCESSES,
+    StoredEvent,
+    digest_in_reference,
+    digest_of,
+    event_of_blob,
+    stored_from_blob,
+)
+from shared.sweeping.closing import CLOSED_REASON, ClosingOptions
+from shared.sweeping.sweep import SweepOptions, sweep
 from shared.translation.aggregate import SupersessionPolicy
 
-_NO_ARCHIVING = ArchiveOptions(after=None, keep=None)
-"""Off: archiving has threads of its own, which no scheduler controls."""
+NOT_CLOSING = ClosingOptions(quiet=None)
 _MOST_BYTES = 10_000_000
 
 
@@ -46,6 +57,7 @@ class Surroundings:
     quiet: timedelta
     names: Names = BUILT_IN
     redact: bool = False
+    closing: ClosingOptions = NOT_CLOSING
 
 
 class FunctionsProcess:
@@ -53,13 +65,16 @@ class FunctionsProcess:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
-        self._application_cache = ApplicationCache()
+        self._memory, self._assets = FoldMemory(), AssetRows()
 
     def receive(self, body: bytes, storage: Any = None) -> None:
         """The receiver's function. `storage`: for this request alone, another way to the world's storage."""
         world = self.surroundings
         Receiver(
-            storage=storage or world.storage, max_body_bytes=_MOST_BYTES, redact=redacted if world.redact else None
+            storage=storage or world.storage,
+            max_body_bytes=_MOST_BYTES,
+            redact=redacted if world.redact else None,
+            now=world.now,
         ).receive(body)
 
     def parse(self, blob: str, packed: bytes) -> bool:
@@ -70,8 +85,8 @@ class FunctionsProcess:
         except Quarantined as error:
             add_dead_letter(world.storage, blob, digest_of(blob.encode()), error)
             return False
-        processor = RunProcessor(storage=world.storage, names=world.names, application_cache=self._application_cache)
-        return processor.receive(place, packed)
+        processor = ApplicationProcessor(storage=world.storage, names=world.names, memory=self._memory, now=world.now)
+        return Delivery(processor=processor).deliver(place, packed)
 
     def publish(self) -> None:
         """What parser and sweeper end with."""
@@ -79,7 +94,14 @@ class FunctionsProcess:
         options = PublishOptions(
             batch=3, patience=SupersessionPolicy(quiet=world.quiet), now=world.now, seconds=world.seconds
         )
-        Publisher(context=PublishContext(storage=world.storage, catalog=world.catalog, publishing=options)).publish()
+        context = PublishContext(
+            storage=world.storage,
+            catalog=world.catalog,
+            publishing=options,
+            assets=self._assets,
+            memory=self._memory,
+        )
+        Publisher(context=context).publish()
 
     def sweep(self) -> None:
         """The sweeper's function, without publishing."""
@@ -89,7 +111,7 @@ class FunctionsProcess:
             names=world.names,
             now=world.now,
             seconds=world.seconds,
-            archiving=_NO_ARCHIVING,
+            closing=world.closing,
         )
         sweep(world.storage, options)
 
@@ -106,19 +128,62 @@ def without_waiting() -> Iterator[None]:
         defaults["sleep"] = real_sleep
 
 
-def blob_of(run_id: str, time: datetime, kind: str, digest: str) -> str:
+def blob_of(run_id: str, time: datetime, kind: str, digest: str, application: str = "") -> str:
     """The name in `events` of an event's blob."""
-    return StoredEvent(run_id=run_id, time=time, type=kind, digest=digest).blob
+    return StoredEvent(application=application or run_id, run_id=run_id, time=time, type=kind, digest=digest).blob
+
+
+def archived(storage: Storage) -> set[str]:
+    """The names that the blobs of the events in the archive had."""
+    prefixes = ("", "ignored/")
+    return {
+        blob for prefix in prefixes for _, runs in indexes_below(storage, prefix) for run in runs for blob in run.blobs
+    }
+
+
+def came_late(storage: Storage) -> dict[str, str]:
+    """The events (digests, with their runs) that came after their run was closed: on record, or in the archive."""
+    late = {
+        digest_in_reference(reference): record.run_id
+        for application in {row.partition for row in storage.scan(APPLICATIONS)}
+        for record in all_records(storage, application).values()
+        for reference in record.late
+    }
+    return late | {
+        event.digest: event.run_id
+        for _, runs in indexes_below(storage, "")
+        for run in runs
+        for event, state in zip(run.events, run.states, strict=True)
+        if state == ("skipped", CLOSED_REASON)
+    }
+
+
+def kept_too_long(storage: Storage) -> list[str]:
+    """The applications of which rows are left although all of their events are archived, and no process shows what they
+    contributed.
+    """
+    shown = {row.key for row in storage.scan(PROCESSES)}
+    stored_events = {
+        stored_from_blob(fact.name).application for fact in storage.blobs(EVENTS) if event_of_blob(fact.name)
+    }
+    snapshots = [
+        read_whole(storage, application) for application in {row.partition for row in storage.scan(APPLICATIONS)}
+    ]
+    return [
+        snapshot.application
+        for snapshot in snapshots
+        if snapshot.application not in stored_events and (snapshot.records or snapshot.application not in shown)
+    ]
 
 
 def left_due(storage: Storage, now: datetime) -> int:
     """How many processes are left to be published although nothing keeps a publisher from them."""
-    entries, paused_until, _ = queue_entries(storage)
-    return 0 if paused_until else sum(each.due <= now and not each.attempts for each in entries)
+    queue = read_queue(storage)
+    return 0 if queue.paused else sum(entry.due <= now and not entry.attempts for entry in queue.entries)
 
 
 def processes_on_record(storage: Storage, *, quiet: timedelta, now: datetime) -> Iterator[Process]:
     """The processes that the records ask for at this time."""
     options = PublishOptions(patience=SupersessionPolicy(quiet=quiet), now=lambda: now)
-    reading = Reading(storage=storage, options=options)
-    return filter(None, (reading.current(row.partition).process for row in storage.scan(LEDGER)))
+    totals = (current(storage, rows, options)[0] for rows in read_processes(storage))
+    return (total.process for total in totals if total.process)

@@ -12,10 +12,9 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.rate_limiter import RateLimiter
 from shared.catalog.connection.transport import CredentialToken, RetryPolicy, SteadyAtlasClient
-from shared.publishing.planning.options import PublishOptions, ResolutionOptions
-from shared.publishing.planning.planner import recorded
-from shared.publishing.writing.catalog_write import Published
-from shared.records.publish_queue import queue_entries
+from shared.publishing.context import Published, PublishOptions, ResolutionOptions
+from shared.reading.processes import recorded
+from shared.records.publish_queue import read_queue
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
@@ -111,7 +110,7 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
     struck: dict[str, int] = {}
     for number in range(ROUNDS):
         done.add(publish(storage, catalog, how))
-        if not queue_entries(storage)[0]:
+        if not read_queue(storage).entries:
             break
         clock.passed += 60
         if number == heal_after:
@@ -136,7 +135,7 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
         well=sum(count for answers in calls.values() for code, count in answers.items() if code < "3") - unheard,
         held=held,
         storage=storage,
-        left=len(queue_entries(storage)[0]),
+        left=len(read_queue(storage).entries),
         minutes=clock.passed / 60,
     )
 

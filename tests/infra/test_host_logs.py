@@ -10,9 +10,9 @@ import pytest
 
 from shared.catalog.memory import MemoryCatalog
 from shared.concurrency.parallel_map import ParallelMap
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
+from shared.sweeping.sweep import SweepOptions, sweep
 from shared.telemetry.acts import Acts
 from shared.telemetry.lines import write_line
 from tests.support.events import event

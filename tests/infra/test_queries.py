@@ -11,16 +11,16 @@ import pytest
 
 from shared.announcing.local_channels import TelemetryChannel
 from shared.catalog.memory import MemoryCatalog
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, stored_from_blob
+from shared.storage_layout import EVENTS
+from shared.sweeping.sweep import SweepOptions, sweep
 from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import SWEEP
 from shared.watching.messages import messages
 from tests.support.events import event, write
+from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 from tests.support.states import state
@@ -46,7 +46,7 @@ def facts() -> dict[str, set[str]]:
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         assert packed
-        RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), packed)
+        deliver_blob(storage, fact.name, packed, telemetry=telemetry)
     publish(storage, catalog, PublishOptions(telemetry=telemetry))
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)

@@ -12,19 +12,20 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
+from shared.sweeping.sweep import SweepOptions, sweep
 from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import SWEEP
 from shared.telemetry.lines import line_of
 from shared.telemetry.port import Act
 from shared.watching.messages import messages
 from tests.infra.kusto.evaluator import Row, run
+from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
+from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 from tests.support.states import name_of, state
@@ -77,7 +78,7 @@ def written() -> list[Row]:
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         assert packed
-        RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), packed)
+        deliver_blob(storage, fact.name, packed, telemetry=telemetry)
     publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry))
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
@@ -203,9 +204,10 @@ def test_an_answer_that_loses_an_event_raises_an_alert(columns: dict[str, Any], 
 def test_a_dead_letter_raises_an_alert() -> None:
     storage, acts = MemoryStorage(), list[Act]()
     telemetry = Acts(acts.append)
-    receive(storage, write("a", "app", "10:00", "/a")[0], most_bytes=10**6, telemetry=telemetry)
+    receive(storage, write("a", "app", "10:00", "/a")[1], most_bytes=10**6, telemetry=telemetry)
     (fact,) = storage.blobs(EVENTS)
-    RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), b"no gzip at all")
+    replace_blob(storage, stored_from_blob(fact.name), b"no gzip at all")
+    deliver_blob(storage, fact.name, telemetry=telemetry)
     (row,) = answer("dead-letters", AppTraces=lines(*map(line_of, acts)))
     assert run_id("a") in row["Message"]
 
@@ -241,7 +243,7 @@ def test_an_unavailable_or_refusing_catalog_raises_an_alert(caplog: pytest.LogCa
         for body in write("a", "app", "10:00", "/a"):
             receive(storage, body, most_bytes=10**6)
         for fact in storage.blobs(EVENTS):
-            RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+            deliver_blob(storage, fact.name)
         publish(storage, Failing(error), PublishOptions(telemetry=Acts(acts.append)))
         logs.append([*map(line_of, acts), *(record.getMessage() for record in caplog.records)])
         caplog.clear()

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, C
 from cli.checks.azure import reading
 from shared.errors import Refused
 from shared.ingest.receiver import note_refusal
+from shared.openlineage.glob_filter import GlobFilter
+from shared.openlineage.selection import EventFilter
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from shared.storage.memory import MemoryStorage
@@ -245,7 +248,9 @@ def test_the_topic_s_subscription_notifies_the_blob_trigger_of_its_container() -
 # ---- roles
 
 CALLS = {
-    **dict.fromkeys(("_blobs.send", "list_blobs", "create_container", "acquire", "renew", "release"), BLOB),
+    **dict.fromkeys(
+        ("_blobs.send", "list_blobs", "walk_blobs", "create_container", "acquire", "renew", "release"), BLOB
+    ),
     **dict.fromkeys(("_tables.send", "create_table_if_not_exists"), TABLE),
 }
 """The requests of shared/storage, its own and the SDK's, and the role that allows them."""
@@ -320,13 +325,21 @@ class Noting(MemoryStorage):
         self.tables.add(table)
         return super().upsert(table, row)
 
+    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
+        self.tables.add(table)
+        super().upsert_all(table, rows)
+
 
 def test_the_receiver_has_rights_on_exactly_the_tables_and_containers_that_it_writes() -> None:
-    """With a stored, an ignored and a refused event. The template creates the containers and tables that it may use."""
+    """With a stored, an ignored, an excluded and a refused event. The template creates the containers and tables that
+    it may use.
+    """
     storage = Noting()
     idle = event("idle", "RUNNING", "10:00:00", application="app")
     for body in (*write("a", "app", "10:00", "/a"), idle):
         receive(storage, body, most_bytes=10**6)
+    exclude = EventFilter(jobs=GlobFilter(exclude=("*",)))
+    receive(storage, write("b", "app", "10:00", "/b")[1], most_bytes=10**6, selection=exclude)
     with pytest.raises(Refused) as refusal:
         receive(storage, b"{", most_bytes=10**6)
     note_refusal(storage, b"{", refusal.value)

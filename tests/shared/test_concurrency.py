@@ -6,8 +6,9 @@ from functools import partial
 
 import pytest
 
+from shared.applications.delivery import Delivery
+from shared.applications.processor import ApplicationProcessor
 from shared.concurrency.single_flight import KeyedLock, SingleFlight
-from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import write
@@ -18,10 +19,10 @@ _SECONDS = 60
 
 def test_calls_during_an_execution_return_at_once_and_share_one_more_execution() -> None:
     one, began, go_on = SingleFlight(), threading.Event(), threading.Event()
-    done: list[str] = []
+    results: list[str] = []
 
     def work(by: str) -> None:
-        done.append(by)
+        results.append(by)
         began.set()
         assert go_on.wait(_SECONDS)
 
@@ -30,22 +31,22 @@ def test_calls_during_an_execution_return_at_once_and_share_one_more_execution()
         assert began.wait(_SECONDS)
         for _ in range(3):
             one.run(partial(work, "another"))
-        assert done == ["first"]
+        assert results == ["first"]
         go_on.set()
         first.result(_SECONDS)
-    assert done == ["first", "first"]
+    assert results == ["first", "first"]
 
 
 def test_an_error_is_raised_and_does_not_prevent_the_next_execution() -> None:
-    one, done = SingleFlight(), []
+    one, results = SingleFlight(), []
 
     def fails() -> None:
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
         one.run(fails)
-    one.run(lambda: done.append("again"))
-    assert done == ["again"]
+    one.run(lambda: results.append("again"))
+    assert results == ["again"]
 
 
 def test_a_key_is_held_by_one_thread_and_does_not_block_other_keys() -> None:
@@ -68,27 +69,13 @@ def test_a_key_is_held_by_one_thread_and_does_not_block_other_keys() -> None:
     assert order == ["another", "first", "second"]
 
 
-def test_a_late_start_event_waits_for_the_settling_of_its_end_and_has_nothing_to_do() -> None:
-    storage, turns = MemoryStorage(), KeyedLock()
-    start, end = post(storage, *write("a", "app", "10:00", "/a"))
-    packed = {place: storage.get(EVENTS, place.blob) or b"" for place in (start, end)}
-    ending, starting = Watched(storage), Watched(storage)
-    noticed = threading.Event()
-
-    def start_comes(name: str, arguments: tuple[object, ...]) -> None:
-        if name == "partition" and arguments[0] == "runs" and not noticed.is_set():
-            # The end is on record, and its settling has begun: now the start is delivered.
-            late.append(pool.submit(RunProcessor(storage=starting, locks=turns).receive, start, packed[start]))
-            assert noticed.wait(_SECONDS)
-
-    def start_looks(name: str, _: tuple[object, ...]) -> None:
-        if name == "read":
-            noticed.set()
-
-    late: list[object] = []
-    ending.step_in, starting.step_in = start_comes, start_looks
-    with ThreadPoolExecutor(1) as pool:
-        assert RunProcessor(storage=ending, locks=turns).receive(end, packed[end])
-    assert late
-    assert starting.calls.keys() <= {"read", "insert"}
-    assert ending.calls["replace"] == 2
+def test_two_deliveries_of_one_end_fold_it_once() -> None:
+    storage = Watched(MemoryStorage())
+    _, end = post(storage, *write("a", "app", "10:00", "/a"))
+    storage.calls.clear()
+    packed = storage.real.get(EVENTS, end.blob) or b""
+    delivery = Delivery(processor=ApplicationProcessor(storage=storage), locks=KeyedLock())
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(lambda _: delivery.deliver(end, packed), range(2)))
+    assert outcomes == [True, True], "whoever folded it may have died before it published"
+    assert storage.calls == {"partition": 1, "transact": 2}

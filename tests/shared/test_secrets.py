@@ -138,9 +138,9 @@ SPELLINGS = [(dataset, spelling) for dataset, spellings in CASES for spelling in
 
 @pytest.mark.parametrize(("dataset", "spelling"), SPELLINGS, ids=lambda pair: pair[0][:48])
 def test_a_secret_changes_no_identity_and_is_shown_nowhere(dataset: tuple[str, str], spelling: tuple[str, str]) -> None:
-    found = explain(*spelling)
-    assert (found.identity, found.naming) == (canonical(*dataset), explain(*dataset).naming)
-    assert SECRET.lower() not in repr(found).lower()
+    explanation = explain(*spelling)
+    assert (explanation.identity, explanation.naming) == (canonical(*dataset), explain(*dataset).naming)
+    assert SECRET.lower() not in repr(explanation).lower()
     assert SECRET.lower() not in repr(without_secrets(*spelling)).lower()
 
 
@@ -156,9 +156,9 @@ def test_every_family_of_stores_has_a_case() -> None:
     [f"s3a://KEY:{SECRET}@b/in", f"s3a://KEY:a/{SECRET}@b/in", f"{BLOB}/in?{SAS}", f"{BLOB}?{SAS}"],
 )
 def test_the_source_of_a_mount_is_shown_without_its_secret(source: str) -> None:
-    found = explain("dbfs", "/mnt/x/t", environment=RunEnvironment(mounts=(("/mnt/x", source),)))
-    assert SECRET.lower() not in repr(found).lower()
-    assert found.identity.name.endswith("t")
+    explanation = explain("dbfs", "/mnt/x/t", environment=RunEnvironment(mounts=(("/mnt/x", source),)))
+    assert SECRET.lower() not in repr(explanation).lower()
+    assert explanation.identity.name.endswith("t")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,13 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from shared.storage_layout import StoredEvent, stamp, stored_from_blob, stored_from_row
+from shared.storage_layout import (
+    StoredEvent,
+    event_of_reference,
+    event_of_row_key,
+    stamp,
+    stored_from_blob,
+)
 from tests.support.events import run_id
 
 MOMENTS = (
@@ -17,11 +23,11 @@ MOMENTS = (
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)
 def test_an_event_is_read_back_from_its_blob_and_its_row(moment: datetime) -> None:
-    event = StoredEvent(run_id=run_id("a"), time=moment, type="COMPLETE", digest="0" * 32)
+    event = StoredEvent(application=run_id("app"), run_id=run_id("a"), time=moment, type="COMPLETE", digest="0" * 32)
     assert stored_from_blob(event.blob) == event
-    row = stored_from_row(event.run_id, event.row_key)
-    assert row == event
-    assert row.time.tzinfo is UTC
+    assert event_of_row_key(event.row_key, event.application) == event
+    assert event_of_reference(event.run_id, event.reference) == event
+    assert event_of_row_key(event.row_key, event.application).time.tzinfo is UTC
 
 
 @pytest.mark.parametrize(
@@ -30,7 +36,7 @@ def test_an_event_is_read_back_from_its_blob_and_its_row(moment: datetime) -> No
 )
 def test_a_row_with_another_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        stored_from_row(run_id("a"), f"event|{text}|START|{'0' * 32}")
+        event_of_row_key(f"event|{run_id('a')}|{text}|START|{'0' * 32}", run_id("a"))
 
 
 def test_stamps_sort_as_times() -> None:

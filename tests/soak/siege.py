@@ -25,12 +25,12 @@ from shared.atlas.entities import PROCESS_TYPE, ProcessEntity, process_entity
 from shared.bootstrap import Worker, assemble
 from shared.errors import Retry
 from shared.openlineage.decoding import decode
-from shared.processing.sweeper import sweep
-from shared.publishing.planning.write_deadline import CALLS_TO_PLACE
+from shared.publishing.placeholders import CALLS_TO_PLACE
 from shared.publishing.publisher import MAX_CALLS
-from shared.records.checkpoint import SWEEP
 from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load
+from shared.sweeping.listing import SWEEP
+from shared.sweeping.sweep import sweep
 from shared.translation.reference import translate_history
 from tests.faults.expected_states import expected_states
 from tests.support.publishing import process_in, publish

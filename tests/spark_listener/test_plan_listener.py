@@ -21,11 +21,10 @@ from shared.ingest.receiver import Redact
 from shared.openlineage.decoding import decode
 from shared.openlineage.wire import RunEvent
 from shared.plans.reader import read_plan
-from shared.processing.processor import RunProcessor
 from shared.redaction import redacted
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import stored_from_blob
 from tests.support.planted import stored_texts
+from tests.support.processing import deliver_blob
 from tests.support.receiving import receive
 
 JOB = Path(__file__).parent / "job.py"
@@ -212,7 +211,7 @@ def test_no_planted_value_is_stored(ran: Ran, redact: Redact | None) -> None:
     for event in (*listener, *(body for _, _, body in ran.requests), *ran.planted):
         receive(storage, event, most_bytes=10**8, redact=redact)
     for fact in storage.blobs("events"):
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        deliver_blob(storage, fact.name)
     held = list(stored_texts(storage, raw=redact is not None))
     assert any("secret_delta" in text for _, text in held)
     assert leaked(*(text for _, text in held)) == []

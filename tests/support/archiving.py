@@ -1,31 +1,38 @@
 """Helpers for tests of archiving."""
 
 import gzip
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.events.archive_format import Line, lines_of
-from shared.events.archiver import ArchiveOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.events.archive_index import is_index
+from shared.publishing.context import PublishOptions
 from shared.reporting.status import status
 from shared.storage_layout import ARCHIVE, StoredEvent
+from shared.sweeping.closing import ClosingOptions
+from shared.sweeping.sweep import SweepOptions, SweepResult, sweep
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.processing import post, settle
-
-AT_ONCE = ArchiveOptions(after=timedelta(0), every=timedelta(0))
 
 PUBLISHING = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
 
 
-def archiving(**options: Any) -> ArchiveOptions:
-    return ArchiveOptions(**{"after": timedelta(0), "every": timedelta(0), **options})
+def archiving(**options: Any) -> ClosingOptions:
+    """Close at once, and archive at each sweep."""
+    return ClosingOptions(**{"quiet": timedelta(0), "every": timedelta(0), **options})
+
+
+def archive(storage: Any, options: ClosingOptions) -> SweepResult:
+    """Sweep a day later, with these options of closing."""
+    later = datetime.now(UTC) + timedelta(days=1)
+    return sweep(storage, SweepOptions(end_timeout=timedelta(days=100_000), closing=options, now=lambda: later))
 
 
 def post_and_settle(storage: Any, *bodies: bytes) -> list[StoredEvent]:
-    places = post(storage, *bodies)
-    for place in places:
-        settle(storage, place)
-    return places
+    events = post(storage, *bodies)
+    for event in events:
+        settle(storage, event)
+    return events
 
 
 def names(storage: Any, container: str) -> list[str]:
@@ -34,7 +41,7 @@ def names(storage: Any, container: str) -> list[str]:
 
 def archived_lines(storage: Any) -> list[Line]:
     """Return all lines of all files, read without the index of gzip members."""
-    files = [storage.get(ARCHIVE, name) for name in names(storage, ARCHIVE)]
+    files = [storage.get(ARCHIVE, name) for name in names(storage, ARCHIVE) if not is_index(name)]
     texts = [text for file in files for text in gzip.decompress(file).split(b"\n") if text]
     return [line for text in texts for line in lines_of(gzip.compress(text + b"\n"))]
 

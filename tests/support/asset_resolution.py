@@ -5,11 +5,9 @@ from collections.abc import Iterable
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
-from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
-from tests.support.receiving import receive
+from tests.support.publish_world import fold
 
 LAKE = "abfss://raw@acct.dfs.core.windows.net"
 
@@ -46,7 +44,7 @@ class Counting(MemoryCatalog):
 def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = "1", minute: float = 0) -> None:
     """Receive and process a run of a job."""
     columns = lineage({"x": [source(read, "x", IDENTITY, namespace=LAKE)]})
-    event = packed(
+    run_body = packed(
         body(
             run=f"{job} {run}",
             application=f"application {job} {run}",
@@ -56,8 +54,4 @@ def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = 
             outputs=[dataset(sink, LAKE, columnLineage=columns)],
         )
     )
-    before = {fact.name for fact in storage.blobs(EVENTS)}
-    receive(storage, event, most_bytes=1_000_000)
-    for fact in storage.blobs(EVENTS):
-        if fact.name not in before:
-            RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    fold(storage, run_body)

@@ -9,9 +9,9 @@ from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
 from shared.naming.names import BUILT_IN
-from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
+from shared.sweeping.sweep import SweepOptions
 
 runner = CliRunner()
 

@@ -9,17 +9,35 @@ from typing import Any
 
 from msgspec import structs
 
+from shared.applications import rows
+from shared.applications.partition import OpenApplication, read_whole
+from shared.applications.processor import ApplicationProcessor
 from shared.atlas.entities import ProcessEntity, asset_entity
 from shared.catalog.port import Catalog
-from shared.maintenance.replay import publish_all
-from shared.maintenance.verify.checks import VerifyContext
-from shared.publishing.planning.options import PublishOptions
-from shared.records.ledger import LedgerEntry
-from shared.records.run_state import ContributionRecord, RunState, content_digest
+from shared.events.archive_index import is_index
+from shared.events.event_row import EventRow
+from shared.maintenance.publish_missing import publish_all
+from shared.maintenance.verify.findings import Kind, VerifyContext
+from shared.publishing.context import PublishOptions
+from shared.records.landing import Landing
+from shared.records.ledger import LedgerEntry, ledger_entries, put_entry
 from shared.records.states import LedgerState
 from shared.storage.port import Row, Storage
-from shared.storage_layout import EVENTS, LIFECYCLE, StoredEvent, process_key, stored_from_blob
+from shared.storage_layout import (
+    APPLICATIONS,
+    ARCHIVE,
+    CATALOG,
+    EVENTS,
+    HEADER,
+    PROCESSES,
+    PUBLISH_QUEUE,
+    RUN,
+    StoredEvent,
+    process_key,
+    stored_from_blob,
+)
 from shared.translation.aggregate import SupersessionPolicy
+from tests.support.archiving import archive, archiving
 from tests.support.building import asset, process
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle
@@ -53,13 +71,21 @@ def consistent_world(storage: Storage, catalog: Catalog) -> VerifyContext:
         event("w", "COMPLETE", "13:01:00", **wide),
         DAMAGED_START,
     ]
-    places = post(storage, *bodies)
-    put_blob(storage, EVENTS, places[-1].blob, b"no gzip")
-    for place in (*places[:-1], *post(storage, DAMAGED_RUN_END)):
-        settle(storage, place)
+    events = post(storage, *bodies)
+    put_blob(storage, EVENTS, events[-1].blob, b"no gzip")
+    for row in list(storage.scan(APPLICATIONS)):
+        if row.key == events[-1].row_key:
+            storage.upsert(APPLICATIONS, EventRow(event=events[-1]).row(row.partition))
+    for settled in (*events[:-1], *post(storage, DAMAGED_RUN_END)):
+        settle(storage, settled)
     publish_all(context_of(storage, catalog, PUBLISHING))
     return VerifyContext(
-        storage=storage, catalog=catalog, publishing=PUBLISHING, grace=timedelta(0), end_timeout=timedelta(0)
+        storage=storage,
+        catalog=catalog,
+        publishing=PUBLISHING,
+        processor=ApplicationProcessor(storage=storage),
+        grace=timedelta(0),
+        end_timeout=timedelta(0),
     )
 
 
@@ -69,155 +95,135 @@ def put_blob(storage: Storage, container: str, name: str, data: bytes) -> None:
     storage.put_new(container, name, data)
 
 
-def lose_state(storage: Storage, run: str) -> Row:
-    """Let the state of a run name a blob that is gone; the row before."""
-    row = next(row for row in storage.partition("runs", run_id(run)) if row.key == "state")
-    values = {name: value for name, value in row.values.items() if name != "lists"}
-    storage.upsert("runs", replace(row, values={**values, "lists_blob": "nowhere.json.gz"}))
-    return row
-
-
 def _events(world: VerifyContext, run: str) -> list[StoredEvent]:
     found = (stored_from_blob(fact.name) for fact in world.storage.blobs(EVENTS))
-    return [each for each in found if each.run_id == run_id(run)]
+    return [stored for stored in found if stored.run_id == run_id(run)]
 
 
-def _row(world: VerifyContext, table: str, fits: Callable[[Row], bool]) -> Row:
-    return next(row for row in world.storage.scan(table) if fits(row))
-
-
-def _drop(world: VerifyContext, table: str, fits: Callable[[Row], bool]) -> None:
-    row = _row(world, table, fits)
-    world.storage.delete(table, row.partition, row.key)
-
-
-def _state(world: VerifyContext, run: str) -> RunState:
-    return RunState.of(
-        _row(world, "runs", lambda row: (row.partition, row.key) == (run_id(run), "state")), world.storage
-    )
-
-
-def _contribution(world: VerifyContext, application: str) -> ContributionRecord:
-    row = _row(world, "contributions", lambda row: row.key.startswith(run_id(application)) and "~" not in row.key)
-    return ContributionRecord.of(row, world.storage)
+def _application(world: VerifyContext, name: str) -> OpenApplication:
+    return read_whole(world.storage, run_id(name))
 
 
 def _entry(world: VerifyContext, sink: str) -> LedgerEntry:
-    return next(
-        each for row in world.storage.scan("ledger") if (each := LedgerEntry.of(row)).qualified_name.endswith(sink)
-    )
+    return next(entry for entry in ledger_entries(world.storage) if entry.qualified_name.endswith(sink))
 
 
-def _lost_event_row(world: VerifyContext) -> None:
-    _drop(world, "runs", lambda row: row.partition == run_id("a") and row.key.startswith("event|"))
+# --- events and applications
+
+
+def _event_that_was_never_noted(world: VerifyContext) -> None:
+    """Plant an event whose row is lost, of a run that is on record."""
+    body = event("a", "RUNNING", "10:00:10", inputs=["/a"], outputs=["/out"], application="app1")
+    for stored in post(world.storage, body):
+        world.storage.delete(APPLICATIONS, stored.application, stored.row_key)
 
 
 def _copied_blob_of_an_unknown_run(world: VerifyContext) -> None:
-    """Plant a copied blob of an unknown run."""
     body = write("copied", "app1", "10:10", "/a")[1]
-    place = replace(_events(world, "a")[1], run_id=run_id("copied"), digest="c" * 32)
-    world.storage.put_new(EVENTS, place.blob, gzip.compress(body))
-
-
-def _lost_event_blob(world: VerifyContext) -> None:
-    world.storage.delete_blob(EVENTS, _events(world, "a")[0].blob)
+    stored = replace(_events(world, "a")[1], run_id=run_id("copied"), digest="c" * 32)
+    world.storage.put_new(EVENTS, stored.blob, gzip.compress(body))
 
 
 def _event_row_without_a_blob(world: VerifyContext) -> None:
-    place = replace(_events(world, "a")[1], digest="f" * 32)
-    world.storage.insert("runs", Row(partition=place.run_id, key=place.row_key))
+    stored = replace(_events(world, "a")[1], digest="f" * 32)
+    world.storage.insert(APPLICATIONS, EventRow(event=stored).row(stored.application))
 
 
 def _never_delivered(world: VerifyContext) -> None:
     post(world.storage, *write("again", "app1", "10:10", "/a"))
 
 
-def _event_after_processing(world: VerifyContext) -> None:
+def _event_after_the_fold(world: VerifyContext) -> None:
     post(world.storage, event("a", "RUNNING", "10:00:10", inputs=["/a"], outputs=["/out"], application="app1"))
 
 
-def _interrupted_processing(world: VerifyContext) -> None:
-    world.storage.replace("runs", replace(_state(world, "a"), settled=False).row(world.storage))
-
-
-def _forgotten_open_run(world: VerifyContext) -> None:
-    """Plant a run without an end, older than the sweeper's starting point."""
+def _open_run_that_the_sweeper_forgot(world: VerifyContext) -> None:
     post(world.storage, write("open", "app1", "10:10", "/a")[0])
 
 
-def _lost_state(world: VerifyContext) -> None:
-    _drop(world, "runs", lambda row: (row.partition, row.key) == (run_id("a"), "state"))
+def _lost_record(world: VerifyContext) -> None:
+    world.storage.delete(APPLICATIONS, run_id("app1"), f"{RUN}{run_id('a')}")
 
 
-def _lost_state_of_a_run_with_a_lifecycle_event(world: VerifyContext) -> None:
-    _drop(world, "runs", lambda row: (row.partition, row.key) == (run_id("e"), "state"))
+def _lost_record_of_a_run_with_a_lifecycle_event(world: VerifyContext) -> None:
+    world.storage.delete(APPLICATIONS, run_id("app3"), f"{RUN}{run_id('e')}")
 
 
-def _lost_blob_of_a_run_state(world: VerifyContext) -> None:
-    lose_state(world.storage, "a")
+def _lost_content_of_a_record(world: VerifyContext) -> None:
+    key = f"{RUN}{run_id('a')}"
+    world.storage.upsert(APPLICATIONS, Row(partition=run_id("app1"), key=key, values={"blob": "nowhere.json.gz"}))
 
 
-def _lost_contribution(world: VerifyContext) -> None:
-    _drop(world, "contributions", lambda row: row.key.startswith(run_id("app1")))
+def _lost_header(world: VerifyContext) -> None:
+    world.storage.delete(APPLICATIONS, run_id("app1"), HEADER)
+
+
+def _lost_content_of_a_header(world: VerifyContext) -> None:
+    row = world.storage.read(APPLICATIONS, run_id("app1"), HEADER)
+    assert row
+    world.storage.upsert(
+        APPLICATIONS, replace(row, values={"version": row.values["version"], "blob": "nowhere.json.gz"})
+    )
+
+
+def _with_state(world: VerifyContext, name: str, **changes: Any) -> None:
+    opened = _application(world, name)
+    state = structs.replace(opened.state, **changes)
+    world.storage.upsert(APPLICATIONS, rows.header(run_id(name), state, "", {}, world.storage).row)
+
+
+def _lost_contents_of_a_state(world: VerifyContext) -> None:
+    _with_state(world, "app1", contents={})
 
 
 def _unknown_supporter(world: VerifyContext) -> None:
-    """Replace the supporters of a contribution by an unknown one."""
-    record = _contribution(world, "app1")
-    other = {run_id("nobody"): structs.replace(supporter, content=None) for supporter in record.supporters.values()}
-    world.storage.replace("contributions", replace(record, supporters=other).row(world.storage))
+    """Plant a run without a record as the only supporter of a content."""
+    contents = _application(world, "app1").state.contents
+    changed = {
+        digest: structs.replace(content, supporters={run_id("nobody"): content.seen})
+        for digest, content in contents.items()
+    }
+    _with_state(world, "app1", contents=changed)
 
 
-def _contribution_of_an_unknown_run(world: VerifyContext) -> None:
-    """Plant a contribution of a run without stored events."""
-    contribution = _contribution(world, "app1")
-    if contribution.content is None:
-        raise AssertionError("the world is not whole")
-    content = structs.replace(contribution.content, inputs=(*contribution.content.inputs, asset("/ghost")))
-    ghost = replace(
-        contribution,
-        application_run=run_id("ghost"),
-        digest=content_digest(content),
-        content=content,
-        supporters={run_id("ghost"): next(iter(contribution.supporters.values()))},
-    )
-    world.storage.insert("contributions", ghost.row(world.storage))
+def _foreign_content(world: VerifyContext) -> None:
+    """Plant a content of another application."""
+    contents = _application(world, "app2").state.contents
+    changed = {
+        digest: structs.replace(content, supporters={run_id("a"): content.seen}) for digest, content in contents.items()
+    }
+    _with_state(world, "app1", contents={**_application(world, "app1").state.contents, **changed})
 
 
-def _foreign_supporter(world: VerifyContext) -> None:
-    """Plant a run as a supporter of another run's contribution."""
-    record = _contribution(world, "app1")
-    supporter = structs.replace(next(iter(record.supporters.values())), generation=1)
-    supporters = {**record.supporters, run_id("b"): supporter}
-    world.storage.replace("contributions", replace(record, supporters=supporters).row(world.storage))
+# --- processes
 
 
-def _lost_content_of_a_contribution(world: VerifyContext) -> None:
-    world.storage.delete_blob("contributions", next(iter(world.storage.blobs("contributions"))).name)
+def _lost_part(world: VerifyContext) -> None:
+    world.storage.delete(PROCESSES, _entry(world, "/out").process, run_id("app2"))
 
 
-def _lost_process_reference(world: VerifyContext) -> None:
-    _drop(world, "runs", lambda row: row.partition == run_id("app1") and row.key.startswith("process|"))
-
-
-def _lost_lifecycle_row(world: VerifyContext) -> None:
-    _drop(world, "runs", lambda row: row.partition == run_id("app3") and row.key.startswith(LIFECYCLE))
+def _outdated_part(world: VerifyContext) -> None:
+    key = _entry(world, "/out").process
+    one, other = (world.storage.read(PROCESSES, key, run_id(name)) for name in ("app1", "app2"))
+    assert one
+    assert other
+    world.storage.upsert(PROCESSES, replace(other, values={**other.values, "part": one.values["part"]}))
 
 
 def _lost_publish_queue_row(world: VerifyContext) -> None:
-    for place in post(world.storage, *write("more", "app2", "11:10", "/more")):
-        settle(world.storage, place)
-    for row in list(world.storage.scan("publishqueue")):
-        world.storage.delete("publishqueue", row.partition, row.key)
+    for stored in post(world.storage, *write("more", "app2", "11:10", "/more")):
+        settle(world.storage, stored)
+    for row in list(world.storage.scan(PUBLISH_QUEUE)):
+        world.storage.delete(PUBLISH_QUEUE, row.partition, row.key)
 
 
 def _lost_ledger_entry(world: VerifyContext) -> None:
-    world.storage.delete("ledger", _entry(world, "/out").process, "catalog")
+    world.storage.delete(PROCESSES, _entry(world, "/out").process, CATALOG)
 
 
 def _write_without_a_recorded_end(world: VerifyContext) -> None:
-    past = datetime.now(UTC) - timedelta(hours=1)
-    world.storage.replace("ledger", replace(_entry(world, "/out"), state=LedgerState.WRITING, until=past).row())
+    past = Landing(until=datetime.now(UTC) - timedelta(hours=1))
+    put_entry(world.storage, replace(_entry(world, "/out"), state=LedgerState.WRITING, landing=past))
 
 
 def _deleted_process(world: VerifyContext) -> None:
@@ -238,7 +244,7 @@ def _removed_input(world: VerifyContext) -> None:
     held = _entity_in_catalog(world, "/out")
     _write(world, replace(held, inputs=held.inputs[:1]))
     (now,) = world.catalog.read_processes([held.qualified_name]).values()
-    world.storage.replace("ledger", replace(_entry(world, "/out"), guid=now.guid).row())
+    put_entry(world.storage, replace(_entry(world, "/out"), guid=now.guid))
 
 
 def _removed_column_mapping(world: VerifyContext) -> None:
@@ -248,7 +254,7 @@ def _removed_column_mapping(world: VerifyContext) -> None:
 
 def _wrong_guid(world: VerifyContext) -> None:
     guid = "00000000-0000-0000-0000-000000000000"
-    world.storage.replace("ledger", replace(_entry(world, "/out"), guid=guid).row())
+    put_entry(world.storage, replace(_entry(world, "/out"), guid=guid))
 
 
 def _recreated_process(world: VerifyContext) -> None:
@@ -272,7 +278,7 @@ def _process_removed_in_the_ledger_only(world: VerifyContext) -> None:
     held = replace(_entity_in_catalog(world, "/final"), qualified_name=f"{name}/old")
     _write(world, held)
     entry = LedgerEntry(process=process_key(held.qualified_name), qualified_name=held.qualified_name)
-    world.storage.insert("ledger", entry.row())
+    put_entry(world.storage, entry)
 
 
 def _unused_placeholder(world: VerifyContext) -> None:
@@ -287,17 +293,26 @@ def _lost_blob_of_a_dead_letter(world: VerifyContext) -> None:
     world.storage.delete_blob(EVENTS, _events(world, "damaged")[0].blob)
 
 
+def _lost_index_of_the_archive(world: VerifyContext) -> None:
+    archive(world.storage, archiving())
+    for fact in list(world.storage.blobs(ARCHIVE)):
+        if is_index(fact.name):
+            world.storage.delete_blob(ARCHIVE, fact.name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
     """A way to plant damage, and the kinds of the findings that it and its consequences cause.
 
     `says`: a part of the findings' text. `adds`: the repair adds something to the catalog that was never published.
+    `is_left`: only a copy of the account repairs it.
     """
 
     plant: Callable[[VerifyContext], None]
-    kinds: tuple[str, ...]
+    kinds: tuple[Kind, ...]
     says: str = ""
     adds: bool = False
+    is_left: bool = False
 
     @property
     def name(self) -> str:
@@ -306,47 +321,37 @@ class Planted:
 
 
 def _all() -> Iterator[Planted]:
-    yield Planted(plant=_lost_event_row, kinds=("blob without row",))
-    yield Planted(plant=_copied_blob_of_an_unknown_run, kinds=("blob without row",))
-    yield Planted(plant=_lost_event_blob, kinds=("row without blob",))
-    yield Planted(plant=_event_row_without_a_blob, kinds=("row without blob",))
-    yield Planted(plant=_never_delivered, kinds=("unprocessed run",), says="has ended, and has no state")
-    yield Planted(
-        plant=_event_after_processing, kinds=("unprocessed run",), says="was processed without 1 of its events"
-    )
-    yield Planted(plant=_interrupted_processing, kinds=("unprocessed run",), says="was interrupted")
-    yield Planted(plant=_forgotten_open_run, kinds=("unprocessed run",), says="was not timed out")
-    yield Planted(plant=_lost_state, kinds=("unprocessed run",), says="has no state")
-    yield Planted(plant=_lost_state_of_a_run_with_a_lifecycle_event, kinds=("unprocessed run",), says="has no state")
-    yield Planted(plant=_lost_blob_of_a_run_state, kinds=("unprocessed run",), says="a blob of it is gone")
-    yield Planted(plant=_lost_contribution, kinds=("lost contribution", "unpublished process"), says="its contribution")
-    yield Planted(plant=_unknown_supporter, kinds=("lost contribution", "unpublished process"), says="its contribution")
-    yield Planted(
-        plant=_contribution_of_an_unknown_run, kinds=("lost reference", "unpublished process", "orphan contribution")
-    )
-    yield Planted(plant=_foreign_supporter, kinds=("orphan contribution",))
-    yield Planted(plant=_lost_content_of_a_contribution, kinds=("lost content",))
-    yield Planted(plant=_lost_process_reference, kinds=("lost reference",))
-    yield Planted(plant=_lost_lifecycle_row, kinds=("lost contribution", "unpublished process"), says="its entry")
-    yield Planted(
-        plant=_lost_publish_queue_row, kinds=("unpublished process",), says="is not in the publish queue", adds=True
-    )
-    yield Planted(
-        plant=_lost_ledger_entry, kinds=("unpublished process",), says="is in the catalog, but not in the ledger"
-    )
-    yield Planted(plant=_write_without_a_recorded_end, kinds=("unpublished process",), says="no end is recorded")
-    yield Planted(plant=_deleted_process, kinds=("changed process",), says="the catalog has no such process")
-    yield Planted(plant=_removed_input, kinds=("changed process",), says="was changed in the catalog: inputs")
-    yield Planted(
-        plant=_removed_column_mapping, kinds=("changed process",), says="changed in the catalog: columnMapping"
-    )
-    yield Planted(plant=_wrong_guid, kinds=("changed process",), says="has the guid")
-    yield Planted(plant=_recreated_process, kinds=("changed process",), says="has the guid")
-    yield Planted(plant=_orphan_process, kinds=("orphan process",))
-    yield Planted(plant=_process_removed_in_the_ledger_only, kinds=("orphan process",))
-    yield Planted(plant=_unused_placeholder, kinds=("unused placeholder",))
-    yield Planted(plant=_repaired_dead_letter, kinds=("usable letter",))
-    yield Planted(plant=_lost_blob_of_a_dead_letter, kinds=("letter without blob", "row without blob"))
+    application, share, planned = Kind.APPLICATION, Kind.PART, Kind.PROCESS
+    yield Planted(plant=_event_that_was_never_noted, kinds=(application,), says="1 of its events are stored, and not")
+    yield Planted(plant=_copied_blob_of_an_unknown_run, kinds=(application,), says="1 of its events are stored")
+    yield Planted(plant=_event_row_without_a_blob, kinds=(Kind.ORPHAN_ROW,))
+    yield Planted(plant=_never_delivered, kinds=(application,), says="is over, and not folded")
+    yield Planted(plant=_event_after_the_fold, kinds=(application,), says="is over, and not folded")
+    yield Planted(plant=_open_run_that_the_sweeper_forgot, kinds=(application,), says="was not timed out")
+    yield Planted(plant=_lost_record, kinds=(application,), says="and has no record")
+    yield Planted(plant=_lost_record_of_a_run_with_a_lifecycle_event, kinds=(application,), says="not on record")
+    yield Planted(plant=_lost_content_of_a_record, kinds=(application,), says="is gone")
+    yield Planted(plant=_lost_header, kinds=(application, share), says="contributes what the state lacks")
+    yield Planted(plant=_lost_content_of_a_header, kinds=(application,), says="content of !header is gone")
+    yield Planted(plant=_lost_contents_of_a_state, kinds=(application, share), says="contributes what the state lacks")
+    yield Planted(plant=_unknown_supporter, kinds=(application,), says="contributes what the state lacks")
+    yield Planted(plant=_foreign_content, kinds=(application, share), says="what its record does not have")
+    yield Planted(plant=_lost_part, kinds=(share, planned), says="has nothing of application")
+    yield Planted(plant=_outdated_part, kinds=(share, planned), says="has something else of application")
+    yield Planted(plant=_lost_publish_queue_row, kinds=(share, planned), says="has something else", adds=True)
+    yield Planted(plant=_lost_ledger_entry, kinds=(planned,), says="but not in the ledger")
+    yield Planted(plant=_write_without_a_recorded_end, kinds=(planned,), says="no end is recorded")
+    yield Planted(plant=_deleted_process, kinds=(planned,), says="the catalog has no such process")
+    yield Planted(plant=_removed_input, kinds=(planned,), says="was changed in the catalog: inputs")
+    yield Planted(plant=_removed_column_mapping, kinds=(planned,), says="columnMapping")
+    yield Planted(plant=_wrong_guid, kinds=(planned,), says="has the guid")
+    yield Planted(plant=_recreated_process, kinds=(planned,), says="has the guid")
+    yield Planted(plant=_orphan_process, kinds=(planned,), says="has no contributions")
+    yield Planted(plant=_process_removed_in_the_ledger_only, kinds=(planned,), says="has no contributions")
+    yield Planted(plant=_unused_placeholder, kinds=(Kind.PLACEHOLDER,))
+    yield Planted(plant=_repaired_dead_letter, kinds=(application,), says="can be used now")
+    yield Planted(plant=_lost_blob_of_a_dead_letter, kinds=(Kind.ORPHAN_ROW,))
+    yield Planted(plant=_lost_index_of_the_archive, kinds=(Kind.ARCHIVE,), says="has no index", is_left=True)
 
 
-PLANTED = {each.name: each for each in _all()}
+PLANTED = {planted.name: planted for planted in _all()}

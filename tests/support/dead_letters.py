@@ -1,12 +1,13 @@
 """Helpers for tests of dead letters."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from shared.naming.names import Names
 from shared.naming.rules.rule import rule
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, StoredEvent
+from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent
 from tests.support.processing import Watched
 
 
@@ -22,8 +23,12 @@ class Stepped(Watched):
 
 
 def replace_blob(storage: MemoryStorage, place: StoredEvent, packed: bytes) -> None:
-    """Replace a blob's content, as damage in storage or a repair would."""
+    """Replace a blob's content, as damage in storage or a repair would; an event that is not folded is read from it."""
     storage._blobs[EVENTS][place.blob] = (packed, datetime.now(UTC))
+    row = storage.read(APPLICATIONS, place.application, place.row_key)
+    if row:
+        values = {name: value for name, value in row.values.items() if name != "packed"}
+        storage.upsert(APPLICATIONS, replace(row, values=values))
 
 
 RULE_WITH_UNKNOWN_GROUP = Names(rules=(rule("mine", type="fs_path", namespace="file", path=".*", to="{host}/{path}"),))

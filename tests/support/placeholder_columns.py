@@ -12,13 +12,10 @@ from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
-from tests.support.publishing import publish
-from tests.support.receiving import receive
+from tests.support.publish_world import fold, publish
 
 Columns = tuple[tuple[str, str], ...]
 
@@ -60,10 +57,7 @@ def copy_run(run: str, read: Columns, written: Columns, *, minute: float = 0, ap
 
 
 def settle(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
-    for each in bodies:
-        receive(storage, each, most_bytes=1_000_000)
-    for fact in storage.blobs(EVENTS):
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    fold(storage, *bodies)
 
 
 def run(storage: MemoryStorage, catalog: Any, *bodies: bytes, **more: Any) -> None:

@@ -14,12 +14,14 @@ SAS = f"sv=2024-11-04&sr=c&sig={SECRET}%2Fx%3D"
 JOB = f"nightly https://ann:{SECRET}@git.example.com password={SECRET}"
 BEARER = f"Bearer {SECRET}.{SECRET}.{SECRET}"
 TABLES = (
-    *("runs", "contributions", "publishqueue", "assetlifecycle", "ledger", "deadletters", "control", "refused"),
-    *("applications", "archive", "archived"),
+    *("applications", "processes", "publishqueue", "assets", "counts", "shadow", "deadletters", "control"),
+    *("refused", "excluded", "watch", "attached"),
 )
 CONTAINERS = ("events", "ignored", "contributions", "archive")
 RAW = ("events", "ignored")
 """Containers with events in their original form."""
+ORIGINAL = "packed"
+"""The cell of a row with an event in its original form."""
 
 INPUTS = (
     (f"abfss://ann:{SECRET}@lake.dfs.core.windows.net", "raw/orders"),
@@ -134,7 +136,8 @@ def stored_texts(storage: Storage, *, raw: bool) -> Iterator[tuple[str, str]]:
     """
     for table in TABLES:
         for row in storage.scan(table):
-            yield f"{table} {row.partition} {row.key}", repr((row.partition, row.key, _readable(dict(row.values))))
+            cells = {name: value for name, value in row.values.items() if raw or name != ORIGINAL}
+            yield f"{table} {row.partition} {row.key}", repr((row.partition, row.key, _readable(cells)))
     for container in CONTAINERS:
         for fact in storage.blobs(container):
             yield f"the name of {container}/{fact.name}", fact.name
@@ -144,7 +147,10 @@ def stored_texts(storage: Storage, *, raw: bool) -> Iterator[tuple[str, str]]:
 
 
 def _readable(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _unpacked(value) if isinstance(value, bytes) else value for name, value in values.items()}
+    """The cells of a row, those that hold compressed content as one text."""
+    parts = [value for _, value in sorted(values.items()) if isinstance(value, bytes)]
+    texts: dict[str, Any] = {name: value for name, value in values.items() if not isinstance(value, bytes)}
+    return {**texts, "content": _unpacked(b"".join(parts))}
 
 
 def _unpacked(data: bytes) -> str:

@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from shared.applications.delivery import Delivery
+from shared.applications.processor import ApplicationProcessor
 from shared.openlineage.decoding import decode
-from shared.processing.processor import RunProcessor
-from shared.records.run_state import ContributionRecord, RunState
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, StoredEvent, digest_of, stored
-from tests.support.events import run_id
+from shared.storage_layout import EVENTS, StoredEvent, digest_of, stored, stored_from_blob
 from tests.support.receiving import receive
 
 P = ParamSpec("P")
@@ -42,6 +41,7 @@ class Watched:
     get_part = _watched(MemoryStorage.get_part)
     delete_blob = _watched(MemoryStorage.delete_blob)
     blobs = _watched(MemoryStorage.blobs)
+    children = _watched(MemoryStorage.children)
     insert = _watched(MemoryStorage.insert)
     upsert = _watched(MemoryStorage.upsert)
     upsert_all = _watched(MemoryStorage.upsert_all)
@@ -65,24 +65,18 @@ def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
     return found
 
 
-def settle(storage: Any, place: StoredEvent) -> bool:
-    packed = storage.get(EVENTS, place.blob)
-    return RunProcessor(storage=storage).receive(place, packed)
+def settle(storage: Any, event: StoredEvent) -> bool:
+    """Deliver an event to the parser, in a process of its own: whether there may be something to publish."""
+    payload = storage.get(EVENTS, event.blob)
+    return Delivery(processor=ApplicationProcessor(storage=storage)).deliver(event, payload)
 
 
-def contributions(storage: MemoryStorage) -> list[ContributionRecord]:
-    return [ContributionRecord.of(row, storage) for row in storage.scan("contributions")]
-
-
-def supported_inputs(storage: MemoryStorage) -> list[str]:
-    """Return the first inputs of the contributions that are still supported."""
-    return [r.content.inputs[0].name for r in contributions(storage) if r.contribution and r.content]
-
-
-def state_of(storage: MemoryStorage, run: str) -> RunState:
-    row = storage.read("runs", run_id(run), "state")
-    assert row
-    return RunState.of(row, storage)
+def deliver_blob(storage: Any, blob: str, payload: bytes | None = None, **options: Any) -> bool:
+    """Deliver a blob of `events` to the parser, in a process of its own. `options`: of the processor."""
+    processor = ApplicationProcessor(storage=storage, **options)
+    return Delivery(processor=processor).deliver(
+        stored_from_blob(blob), storage.get(EVENTS, blob) or b"" if payload is None else payload
+    )
 
 
 class Killed(BaseException):

@@ -8,10 +8,8 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.planning.context import PublishContext
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishContext, Published, PublishOptions
 from shared.publishing.publisher import Publisher
-from shared.publishing.writing.catalog_write import Published
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.translation.aggregate import SupersessionPolicy

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, stored_from_blob
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
-from tests.support.receiving import receive
+from tests.support.publish_world import fold
 from tests.support.scanned import NAMES, WORKSPACE, Scanned
 
 
@@ -39,9 +37,4 @@ def jobs(data: Sequence[Scanned]) -> Iterator[tuple[Scanned, Scanned, bytes]]:
 
 
 def settle_all(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
-    for each in bodies:
-        receive(storage, each, most_bytes=1_000_000)
-    for fact in storage.blobs(EVENTS):
-        RunProcessor(storage=storage, names=NAMES).receive(
-            stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b""
-        )
+    fold(storage, *bodies, names=NAMES)

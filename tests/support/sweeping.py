@@ -3,22 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.processing.sweeper import SweepOptions, SweepResult, sweep
-from shared.storage.memory import MemoryStorage
-from tests.support.events import run_id
-from tests.support.processing import Watched
-
-
-def storage_failing_for_run(storage: MemoryStorage, run: str, error: BaseException) -> Watched:
-    """Return storage on which one run can't be processed."""
-    seen = Watched(storage)
-
-    def step_in(name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "partition" and arguments == ("runs", run_id(run)):
-            raise error
-
-    seen.step_in = step_in
-    return seen
+from shared.sweeping.sweep import SweepOptions, SweepResult, sweep
 
 
 class SweepClock:

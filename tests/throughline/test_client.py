@@ -6,7 +6,7 @@ import pytest
 
 import throughline
 from shared.catalog.memory import MemoryCatalog
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.records.format_version import Versions, note_versions
 from shared.versions import LAYOUT
 from tests.support.azurite import on_azurite

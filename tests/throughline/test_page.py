@@ -9,7 +9,7 @@ import pytest
 import throughline
 from local.toolchain.stamp import ROOT
 from shared.catalog.memory import MemoryCatalog
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from tests.support.azurite import on_azurite
 from tests.support.processing import post, settle
 from tests.support.publishing import publish

@@ -13,8 +13,8 @@ from cli.ui.options import AsJson, Most, Plan
 from cli.ui.removal import NOTHING_HALF_DONE, refuse_json_without_plan
 from shared.bootstrap import Worker
 from shared.catalog.batches import batches
-from shared.publishing.reconciliation import Reconciled, move, placed_assets, refreshed_matches, remove_left
-from shared.records.asset_matches import AssetMatch
+from shared.maintenance.reconciliation import Reconciled, move, placed_assets, refreshed_matches, remove_left
+from shared.records.assets import AssetRecord
 
 
 def reconcile(
@@ -41,8 +41,8 @@ def reconcile(
         _reconcile(parts, placed)
 
 
-def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
-    found: list[AssetMatch] = []
+def _look(parts: Worker, placed: Sequence[AssetRecord]) -> list[AssetRecord]:
+    found: list[AssetRecord] = []
     with bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
             found += refreshed_matches(parts, batch)
@@ -50,7 +50,7 @@ def _look(parts: Worker, placed: Sequence[AssetMatch]) -> list[AssetMatch]:
     return found
 
 
-def _show_plan(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None:
+def _show_plan(found: Sequence[AssetRecord], most: int, *, as_json: bool) -> None:
     moved = [each for each in found if each.scanned]
     ambiguous = [each for each in found if each.rivals]
     if as_json:
@@ -69,7 +69,7 @@ def _show_plan(found: Sequence[AssetMatch], most: int, *, as_json: bool) -> None
             out.print(f"    [yellow]?[/] {plain(' '.join(name))}")
 
 
-def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
+def _reconcile(parts: Worker, placed: Sequence[AssetRecord]) -> None:
     done = Reconciled()
     with stopping() as stop, bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
@@ -85,7 +85,7 @@ def _reconcile(parts: Worker, placed: Sequence[AssetMatch]) -> None:
         users = "the catalog did not report which processes use them: they are asked for again, here or by the sweeper"
         note("not moved", f"{counted(done.failed, 'placeholder')}, since {users}")
     published = publish_and_report(parts)
-    removed = remove_left(parts, wait=True)
+    removed = remove_left(parts)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
         end_stopped("the next `throughline reconcile`, or the sweeper, goes on with what is left")

@@ -23,7 +23,7 @@ from cli.ui.tables import print_table
 from cli.ui.teaching import TeachingApp
 from shared.classifying.tagging import Classified, classifications_of, classified_entities
 from shared.maintenance.import_processes import import_processes
-from shared.publishing.writing.catalog_write import Published
+from shared.publishing.context import Published
 from shared.texts.suggestion import suggestion
 from spark_pipeline.engine_choice import EngineName
 
@@ -309,7 +309,7 @@ def publish(
             def advance(done: Published) -> None:
                 update(completed=done.written + done.unchanged + done.refused + done.postponed)
 
-            done = import_processes(parts, processes, note_done=advance)
+            done = import_processes(parts, processes, note=advance)
     out.print(
         f"{done.written:,} written, {done.unchanged:,} unchanged, {done.refused:,} refused, "
         f"{done.postponed:,} postponed"

@@ -15,9 +15,9 @@ from shared.catalog.port import HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.naming.matching import AssetName, Candidate, candidates, describe_rank
 from shared.naming.names import Names
-from shared.publishing.planning.asset_resolution import look_up_matches
-from shared.publishing.planning.asset_resolution import search_matches as publishing_finds
-from shared.records.asset_matches import AssetMatch
+from shared.publishing.resolution import Lookup
+from shared.publishing.resolution import search_matches as publishing_finds
+from shared.records.assets import AssetRecord
 
 Steps = Sequence[Sequence[Candidate]]
 
@@ -31,7 +31,7 @@ class CatalogMatch:
     """
 
     held: dict[AssetName, HeldAsset]
-    found: AssetMatch
+    found: AssetRecord
     searched: tuple[tuple[AssetName, str], ...] = ()
     problem: TypeChange | None = None
 
@@ -56,7 +56,7 @@ def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName
     try:
         keys = [each.key for step in candidates(*key, also) for each in step]
         search_matches = publishing_finds(parts.catalog, key) if parts.publishing.finding.search else ()
-        found = look_up_matches(parts, {key: tuple(also)})[key]
+        found = Lookup(context=parts, names={key: tuple(also)}).records()[key]
         return CatalogMatch(
             held=parts.catalog.look_up(keys),
             found=found,

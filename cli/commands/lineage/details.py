@@ -4,16 +4,19 @@ from functools import partial
 from typing import Annotated
 
 import typer
+from msgspec import to_builtins
 
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.processes import detailed_document, process_tree
-from cli.ui.console import fail, out, plain, print_json, print_tree
+from cli.ui.console import counted, fail, out, plain, print_json, print_tree
 from cli.ui.options import AsJson
 from shared.model import Asset, Process
-from shared.publishing.planning.planner import recorded_processes
 from shared.query.missing_sources import columns_missing, sourceless_writes
-from shared.records.asset_lifecycle import states as lifecycle_states
+from shared.reading.processes import recorded_processes
+from shared.records.assets import asset_states
+from shared.records.ledger import Forgotten, ledger_entry
 from shared.reporting.column_sources import edge_sources
+from shared.storage_layout import process_key
 from shared.texts.suggestion import suggestion
 
 
@@ -36,8 +39,8 @@ def details(
     parts = parts_of(context, home)
     how = parts.publishing
     with reported():
-        known = [each.process for each in recorded_processes(parts.storage, how, path_filter=how.paths)]
-        states = [state for state in lifecycle_states(parts.storage) if text.lower() in state.asset.name.lower()]
+        known = [record.process for record in recorded_processes(parts.storage, how)]
+        states = [state for state in asset_states(parts.storage) if text.lower() in state.asset.name.lower()]
     found = sorted(
         (process for process in known if any(text.lower() in name.lower() for name in _names(process))),
         key=lambda each: each.qualified_name,
@@ -46,6 +49,8 @@ def details(
         unsourced = [] if found or not text else list(sourceless_writes(parts.storage, how, partial(_fits, text)))
         missing = {process.qualified_name: columns_missing(parts.storage, process) for process in found}
         sources = {process.qualified_name: edge_sources(parts.storage, process) for process in found}
+        entries = (ledger_entry(parts.storage, process_key(process.qualified_name)) for process in found)
+        forgotten = {entry.qualified_name: entry.forgotten for entry in entries if entry.forgotten.applications}
     if as_json:
         print_json(
             {
@@ -59,6 +64,7 @@ def details(
                     }
                     for each in unsourced
                 ],
+                "forgotten": to_builtins(forgotten),
                 "states": [
                     {
                         "qualified_name": state.asset.qualified_name,
@@ -86,6 +92,8 @@ def details(
     for process in found:
         name = process.qualified_name
         print_tree(process_tree(process, sources[name], missing=missing[name]))
+        if earlier := forgotten.get(name):
+            out.print(f"[dim]{_words_of(earlier)}[/]")
     for state in states:
         if state.sentence:
             out.print(f"[cyan]{plain(state.asset.name)}[/]: {plain(state.sentence)}")
@@ -93,6 +101,14 @@ def details(
 
 def _fits(text: str, asset: Asset) -> bool:
     return any(text.lower() in name.lower() for name in (asset.name, asset.qualified_name, *asset.tables))
+
+
+def _words_of(forgotten: Forgotten) -> str:
+    """What is not shown any more, and by which rule."""
+    seen = forgotten.seen
+    period = f", from {seen.first:%Y-%m-%d} to {seen.last:%Y-%m-%d}," if seen else ""
+    number = counted(forgotten.applications, "earlier application")
+    return f"forgotten: what {number} contributed{period}, because later ones that are closed supersede it"
 
 
 def _names(process: Process) -> tuple[str, ...]:

@@ -16,8 +16,9 @@ from cli.ui.options import AsJson, Most, Wide
 from cli.ui.tables import print_table
 from cli.ui.writing import writing
 from shared.openlineage.selection import CHECK_APPLICATION
+from shared.reading.reader import RecordReader
+from shared.reading.values import EventRecord
 from shared.reporting.ignored_events import find_ignored
-from shared.reporting.stored_events import EventRecord, find_events
 from shared.texts.visible import visible
 
 
@@ -49,8 +50,8 @@ def events(
 ) -> None:
     """List stored events by job, time or run, in the order of their times; --save writes them to a file.
 
-    The saved file holds all events that were found, as they were received, sorted by hour and run. `throughline
-    translate` reads it. Events of `throughline doctor --listener` are listed only by their job or run.
+    The saved file holds all events that were found, as they were received, sorted by hour, application and run.
+    `throughline translate` reads it. Events of `throughline doctor --listener` are listed only by their job or run.
 
         throughline events --job 'nightly*' --from 2026-11-21
         throughline events --job 'nightly*' --save nightly.jsonl
@@ -62,7 +63,8 @@ def events(
     storage = parts_of(context, home).storage
     with reported():
         content = bool(save or output)
-        found = find_ignored(storage, wanted) if ignored else find_events(storage, wanted, content=content)
+        stored = RecordReader(storage=storage).events(wanted, content=content)
+        found = find_ignored(storage, wanted) if ignored else stored
         if not (job or run):
             found = (each for each in found if not each.job.startswith(CHECK_APPLICATION))
         if output:
@@ -81,24 +83,25 @@ def events(
         if save:
             _save(tracked(found, "saving"), save)
             return
-        records = sorted(tracked(found, "reading"), key=lambda each: each.place.time)
+        records = sorted(tracked(found, "reading"), key=lambda record: record.event.time)
     shown = list(islice(records, most or None))
     if as_json:
         print_json({"events": list(map(event_document, shown)), "count": len(records)})
         return
     _show(shown, last="reason" if ignored else "blob", wide=wide)
-    runs = {each.place.run_id for each in records}
+    runs = {record.event.run_id for record in records}
     out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out(len(records) - len(shown))}")
 
 
 def event_document(record: EventRecord) -> dict[str, Any]:
     """A stored event as `--json` prints it, without its content."""
-    place = record.place
+    event = record.event
     return {
-        "run_id": place.run_id,
-        "time": place.time,
-        "type": place.type,
-        "digest": place.digest,
+        "application": event.application,
+        "run_id": event.run_id,
+        "time": event.time,
+        "type": event.type,
+        "digest": event.digest,
         "job": record.job,
         "container": record.container,
         "blob": record.blob,
@@ -110,15 +113,15 @@ def _show(records: Sequence[EventRecord], *, last: str, wide: bool) -> None:
     """Print a row for each event. Unless `wide`, job and reason are below it, and a run's id is whole to be copied."""
     rows = [
         [
-            f"{each.place.time:%Y-%m-%d %H:%M:%S}",
-            each.place.type,
-            each.place.run_id,
-            visible(each.job),
-            each.reason or f"{each.container}/{each.blob}",
+            f"{record.event.time:%Y-%m-%d %H:%M:%S}",
+            record.event.type,
+            record.event.run_id,
+            visible(record.job),
+            record.reason or f"{record.container}/{record.blob}",
         ]
-        for each in records
+        for record in records
     ]
-    below = () if wide else [list(filter(None, (visible(each.job), each.reason))) for each in records]
+    below = () if wide else [list(filter(None, (visible(record.job), record.reason))) for record in records]
     print_table(("time", "type", "run", "job", last), rows, notes=below, wide=wide, only_wide=2)
 
 
@@ -126,11 +129,11 @@ def _save(records: Iterable[EventRecord], path: Path) -> None:
     """Write events as JSON lines, and report how many; those whose content is damaged are left out."""
     saved = damaged = 0
     with writing(path), path.open("wb") if path.suffix != ".gz" else gzip.open(path, "wb") as file:
-        for each in records:
-            if each.raw is None:
+        for record in records:
+            if record.raw is None:
                 damaged += 1
                 continue
-            file.write(each.raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
+            file.write(record.raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
             saved += 1
     out.print(f"{counted(saved, 'event')} saved to {path}", markup=False)
     if damaged:

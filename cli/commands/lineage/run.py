@@ -12,14 +12,13 @@ from cli.commands.lineage.events import event_document
 from cli.context.target import HOME, Home, parts_of, reported
 from cli.records.dead_letters import ID_LENGTH
 from cli.records.runs import known_run, wanted_run
-from cli.ui.console import counted, out, plain, print_json
+from cli.ui.console import counted, out, plain, print_json, reading_bars
 from cli.ui.facts import print_fact
 from cli.ui.options import AsJson, Wide
 from cli.ui.tables import print_table
 from shared.query.missing_sources import source_missing
-from shared.records.states import State
 from shared.reporting.run_outcomes import Waiting
-from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
+from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
 from shared.texts.visible import visible
 from shared.translation.reference import NO_PROCESS
 from shared.translation.run.facts import BY_PLAN
@@ -41,8 +40,8 @@ def run(
     """
     wanted = wanted_run(run_id)
     parts = parts_of(context, home)
-    with reported():
-        found = run_report(parts.storage, wanted)
+    with reported(), reading_bars() as seen:
+        found = run_report(parts.storage, wanted, seen)
         if found is None:
             known_run(parts.storage, run_id)
             raise typer.Exit(1)  # its events have been deleted meanwhile
@@ -65,7 +64,7 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
     if found.run_text:
         print_fact("sent as", visible(found.run_text))
     print_fact("job", *(visible(job) for job in found.jobs))
-    print_fact("application", *found.application_runs)
+    print_fact("application", found.application)
     print_fact("state", f"{found.state}: {found.reason}" if found.reason else found.state)
     print_fact("end", found.end or ("none, timed out" if found.timed_out else "none seen yet"))
     if found.columns_by == BY_PLAN:
@@ -74,19 +73,23 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
         print_fact("columns", f"partly from Spark's plan, which does not show: {', '.join(found.plan_gaps)}")
     if found.rows_from:
         print_fact("rows", *found.rows_from)
+    if found.closed:
+        print_fact("closed", f"{found.closed:%Y-%m-%d %H:%M} UTC: later events are skipped")
+    if found.omitted:
+        print_fact("left out", *map(visible, found.omitted))
     if found.last_error:
         print_fact(
             "last error", f"{visible(found.last_error)} ({counted(found.failures, 'failed attempt')})", style="red"
         )
     events = [
         [
-            f"{each.event.place.time:%Y-%m-%d %H:%M:%S}",
-            each.event.place.type,
-            each.state,
-            visible(each.error or each.reason),
-            f"{each.event.container}/{each.event.blob}",
+            f"{report.event.event.time:%Y-%m-%d %H:%M:%S}",
+            report.event.event.type,
+            report.state,
+            visible(report.error or report.reason),
+            f"{report.event.container}/{report.event.blob}",
         ]
-        for each in sorted(found.events, key=lambda each: (each.event.place.time, each.event.place.digest))
+        for report in found.events
     ]
     out.print(f"\n{counted(len(events), 'event')}")
     print_table(("time", "type", "state", "reason", "blob"), events, wide=wide, only_wide=1)
@@ -94,8 +97,6 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
     out.print(f"\n{counted(len(processes), 'process')}")
     if processes:
         print_table(("process", "state", "reason"), processes, wide=wide)
-    if processes and found.state == State.DEAD:
-        out.print("They keep the lineage of the time when the run's events could be used.")
     for sentence in steps:
         out.print(f"\nNext: {plain(sentence)}")
 
@@ -110,23 +111,33 @@ _BY_PROCESS = {
 }
 
 
+_BY_STATE = {
+    FORGOTTEN: (
+        "nothing to do: the record of a run is kept for a time after its closing (THROUGHLINE_RUN_RETENTION_DAYS); what"
+        " its job contributes stays, and `throughline events --run` shows its events"
+    ),
+    NOT_PROCESSED: (
+        "nothing to do, unless its events are older than ten minutes: then `throughline doctor` names the cause"
+    ),
+    "skipped": "nothing to do: such a run has no lineage to publish",
+}
+
+
 def next_steps(found: RunReport, end_timeout: timedelta) -> Iterator[str]:
     """What to do about this run, one sentence for each cause. `end_timeout`: how long a run's end is awaited."""
-    for each in found.events:
-        if each.state == "dead":
-            letter = each.event.place.digest[:ID_LENGTH]
+    for report in found.events:
+        if report.state == "dead":
+            letter = report.event.event.digest[:ID_LENGTH]
             yield f"`throughline deadletter show {letter}` shows what is wrong with the event"
     if found.last_error:
         yield f"nothing to do: it is retried automatically; `throughline replay --run {found.run_id}` retries it now"
-    elif any(each.reason == Waiting.END for each in found.events):
+    elif any(report.reason == Waiting.END for report in found.events):
         minutes = counted(end_timeout // timedelta(minutes=1), "minute")
         yield f"nothing to do: it waits {minutes} for an end event (THROUGHLINE_RUN_TIMEOUT_MINUTES)"
-    elif found.state == NOT_PROCESSED:
-        yield "nothing to do, unless its events are older than ten minutes: then `throughline doctor` names the cause"
     elif found.reason == RUN_FAILED:
         yield "nothing to do here: the job's next run that completes gives its lineage"
-    elif found.state == "skipped":
-        yield "nothing to do: such a run has no lineage to publish"
+    elif found.state in _BY_STATE:
+        yield _BY_STATE[found.state]
     for cause in dict.fromkeys(cause for process in found.processes for cause in (process.state, process.reason)):
         if cause in _BY_PROCESS:
             yield _BY_PROCESS[cause]

@@ -22,11 +22,11 @@ from shared.atlas.entities import LAST_RUN
 from shared.bootstrap import Worker
 from shared.lineage.document import Kind, LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError
-from shared.publishing.planning.planner import recorded
 from shared.query.processes import AmbiguousError, Dataset, InCatalog, UnknownError
 from shared.query.recorded_document import document_of_record
 from shared.query.traversal import Lineage, lineage
 from shared.query.tree import Branch, tree
+from shared.reading.processes import recorded
 from shared.texts.suggestion import suggestion
 from shared.texts.visible import visible
 

@@ -11,7 +11,7 @@ from cli.context.target import HOME, Home, parts_of, reported
 from cli.ui.console import counted, fail, note, out, plain, print_json, reading_bars
 from cli.ui.options import AsJson, Wide
 from cli.ui.tables import print_table
-from shared.events.archive_index import CLOSED
+from shared.applications.fold import CLOSED
 from shared.events.dead_letters import DISCARDED
 from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
@@ -31,7 +31,7 @@ _NOTEWORTHY = frozenset({RUN_FAILED, DISCARDED, CLOSED, *Waiting}) | BY_SETTINGS
 def status(
     context: typer.Context,
     *,
-    by: Annotated[str, typer.Option(metavar="day|job|day,job", help="Count by day, by job, or by both")] = "",
+    by: Annotated[str, typer.Option(metavar="WHAT", help="Count by day, job or sender, or by several: day,job")] = "",
     most: Annotated[int, typer.Option(min=0, metavar="N", help="With --by: only the N groups with most events")] = 0,
     wide: Wide = False,
     as_json: AsJson = False,
@@ -39,17 +39,19 @@ def status(
 ) -> None:
     """Count every event received by its outcome: published, skipped, waiting or dead.
 
-    The sum is checked against the stored events. Days are those of the events' own times, in UTC. Exit code 1 when the
-    counts do not add up. `throughline run` and `throughline events` show single runs.
+    The sum is checked against the stored events. Days are those of the events' own times, in UTC; a sender is the
+    namespace of its jobs, and is not on record of archived events. Exit code 1 when the counts do not add up.
+    `throughline run` and `throughline events` show single runs.
 
         throughline status
         throughline status --by day
         throughline status --by day,job --most 20
+        throughline status --by sender
         throughline status --json | jq .waiting_for
     """
     wanted = _wanted(by)
     if most and not wanted:
-        fail("--most needs --by day, --by job or --by day,job", code=2)
+        fail("--most needs --by", code=2)
     storage = parts_of(context, home).storage
     with reported(), reading_bars() as seen:
         found = read_status(storage, by=wanted, seen=seen)
@@ -71,7 +73,7 @@ def _wanted(text: str) -> tuple[By, ...]:
     try:
         return tuple(dict.fromkeys(By(each.strip()) for each in text.split(",") if text))
     except ValueError:
-        return fail(f"--by must be day, job or day,job, not {text!r}", code=2)
+        return fail(f"--by takes day, job and sender, separated by commas, not {text!r}", code=2)
 
 
 def _document(found: Status, by: Sequence[By], most: int) -> dict[str, Any]:
@@ -160,6 +162,8 @@ def show(found: Status, *, wide: bool = False) -> None:
         many = counted(len(found.ambiguous), "data set")
         out.print(f"[yellow]ambiguous:[/] {many} with more than one matching catalog asset: {plain(first)}")
         out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` shows why")
+    if found.sweep_is_behind:
+        out.print("[yellow]sweep:[/] too many events for one sweep: missed ones are found later")
     if found.rejected:
         out.print(f"{counted(found.rejected, 'request')} rejected by the receiver")
     if found.oldest_waiting:

@@ -28,10 +28,10 @@ from shared.atlas.column_lineage import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
 from shared.catalog.applying import apply_types
 from shared.catalog.port import Node
-from shared.publishing.planning.planner import recorded
 from shared.query.processes import InCatalog
 from shared.query.recorded_document import document_of_record
 from shared.query.traversal import lineage
+from shared.reading.processes import recorded
 from shared.reporting.status import Status
 from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load

@@ -14,10 +14,10 @@ from cli.records.published import publish_and_report
 from cli.ui.console import fail, left_out, note, out, print_json, tracked
 from cli.ui.options import AsJson, Most
 from cli.ui.teaching import TeachingApp
-from shared.events.archive_index import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.events.dead_letters import discard as events_discard
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
+from shared.reading.reader import RecordReader
 from shared.storage.port import Storage
 from shared.texts.suggestion import suggestion
 from shared.texts.visible import visible
@@ -82,7 +82,7 @@ def show(
     storage = parts_of(context, home).storage
     with reported():
         letter = _found(storage, letter_id)
-        packed = stored_packed(storage, letter.blob)
+        packed = RecordReader(storage=storage).packed(letter.blob)
     for name, value in letter_document(letter).items():
         if value is not None:
             text = value.isoformat() if isinstance(value, datetime) else value
@@ -105,10 +105,10 @@ def replay(
     reason: Reason = "",
     home: Home = HOME,
 ) -> None:
-    """Process the runs of dead letters again, then publish.
+    """Compute the applications of dead letters again, then publish.
 
     A dead letter whose event can be used now is removed; one that fails again stays, with its new error. All dead
-    letters of a run are replayed together. Exit code 1 if one is left, or the catalog does not answer.
+    letters of an application are replayed together. Exit code 1 if one is left, or the catalog does not answer.
 
         throughline deadletter replay 3f2a
         throughline deadletter replay --reason 'unusable run'
@@ -120,12 +120,11 @@ def replay(
     with reported("What was not used is still a dead letter: replay it again once storage answers"):
         chosen = {_found(parts.storage, each).digest for each in ids or ()}
         letters = replay_dead_letters(
-            parts.storage,
-            lambda each: each.digest in chosen if ids else not each.discarded and _fits(each, reason),
-            names=parts.names,
+            parts.processor,
+            lambda letter: letter.digest in chosen if ids else not letter.discarded and _fits(letter, reason),
         )
         for replayed in tracked(letters, "replaying"):
-            if replayed.stays_discarded and replayed.letter.digest not in chosen:
+            if not replayed.is_news and replayed.letter.digest not in chosen:
                 continue
             outcomes[replayed.outcome] += 1
             out.print(replayed_line(replayed))

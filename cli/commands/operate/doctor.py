@@ -11,7 +11,7 @@ from cli.checks.azure.deployed import Deployed, DeploymentQuery
 from cli.checks.azure.deployment import check_deployment
 from cli.checks.azure.settings import place_of
 from cli.checks.catalog import check_catalog, check_connection
-from cli.checks.data import check_counts, check_storage
+from cli.checks.data import check_counts, check_storage, forgetting
 from cli.checks.findings import CheckResult, CheckState, bad, unseen
 from cli.checks.machine import check_machine
 from cli.checks.settings import check_settings
@@ -130,6 +130,7 @@ def _look(
     if all(finding.good for finding in storage):
         yield from check_settings(parts)
         yield from check_counts(parts.storage, places)
+        yield forgetting(parts.sweeping.closing)
     if trial:
         given = trial.url or (deployed.outputs["RECEIVER_URL"] if deployed else "")
         receiver = given or local_receiver(home, "--group or --url")

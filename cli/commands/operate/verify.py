@@ -11,10 +11,9 @@ from cli.ui.interrupt import end_stopped, stopping
 from cli.ui.options import AsJson
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.maintenance.verify.checks import FoundInconsistency, VerifyContext
-from shared.maintenance.verify.verification import KINDS
+from shared.maintenance.verify.findings import MEANINGS, Inconsistency, VerifyContext
 from shared.maintenance.verify.verification import verify as maintenance_verify
-from shared.publishing.writing.catalog_write import Published
+from shared.publishing.context import Published
 
 _MAX_SHOWN = 10
 """Damages of a kind that are listed; `--json` has all."""
@@ -41,7 +40,7 @@ def verify(
     if fix and plan:
         fail("--plan only shows what --fix would do: leave one of them out", code=2)
     parts = parts_of(context, home, writes=fix)
-    damages: list[FoundInconsistency] = []
+    damages: list[Inconsistency] = []
     published = Published()
     try:
         stopped = _verify(parts, damages, published, fix=fix)
@@ -53,74 +52,72 @@ def verify(
         note("catalog", f"{published.error}. Nothing is lost: the functions publish once the catalog answers")
     if stopped:
         end_stopped("what was repaired stays repaired: run the command again to continue")
-    if published.error or published.refused or any(not each.repaired for each in damages):
+    if published.error or published.refused or any(not damage.repaired for damage in damages):
         raise typer.Exit(1)
 
 
-def _verify(parts: Worker, damages: list[FoundInconsistency], published: Published, *, fix: bool) -> bool:
+def _verify(parts: Worker, damages: list[Inconsistency], published: Published, *, fix: bool) -> bool:
     """Fill `damages` and `published`, with a bar on standard error. Whether it was stopped."""
     with stopping() as stop, reading_bars() as seen:
         world = VerifyContext(
             storage=parts.storage,
             catalog=parts.catalog,
             publishing=parts.publishing,
-            names=parts.names,
+            processor=parts.processor,
             grace=parts.sweeping.grace,
             end_timeout=parts.sweeping.end_timeout,
             progress=seen,
         )
-        for each in maintenance_verify(world, fix=fix, stopped=stop.is_set):
-            if isinstance(each, FoundInconsistency):
-                damages.append(each)
+        for outcome in maintenance_verify(world, fix=fix, stopped=stop.is_set):
+            if isinstance(outcome, Inconsistency):
+                damages.append(outcome)
             else:
-                published.add(each)
+                published.add(outcome)
         return stop.is_set()
 
 
-def _report(damages: list[FoundInconsistency], published: Published, *, plan: bool, as_json: bool) -> None:
+def _report(damages: list[Inconsistency], published: Published, *, plan: bool, as_json: bool) -> None:
     if as_json:
         print_json(_document(damages, published))
         return
-    for kind in KINDS:
-        own = [each for each in damages if each.kind is kind]
-        if not own:
+    for kind, (meaning, repair) in MEANINGS.items():
+        of_kind = [damage for damage in damages if damage.kind is kind]
+        if not of_kind:
             continue
-        out.print(f"[bold]{kind.name}[/] ({len(own):,}): {plain(kind.meaning)}")
+        out.print(f"[bold]{kind}[/] ({len(of_kind):,}): {plain(meaning)}")
         if plan:
-            out.print(f"  [cyan]--fix:[/] {plain(kind.verb)}")
-        for each in own[:_MAX_SHOWN]:
-            out.print(
-                f"  {_outcome(each)}{plain(each.inconsistency.subject)}: {plain(each.inconsistency.description)}",
-                soft_wrap=not out.is_terminal,
-            )
-        if len(own) > _MAX_SHOWN:
-            out.print(f"  [dim]and {len(own) - _MAX_SHOWN:,} more (--json shows all)[/]")
-    repaired = sum(each.repaired is True for each in damages)
-    asked = any(each.repaired is not None for each in damages)
+            out.print(f"  [cyan]--fix:[/] {plain(repair)}")
+        for damage in of_kind[:_MAX_SHOWN]:
+            words = f"{plain(damage.subject)}: {plain(damage.description)}"
+            out.print(f"  {_outcome(damage)}{words}", soft_wrap=not out.is_terminal)
+        if len(of_kind) > _MAX_SHOWN:
+            out.print(f"  [dim]and {len(of_kind) - _MAX_SHOWN:,} more (--json shows all)[/]")
+    repaired = sum(damage.repaired is True for damage in damages)
+    asked = any(damage.repaired is not None for damage in damages)
     out.print(f"{len(damages):,} damaged" + (f", {repaired:,} repaired" if asked else ""))
     if published.written or published.removed:
         out.print(f"catalog: {published.written:,} written, {published.removed:,} removed")
 
 
-def _outcome(each: FoundInconsistency) -> str:
-    if each.repaired is None:
+def _outcome(damage: Inconsistency) -> str:
+    if damage.repaired is None:
         return ""
-    return "[green]repaired:[/] " if each.repaired else f"[red]left ({plain(each.reason)}):[/] "
+    return "[green]repaired:[/] " if damage.repaired else f"[red]left ({plain(damage.reason)}):[/] "
 
 
-def _document(damages: list[FoundInconsistency], published: Published) -> dict[str, Any]:
+def _document(damages: list[Inconsistency], published: Published) -> dict[str, Any]:
     """Every damage, and their number by kind."""
-    by_kind = Counter(each.kind.name for each in damages)
+    by_kind = Counter(damage.kind.value for damage in damages)
     return {
         "damages": [
             {
-                "kind": each.kind.name,
-                "subject": each.inconsistency.subject,
-                "description": each.inconsistency.description,
-                "repaired": each.repaired,
-                **({"reason": each.reason} if each.reason else {}),
+                "kind": damage.kind,
+                "subject": damage.subject,
+                "description": damage.description,
+                "repaired": damage.repaired,
+                **({"reason": damage.reason} if damage.reason else {}),
             }
-            for each in damages
+            for damage in damages
         ],
         "count": len(damages),
         "by_kind": dict(sorted(by_kind.items())),

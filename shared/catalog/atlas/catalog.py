@@ -5,12 +5,13 @@ Entities are made with pyapacheatlas' classes, here and nowhere else.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
-from shared.atlas.columns import SCHEMA_TYPE, column_rule, schema_name
+from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_rule, schema_name
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
 from shared.atlas.managed import MANAGED
 from shared.catalog.atlas.column_lineage_steps import Writes, calls_for_columns, write_columns
@@ -62,39 +63,68 @@ class AtlasCatalog(AtlasSearch):
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """As the port says."""
-        key = asset.key
-        has_columns = bare or bool(asset.columns)
         self._client.forget_tries()
-        held = self._held([key], related=has_columns).get(key)
-        if not held or not is_placed(held):
+        change = self._changes([asset], frozenset([asset.key] if bare else ())).get(asset.key)
+        if change is None:
             return False
-        written, gone = schema_change(asset, self._columns_of(asset, held)) if has_columns else ((), ())
-        if not written and not gone and description_of(held) == dict(asset.attributes)["description"]:
-            return False
-        asset = _with_owner(asset, held)
+        asset, written, gone = change
         self._upload_all(with_columns([replace(asset, columns=asset.columns[:1])])[0])
         for batch in batches(written, _MOST_COLUMNS):
             self._upload_all(columns_alone(asset, batch))
         self.remove(gone)
         return True
 
+    def up_to_date(
+        self, assets: Sequence[AssetEntity], *, bare: frozenset[AssetKey] = frozenset()
+    ) -> frozenset[AssetKey]:
+        """As the port says."""
+        return frozenset(asset.key for asset in assets) - self._changes(assets, bare).keys()
+
+    def _changes(
+        self, assets: Sequence[AssetEntity], bare: frozenset[AssetKey]
+    ) -> dict[AssetKey, tuple[AssetEntity, tuple[ColumnEntity, ...], tuple[str, ...]]]:
+        """What describing these placeholders changes, where it changes something: each with the owner that may be
+        written, the columns to write, and the guids of those to remove.
+        """
+        schemas = {asset.key for asset in assets if asset.columns or asset.key in bare}
+        held = self._held(asset.key for asset in assets if asset.key not in schemas)
+        held |= self._held(sorted(schemas), related=True)
+        held = {key: entity for key, entity in held.items() if is_placed(entity)}
+        columns = self._columns_of([asset for asset in assets if asset.key in schemas & held.keys()], held)
+        changes = {}
+        for asset in assets:
+            if entity := held.get(asset.key):
+                written, gone = schema_change(asset, columns[asset.key]) if asset.key in columns else ((), ())
+                if written or gone or description_of(entity) != dict(asset.attributes)["description"]:
+                    changes[asset.key] = _with_owner(asset, entity), written, gone
+        return changes
+
     def _upload_all(self, entities: list[AtlasEntity]) -> None:
         taken, _ = self._upload(entities)
         if any(entity.guid not in taken for entity in entities):
             raise CatalogRefused(status=200, code="", detail="an entity was given no guid")
 
-    def _columns_of(self, asset: AssetEntity, held: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The columns that an asset has."""
-        holder: Mapping[str, Any] = held
-        if column_rule(asset.type).through_schema:
-            key = (SCHEMA_TYPE, schema_name(asset.qualified_name))
-            holder = self._held([key], related=True).get(key, {})
-        guids = [str(each["guid"]) for each in active_ends(holder, "columns")]
-        return [
-            each
-            for batch in batches(guids, _MOST_COLUMNS)
-            for each in self._client.get_entity(guid=list(batch), ignoreRelationships=True)["entities"]
-        ]
+    def _columns_of(
+        self, assets: Sequence[AssetEntity], held: Mapping[AssetKey, Mapping[str, Any]]
+    ) -> dict[AssetKey, list[Mapping[str, Any]]]:
+        """The columns that each of these placeholders has. A schema that is not attached is read only where columns are
+        to be written: it may be left from an earlier placeholder of the same name.
+        """
+        schemas = {
+            asset.key: (SCHEMA_TYPE, schema_name(asset.qualified_name))
+            for asset in assets
+            if column_rule(asset.type).through_schema and (asset.columns or schema_of(held[asset.key]))
+        }
+        read = self._held(schemas.values(), related=True)
+        holders = {asset.key: held[asset.key] for asset in assets}
+        holders |= {key: read.get(schema, {}) for key, schema in schemas.items()}
+        guids = {key: [str(end["guid"]) for end in active_ends(holder, "columns")] for key, holder in holders.items()}
+        columns: dict[str, Mapping[str, Any]] = {
+            str(column["guid"]): column
+            for batch in batches(chain.from_iterable(guids.values()), _MOST_COLUMNS)
+            for column in self._client.get_entity(guid=list(batch), ignoreRelationships=True)["entities"]
+        }
+        return {key: [columns[guid] for guid in some if guid in columns] for key, some in guids.items()}
 
     def _held(self, keys: Iterable[AssetKey], *, related: bool = False) -> dict[AssetKey, dict[str, Any]]:
         return held_by_name(self._client, keys, related=related)

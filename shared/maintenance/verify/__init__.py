@@ -1,1 +1,1 @@
-"""Verify the record: scanners find inconsistencies; each kind of inconsistency names its repair."""
+"""Verify the record: checks find inconsistencies, each of a kind that names its repair."""

@@ -1,28 +1,26 @@
-"""Checks of processes: contributions, publish queue, ledger and catalog against one another."""
+"""Checks of processes: the publish queue, the ledger and the catalog against one another."""
 
-import heapq
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
 
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.batches import batches
-from shared.catalog.port import HeldProcess, Node
-from shared.errors import ContentLost
-from shared.maintenance.verify.checks import CheckStage, Inconsistency, RepairVerb, VerifyContext, check
-from shared.maintenance.verify.repairs import delete_placeholder, publish_again
-from shared.publishing.placeholders.creation import with_resolved_names
-from shared.publishing.planning.planner import Plan, Reading, plan_for
-from shared.records.asset_matches import read_matches
+from shared.catalog.port import AssetKey, HeldProcess, Node
+from shared.errors import ContentLost, WriteConflict
+from shared.maintenance.verify.findings import CHANGED, Findings, Inconsistency, Kind, VerifyContext
+from shared.publishing.headers import Headers
+from shared.publishing.planning import InFlight, Plan, Planner, ProcessRows, current, read_process, read_processes
+from shared.publishing.publisher_lease import remove_placeholders
+from shared.publishing.resolution import resolved_entity
+from shared.reading.progress import counted
+from shared.records.assets import read_assets
 from shared.records.digest_set import combined_digest, short
-from shared.records.ledger import LedgerEntry, ledger_entry
-from shared.records.publish_queue import QueueEntry, queue_entries, queue_entry
+from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
+from shared.records.publish_queue import QueueEntry, enqueue, read_queue
 from shared.records.states import LedgerState
-from shared.reporting.run_outcomes import counted
-from shared.storage_layout import CONTRIBUTIONS, LEDGER, process_key
+from shared.storage_layout import process_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +44,50 @@ class PlannedProcess:
         """Its qualified name, as far as that is known."""
         return self.entry.qualified_name or (self.plan.entity.qualified_name if self.plan.entity else "")
 
-    def found(
+    def outdated(
         self, context: VerifyContext, description: str, corrected: LedgerEntry | None = None
     ) -> Iterator[Inconsistency]:
         """This is wrong with it, and what the ledger should have instead."""
-        repair = partial(publish_again, context, corrected or self.entry)
         yield Inconsistency(
-            subject=f"process {self.name or self.entry.process}", description=description, repair=repair
+            kind=Kind.PROCESS,
+            subject=f"process {self.name or self.entry.process}",
+            description=description,
+            repair=partial(_publish_again, context, corrected or self.entry),
         )
+
+
+def check_processes(context: VerifyContext) -> Findings:
+    """Every process on record; one call to the catalog for each batch."""
+    for batch in batches(read_processes(context.storage), context.publishing.batch):
+        for process in counted(context.progress, "processes", _planned(context, batch)):
+            yield from _unpublished(context, process)
+            yield from _changed(context, process)
+            yield None
+
+
+def _planned(context: VerifyContext, batch: Sequence[ProcessRows]) -> list[PlannedProcess]:
+    storage, options, survey = context.storage, context.publishing, context.survey
+    queue = {entry.target: entry for entry in read_queue(storage).entries}
+    planner = Planner(context=context, headers=Headers(context=context))
+    planned: list[PlannedProcess] = []
+    for rows in batch:
+        with suppress(ContentLost, InFlight):
+            plan = planner.plan(QueueEntry(target=rows.key), rows)
+            assets = read_assets(storage, (asset.key for asset in plan.assets))
+            entity = None
+            if plan.process:
+                entity = resolved_entity(plan.process, assets, with_indirect=options.with_indirect)
+            queued = queue.get(rows.key)
+            is_due = _is_due(context, queued)
+            planned.append(PlannedProcess(plan=replace(plan, entity=entity), queued=queued, is_due=is_due))
+    held = context.catalog.read_processes([process.name for process in planned if process.name])
+    for process in planned:
+        if process.entry.state is not LedgerState.NOTHING:
+            survey.written.add(short(process.entry.process))
+        entity = process.plan.entity
+        for asset in (*entity.inputs, *entity.outputs) if entity else ():
+            survey.used.add(combined_digest(*asset))
+    return [replace(process, held=held.get(process.name)) for process in planned]
 
 
 def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
@@ -61,21 +95,20 @@ def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
     return queued is not None and (not queued.revisit or queued.due <= context.publishing.now())
 
 
-@check("unpublished process", RepairVerb.PUBLISH)
-def unpublished_processes(context: VerifyContext, process: PlannedProcess) -> Iterator[Inconsistency]:
-    """A process that is missing in the publish queue, or whose write was interrupted or not recorded."""
+def _unpublished(context: VerifyContext, process: PlannedProcess) -> Iterator[Inconsistency]:
     plan, entry = process.plan, process.entry
     if entry.state is LedgerState.WRITING:
-        if context.publishing.now() - entry.until >= context.grace:
-            description = f"was being written until {entry.until:%Y-%m-%d %H:%M:%S}, and no end is recorded"
-            yield from process.found(context, description)
+        until = entry.landing.until
+        if context.publishing.now() - until >= context.grace and not process.is_due:
+            description = f"was being written until {until:%Y-%m-%d %H:%M:%S}, and no end is recorded"
+            yield from process.outdated(context, description)
     elif process.held and not entry.etag:
         if plan.entity and not process.is_due:
-            yield from process.found(context, "is in the catalog, but not in the ledger")
+            yield from process.outdated(context, "is in the catalog, but not in the ledger")
     elif (description := _why_queued(process)) and not process.is_due:
-        is_due = _is_due(context, queue_entry(context.storage, entry.process))
-        if not is_due and ledger_entry(context.storage, entry.process) == entry:
-            yield from process.found(context, f"{description}, and is not in the publish queue")
+        queued = next((one for one in read_queue(context.storage).entries if one.target == entry.process), None)
+        if not _is_due(context, queued) and ledger_entry(context.storage, entry.process) == entry:
+            yield from process.outdated(context, f"{description}, and is not in the publish queue")
 
 
 def _why_queued(process: PlannedProcess) -> str:
@@ -90,119 +123,94 @@ def _why_queued(process: PlannedProcess) -> str:
     return "differs from what was last written" if is_written else "was never written"
 
 
-@check("changed process", RepairVerb.PUBLISH)
-def changed_processes(context: VerifyContext, process: PlannedProcess) -> Iterator[Inconsistency]:
-    """A process that was deleted, recreated or changed in the catalog: its inputs, outputs or columns."""
+def _changed(context: VerifyContext, process: PlannedProcess) -> Iterator[Inconsistency]:
     plan, entry, held = process.plan, process.entry, process.held
     if entry.state is not LedgerState.WRITTEN:
         return
     if held is None:
         corrected = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="")
-        yield from process.found(context, "was written, but the catalog has no such process", corrected)
+        description = "was written, but the catalog has no such process"
+        yield from process.outdated(context, description, corrected)
         return
-    found: list[str] = []
+    differences: list[str] = []
     corrected = replace(entry, guid=held.guid)
     if held.guid != entry.guid:
-        found.append(f"has the guid {held.guid} in the catalog, and {entry.guid or 'none'} in the ledger")
-    if plan.entity and plan.unchanged and (differences := _differences(held.entity, plan.entity)):
-        found.append(f"was changed in the catalog: {', '.join(differences)}")
+        differences.append(f"has the guid {held.guid} in the catalog, and {entry.guid or 'none'} in the ledger")
+    if plan.entity and plan.unchanged and (parts := _differences(held.entity, plan.entity)):
+        differences.append(f"was changed in the catalog: {', '.join(parts)}")
         corrected = replace(corrected, fingerprint="")
-    if found:
-        yield from process.found(context, "; ".join(found), corrected)
+    if differences:
+        yield from process.outdated(context, "; ".join(differences), corrected)
 
 
 def _differences(held: ProcessEntity, planned: ProcessEntity) -> list[str]:
     """The parts of lineage that differ; names and descriptions may be changed in the catalog."""
     sides = [name for name in ("inputs", "outputs") if getattr(held, name) != getattr(planned, name)]
-    columns = [dict(each.attributes).get("columnMapping", "") for each in (held, planned)]
+    columns = [dict(entity.attributes).get("columnMapping", "") for entity in (held, planned)]
     return sides + (["columnMapping"] if columns[0] != columns[1] else [])
 
 
-@check("orphan process", RepairVerb.PUBLISH)
-def orphan_processes(context: VerifyContext, node: Node) -> Iterator[Inconsistency]:
-    """A process of Throughline in the catalog that has no contributions."""
-    name, storage = node.qualified_name, context.storage
-    if context.survey.written.meet(short(process_key(name))):
-        return
-    entry = ledger_entry(storage, process_key(name))
-    with suppress(ContentLost):  # found among the contributions
-        if (
-            entry.state is not LedgerState.NOTHING
-            or Reading(storage=storage, options=context.publishing).current(entry.process).process
-        ):
-            return
-        if name in context.catalog.read_processes([name]):
-            corrected = replace(
-                entry, state=LedgerState.WRITTEN, qualified_name=name, guid=node.guid, fingerprint="", retired=None
-            )
-            yield Inconsistency(
-                subject=f"process {name}",
-                description="is in the catalog, and has no contributions",
-                repair=partial(publish_again, context, corrected),
-            )
+def _publish_again(context: VerifyContext, corrected: LedgerEntry) -> str:
+    """Publish a process again, with its ledger entry `corrected` unless that has changed since it was read."""
+    storage = context.storage
+    if ledger_entry(storage, corrected.process) != corrected and put_entry(storage, corrected) is None:
+        return CHANGED
+    enqueue(storage, [corrected.process])
+    return ""
 
 
-@check("unused placeholder", RepairVerb.DELETE)
-def unused_placeholders(context: VerifyContext, node: Node) -> Iterator[Inconsistency]:
-    """A placeholder of Throughline that nothing is linked to."""
-    key = (node.type, node.qualified_name)
-    if context.survey.used.meet(combined_digest(*key)):
-        return
-    placeholder = context.catalog.placeholders([key]).get(key)
-    if placeholder and not placeholder.links:
+def check_catalog(context: VerifyContext) -> Findings:
+    """The processes of Throughline in the catalog."""
+    for node in _nodes(context, "processes in the catalog", processes=True):
+        name, key = node.qualified_name, process_key(node.qualified_name)
+        if not context.survey.written.meet(short(key)):
+            with suppress(ContentLost):
+                yield from _orphan(context, node, read_process(context.storage, key), name)
+        yield None
+
+
+def _orphan(context: VerifyContext, node: Node, rows: ProcessRows, name: str) -> Iterator[Inconsistency]:
+    entry = rows.entry
+    is_recorded = current(context.storage, rows, context.publishing)[0].process is not None
+    if entry.state is LedgerState.NOTHING and not is_recorded and name in context.catalog.read_processes([name]):
+        corrected = replace(
+            entry, state=LedgerState.WRITTEN, qualified_name=name, guid=node.guid, fingerprint="", retired=None
+        )
         yield Inconsistency(
-            subject=f"{node.type} {node.qualified_name}",
-            description="is a placeholder that no process uses",
-            repair=partial(delete_placeholder, context, key),
+            kind=Kind.PROCESS,
+            subject=f"process {name}",
+            description="is in the catalog, and has no contributions",
+            repair=partial(_publish_again, context, corrected),
         )
 
 
-def _processes(context: VerifyContext) -> Iterator[PlannedProcess]:
-    """Every process with contributions or a ledger entry; one call to the catalog for each batch."""
-    storage = context.storage
-    contributed = (row.partition for row in storage.scan(CONTRIBUTIONS))
-    written = (row.partition for row in storage.scan(LEDGER))
-    keys = (key for key, _ in groupby(heapq.merge(contributed, written)))
-    for batch in batches(keys, context.publishing.batch):
-        yield from counted(context.progress, "processes", _planned(context, batch))
+def check_placeholders(context: VerifyContext) -> Findings:
+    """The placeholders of Throughline in the catalog."""
+    for node in _nodes(context, "placeholders", processes=False):
+        key = (node.type, node.qualified_name)
+        if not context.survey.used.meet(combined_digest(*key)):
+            placeholder = context.catalog.placeholders([key]).get(key)
+            if placeholder and not placeholder.links:
+                yield Inconsistency(
+                    kind=Kind.PLACEHOLDER,
+                    subject=" ".join(key),
+                    description="is a placeholder that no process uses",
+                    repair=partial(_delete_placeholder, context, key),
+                )
+        yield None
 
 
-def _planned(context: VerifyContext, keys: Sequence[str]) -> list[PlannedProcess]:
-    queue = {each.process: each for each in queue_entries(context.storage)[0]}
-    now, reading = datetime.now(UTC), Reading(storage=context.storage, options=context.publishing)
-    planned = []
-    for key in keys:
-        with suppress(ContentLost):  # found among the contributions; until it is repaired there is no plan
-            plan = plan_for(reading, QueueEntry(process=key, due=now))
-            matches = read_matches(context.storage, {(asset.type, asset.qualified_name): None for asset in plan.assets})
-            plan = with_resolved_names(plan, matches, context.publishing)
-            queued = queue.get(key)
-            planned.append(PlannedProcess(plan=plan, queued=queued, is_due=_is_due(context, queued)))
-    held = context.catalog.read_processes([each.name for each in planned if each.name])
-    for each in planned:
-        if each.entry.state is not LedgerState.NOTHING:
-            context.survey.written.add(short(each.entry.process))
-        for asset in (*each.plan.entity.inputs, *each.plan.entity.outputs) if each.plan.entity else ():
-            context.survey.used.add(combined_digest(*asset))
-    return [replace(each, held=held.get(each.name)) for each in planned]
+def _delete_placeholder(context: VerifyContext, key: AssetKey) -> str:
+    """Delete a placeholder under the publisher's lease: a publisher creates assets before processes that use them."""
+    if context.publishing.shadow:
+        return "shadow mode leaves the catalog as it is"
+    try:
+        return CHANGED if remove_placeholders(context, [key], wait=False).kept else ""
+    except WriteConflict:
+        return CHANGED
 
 
 def _nodes(context: VerifyContext, what: str, *, processes: bool) -> Iterator[Node]:
     """All of ours before any is removed, since the catalog's search answers page by page."""
     ours = [node for node in context.catalog.ours() if node.is_process is processes]
     return counted(context.progress, what, ours)
-
-
-PROCESSES = CheckStage(
-    read=_processes,
-    checks=(unpublished_processes, changed_processes),
-    after_publishing=True,
-)
-CATALOG_PROCESSES = CheckStage(
-    read=lambda context: _nodes(context, "processes in the catalog", processes=True), checks=(orphan_processes,)
-)
-PLACEHOLDERS = CheckStage(
-    read=lambda context: _nodes(context, "placeholders", processes=False),
-    checks=(unused_placeholders,),
-    after_publishing=True,
-)

@@ -6,45 +6,49 @@ writes nothing.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
-from shared.maintenance.replay import publish_all
-from shared.maintenance.verify.checks import CheckStage, FoundInconsistency, InconsistencyKind, Survey, VerifyContext
-from shared.maintenance.verify.contributions import CONTRIBUTION_ROWS, UNMET_STATES
-from shared.maintenance.verify.processes import CATALOG_PROCESSES, PLACEHOLDERS, PROCESSES
-from shared.maintenance.verify.runs import LETTERS, RUN_ROWS, STORED_EVENTS
-from shared.publishing.writing.catalog_write import Published
+from shared.errors import ContentLost, WriteConflict
+from shared.maintenance.publish_missing import publish_all
+from shared.maintenance.verify import applications, processes
+from shared.maintenance.verify.findings import Findings, Inconsistency, Survey, VerifyContext
+from shared.publishing.context import Published
 
-_STAGES: tuple[CheckStage[Any], ...] = (
-    LETTERS,
-    RUN_ROWS,
-    STORED_EVENTS,
-    CONTRIBUTION_ROWS,
-    UNMET_STATES,
-    PROCESSES,
-    CATALOG_PROCESSES,
-    PLACEHOLDERS,
+_CHECKS: tuple[tuple[Callable[[VerifyContext], Findings], bool], ...] = (
+    (applications.check_letters, False),
+    (applications.check_applications, False),
+    (applications.check_archive, False),
+    (applications.check_shares, False),
+    (processes.check_processes, True),
+    (processes.check_catalog, False),
+    (processes.check_placeholders, True),
 )
-KINDS: tuple[InconsistencyKind, ...] = tuple(each.kind for stage in _STAGES for each in stage.checks)
-"""What `verify` finds. A test compares docs/operate/recovery.md with it."""
+"""Each check, and whether what earlier repairs queued is published before."""
 
 
 def verify(
     context: VerifyContext, *, fix: bool = False, stopped: Callable[[], bool] = lambda: False
-) -> Iterator[FoundInconsistency | Published]:
-    """All inconsistencies, stage by stage, as they are found; with `fix` each is repaired at once, and what that queued
+) -> Iterator[Inconsistency | Published]:
+    """All inconsistencies, check by check, as they are found; with `fix` each is repaired at once, and what that queued
     is published before the catalog is read and at the end: counts of that come in between.
 
     Ends once `stopped`. Raises StorageUnavailable, CatalogUnavailable or CatalogRefused; repairs made by then stay.
     """
     context = replace(context, survey=Survey())
-    for stage in _STAGES:
-        if fix and stage.after_publishing:
+    for check, after_publishing in _CHECKS:
+        if fix and after_publishing:
             yield publish_all(context)[0]
-        for found in stage.run(context, fix=fix):
+        for found in check(context):
             if found:
-                yield found
+                yield _repaired(found) if fix else found
             elif stopped():
                 return
     if fix:
         yield publish_all(context)[0]
+
+
+def _repaired(found: Inconsistency) -> Inconsistency:
+    try:
+        reason = found.repair()
+    except (WriteConflict, ContentLost) as error:
+        reason = str(error)
+    return replace(found, repaired=not reason, reason=reason)

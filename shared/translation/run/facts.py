@@ -8,6 +8,7 @@ Databricks' form and were not tried there.
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
@@ -63,6 +64,36 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
 
 BY_PLAN = "plan"
 """Columns that are exact: every part of Spark's plan was known."""
+
+_SPARK = frozenset({"Spark", "Databricks"})
+"""The platforms (`RunFacts.platform`) whose jobs may have plans."""
+
+
+class ColumnSource(StrEnum):
+    """Who gave the columns of a run of Spark: the plan alone, where the listener's events agree or differ; both, where
+    the plan has parts that no rule knows; or the listener alone.
+    """
+
+    PLAN = "exact by plan"
+    PLAN_DIFFERS = "exact by plan, unlike the listener's"
+    BOTH = "by listener and plan"
+    LISTENER = "by listener only"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether Spark's own plan decided all columns."""
+        return self in {ColumnSource.PLAN, ColumnSource.PLAN_DIFFERS}
+
+
+def column_source(facts: RunFacts | None) -> ColumnSource | None:
+    """Who gave the columns of a run; None of one that is not Spark's, or does not contribute."""
+    if facts is None:
+        return None
+    if facts.columns_by == BY_PLAN:
+        return ColumnSource.PLAN_DIFFERS if facts.plan_differs else ColumnSource.PLAN
+    if facts.plan_gaps:
+        return ColumnSource.BOTH
+    return ColumnSource.LISTENER if facts.platform in _SPARK else None
 
 
 def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:

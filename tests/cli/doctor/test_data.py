@@ -23,16 +23,16 @@ from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
-from shared.maintenance.replay import publish_all
+from shared.maintenance.publish_missing import publish_all
 from shared.naming.names import BUILT_IN
-from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.options import PublishOptions
-from shared.records.checkpoint import SWEEP, SweepPosition
+from shared.publishing.context import PublishOptions
 from shared.records.settings_record import record_settings
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact, Row
-from shared.storage_layout import EVENTS
+from shared.sweeping.listing import SWEEP, SweepPosition
+from shared.sweeping.sweep import SweepOptions
+from tests.support.dead_letters import replace_blob
 from tests.support.events import event
 from tests.support.installation import installation
 from tests.support.processing import post, settle
@@ -194,8 +194,7 @@ RUN = (("START", "09"), ("COMPLETE", "10"))
 def damaged(storage: MemoryStorage) -> MemoryStorage:
     """An event whose bytes are no event: settling it makes a dead letter."""
     (place,) = post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"]))
-    storage.delete_blob(EVENTS, place.blob)
-    storage.put_new(EVENTS, place.blob, b"no gzip")
+    replace_blob(storage, place, b"no gzip")
     settle(storage, place)
     return storage
 
@@ -203,7 +202,7 @@ def damaged(storage: MemoryStorage) -> MemoryStorage:
 def unparsed(storage: MemoryStorage) -> MemoryStorage:
     """A run that has ended, and that nobody has settled."""
     post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"]))
-    SWEEP.save(storage, SweepPosition(decided_until=LONG_AGO, full_sweep_due=LONG_AGO))
+    SWEEP.save(storage, SweepPosition())
     return storage
 
 

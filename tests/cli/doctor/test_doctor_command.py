@@ -16,9 +16,9 @@ from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
-from shared.processing.sweeper import SweepOptions
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
+from shared.sweeping.sweep import SweepOptions
 from tests.cli.doctor.played_azure import EVENTS, GROUP, SECRET, WORKER, PlayedAzure, healthy
 from tests.infra.azure_stand_in import AzureStandIn, Failure
 from tests.support.deployment import Root

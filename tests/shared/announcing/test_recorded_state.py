@@ -17,8 +17,8 @@ from shared.governance.propagation import CatalogReading
 from shared.governance.rules import Rules as GovernanceRules
 from shared.governance.rules_file.decoding import parse_policies
 from shared.lineage.document import LineageDocument
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import recorded_processes
+from shared.publishing.context import PublishOptions
+from shared.reading.processes import recorded_processes
 from shared.storage.memory import MemoryStorage
 from shared.watching.comparing.changes import Topic
 from shared.watching.comparing.comparison import changes

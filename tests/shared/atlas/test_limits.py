@@ -14,11 +14,10 @@ from shared.catalog.connection.transport import RetryPolicy, StaticToken, Steady
 from shared.errors import CatalogRefused
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
 from shared.naming.rules.rule import bounded
-from shared.processing.processor import RunProcessor
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import stored_from_blob
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.placeholder_columns import publish_options
+from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -46,7 +45,7 @@ def test_a_process_with_overlong_values_everywhere_is_written(fresh_catalog: Cat
     storage, catalog = MemoryStorage(), over(fresh_catalog)
     receive(storage, packed(job), most_bytes=10_000_000)
     for fact in storage.blobs("events"):
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        deliver_blob(storage, fact.name)
     done = publish(storage, catalog, publish_options())
     assert (done.written, done.refused, done.error) == (1, 0, "")
     found = list(catalog.ours())

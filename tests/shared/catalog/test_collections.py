@@ -17,7 +17,7 @@ from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.port import AssetKey
 from shared.errors import Misconfigured
-from shared.records.publish_queue import queue_entries
+from shared.records.publish_queue import read_queue
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy_run, publish_options, run, settle
@@ -87,7 +87,7 @@ def test_a_missing_collection_is_reported_and_nothing_is_lost(server: CatalogSer
     settle(storage, [copy_run("one", (X,), (X,))])
     done = publish(storage, over(server.endpoint, server.token, "nowhere"), publish_options())
     assert "403 ATLAS-403-00-001" in done.error
-    assert len(queue_entries(storage)[0]) == 1
+    assert len(read_queue(storage).entries) == 1
     assert collections_of(server) == {}
 
 

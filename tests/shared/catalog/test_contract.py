@@ -20,7 +20,7 @@ from shared.catalog.connection.transport import RetryPolicy, StaticToken, Steady
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog, Placeholder
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.planning.write_deadline import calls_to_describe
+from shared.publishing.placeholders import calls_to_describe
 from tests.plugins.atlas import V2
 from tests.support.publishing import process_in
 
@@ -141,6 +141,21 @@ def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) 
     assert catalog.placeholders(guids) == {}
     assert catalog.create_assets([first]), "and all of it may come again"
     assert catalog.describe_placeholder(first) is False
+
+
+def test_placeholders_that_are_up_to_date_are_told_apart_at_once(catalog: Catalog) -> None:
+    columns = (("a", "int"), ("b", "string"))
+    held = [replace(placed(name), columns=columns) for name in ("same", "other", "bare")]
+    theirs = placed("theirs", mark="Found by a scan.")
+    catalog.create_assets([*held, placed("described"), theirs])
+    without = [replace(each, columns=()) for each in held]
+    nowhere = placed("nowhere")
+    same = catalog.up_to_date([held[0], replace(held[1], columns=columns[:1]), theirs, nowhere])
+    assert same == {held[0].key, theirs.key, nowhere.key}
+    assert catalog.up_to_date(without, bare=frozenset({held[2].key})) == {each.key for each in held[:2]}
+    assert catalog.up_to_date([placed("described", "Dropped.")]) == frozenset()
+    assert catalog.up_to_date([placed("described")], bare=frozenset({placed("described").key}))
+    assert catalog.up_to_date([]) == frozenset()
 
 
 def test_only_our_placeholders_get_a_new_description(catalog: Catalog) -> None:

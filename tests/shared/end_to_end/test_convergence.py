@@ -12,7 +12,7 @@ import pytest
 
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.openlineage.decoding import decode
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy

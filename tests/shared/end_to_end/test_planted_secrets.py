@@ -11,19 +11,17 @@ from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
-from shared.events.dead_letters import dead_letters
-from shared.events.run_loader import add_dead_letter
+from shared.events.dead_letters import add_dead_letter, dead_letters
 from shared.ingest.receiver import Redact, note_refusal
 from shared.ingest.responses import refused
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.redaction import redacted
 from shared.reporting.status import status
 from shared.secrets import text_without_secrets
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import stored_from_blob
 from tests.support.planted import BEARER, REFUSED, SECRET, contains_secret, events, stored_texts
+from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive, receive_batch
 
@@ -56,7 +54,7 @@ def run_all(storage: MemoryStorage, catalog: MemoryCatalog, *, redact: Redact | 
         except Refused as refusal:
             note_refusal(storage, raw, refusal)
     for fact in storage.blobs("events"):
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        deliver_blob(storage, fact.name)
     for number, error in enumerate((ValueError(f"token={SECRET}"), KeyError(f"https://ann:{SECRET}@h"))):
         add_dead_letter(storage, f"x{number}", f"{number:032}", error)
     later = datetime.now(UTC)

@@ -9,7 +9,6 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
 from itertools import islice, permutations
 from typing import Any
 
@@ -18,20 +17,15 @@ import pytest
 from shared.atlas.entities import process_entity
 from shared.catalog.memory import MemoryCatalog
 from shared.openlineage.decoding import decode
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.options import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, stored_from_blob
-from shared.translation.aggregate import SupersessionPolicy
 from shared.translation.reference import translate_history
 from tests.faults.expected_states import expected_states
 from tests.plugins.sample import Sample
 from tests.support.chaos import simulate_history
 from tests.support.events import event
 from tests.support.histories import HOST, MOUNTS, NOTEBOOK, history
-from tests.support.publishing import publish
-from tests.support.receiving import receive
+from tests.support.runtime import Runtime
 
 DEATH = 0.004
 """At a call: some of these runs settle all others of their application, in a few hundred calls."""
@@ -61,19 +55,15 @@ def disagreements_of_simulation(bodies: Sequence[bytes], seed: int, **how: Any) 
 
 
 def one_by_one(bodies: Sequence[bytes]) -> list[str]:
-    """The disagreements after each event was received, settled and published before the next."""
-    storage, catalog = MemoryStorage(), MemoryCatalog()
-    how = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
-    known: set[str] = set()
+    """The disagreements after each event was received, folded and published before the next, and a sweep at the end,
+    which folds what came after its run had ended.
+    """
+    runtime = Runtime()
     for body in bodies:
-        receive(storage, body, most_bytes=1_000_000)
-        for fact in storage.blobs(EVENTS):
-            packed = storage.get(EVENTS, fact.name)
-            if fact.name not in known and packed:
-                known.add(fact.name)
-                RunProcessor(storage=storage).receive(stored_from_blob(fact.name), packed)
-        publish(storage, catalog, how)
-    return disagreements(storage, catalog, bodies)
+        runtime.run(body)
+    runtime.sweep()
+    runtime.publish()
+    return disagreements(runtime.storage, runtime.catalog, bodies)
 
 
 SIMULATIONS: dict[str, dict[str, Any]] = {

@@ -19,7 +19,6 @@ from shared.governance.checks.checking import DEMANDS, NOT_KNOWN, Result, check,
 from shared.governance.checks.findings import Facts, Verdict
 from shared.governance.rules_file.decoding import parse_policies
 from shared.lineage.document import LineageDocument, encoded
-from shared.processing.processor import RunProcessor
 from shared.query.recorded_document import judged_record
 from shared.settings.reading import load
 from shared.settings.setting import Effect
@@ -153,6 +152,7 @@ NO_LINEAGE = {
     "THROUGHLINE_MAX_BODY_BYTES": "an event above it is refused: the sender is told, and nothing is stored",
     "THROUGHLINE_ARCHIVE_AFTER_HOURS": "where events are kept",
     "THROUGHLINE_ARCHIVE_RETENTION_DAYS": "how long events are kept; their lineage stays",
+    "THROUGHLINE_RUN_RETENTION_DAYS": "how long runs are told; their lineage stays",
     "THROUGHLINE_CATALOG_ENDPOINT": "which catalog",
     "THROUGHLINE_CATALOG_USER": "how to sign in",
     "THROUGHLINE_CATALOG_TOKEN": "how to sign in",
@@ -187,9 +187,8 @@ def judged(folder: Path, **settings: str) -> tuple[LineageDocument, tuple[Result
     receiver = receiver_of(loaded, storage)
     for event in EVENTS:
         receiver.receive(packed(event))
-    processor = RunProcessor(storage=storage, names=parts.names)
     for fact in list(storage.blobs("events")):
-        processor.receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        parts.delivery.deliver(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
     publishing = replace(parts.publishing, now=lambda: NOW, parallel=type(parts.publishing.parallel)())
     publish(storage, MemoryCatalog(), publishing)
     document, excluded = judged_record(storage, publishing)

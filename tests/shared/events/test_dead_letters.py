@@ -1,7 +1,8 @@
 """Dead letters: the record of an event that cannot be used, and the removal of a letter."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,24 +10,26 @@ import pytest
 from azure.storage.blob import BlobServiceClient
 
 from local.azurite import Azurite
+from shared.applications.partition import read_record
+from shared.applications.processor import ApplicationProcessor, FoldRequest
+from shared.applications.state import RunRecord
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import WriteConflict
-from shared.events.dead_letters import DeadLetter, dead_letters, discard, note_letter
-from shared.events.run_loader import add_dead_letter
-from shared.maintenance.replay import LetterOutcome, ReplayedLetter, publish_all, replay_dead_letters
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.processing.triggers import Replayed, TimedOut
-from shared.publishing.planning.options import PublishOptions
+from shared.events.dead_letters import DeadLetter, add_dead_letter, dead_letters, discard, note_letter
+from shared.maintenance.replay import LetterOutcome, ReplayedLetter, replay_application, replay_dead_letters
+from shared.naming.names import BUILT_IN, Names
+from shared.publishing.context import PublishOptions
+from shared.reading.processes import recorded_processes
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
-from shared.storage_layout import EVENTS, StoredEvent
+from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent
+from shared.sweeping.sweep import SweepOptions, sweep
 from tests.support.azurite import on_azurite
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import event, run_id, write
-from tests.support.processing import post, settle, state_of, supported_inputs
-from tests.support.publishing import context_of, publish
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
 
 START, END = write("a", "app", "10:00", "/a")
 
@@ -36,21 +39,33 @@ def one(storage: Storage) -> DeadLetter:
     return letter
 
 
-def all_of(storage: Storage) -> list[ReplayedLetter]:
-    return list(replay_dead_letters(storage, lambda _: True))
+def letters_of(
+    storage: Any, letter_filter: Callable[[DeadLetter], bool] = lambda _: True, names: Names = BUILT_IN
+) -> list[ReplayedLetter]:
+    return list(replay_dead_letters(ApplicationProcessor(storage=storage, names=names), letter_filter))
 
 
-def damaged(storage: MemoryStorage, packed: bytes) -> StoredEvent:
+def replayed_application(storage: Storage, names: Names = BUILT_IN) -> None:
+    replay_application(ApplicationProcessor(storage=storage, names=names), run_id("app"))
+
+
+def record_of(storage: Storage) -> RunRecord:
+    record = read_record(storage, run_id("app"), run_id("a"))
+    assert record
+    return record
+
+
+def damaged(storage: MemoryStorage, payload: bytes) -> StoredEvent:
     """A run whose START was damaged before it was settled. The START's place."""
     start, end = post(storage, START, END)
-    replace_blob(storage, start, packed)
+    replace_blob(storage, start, payload)
     settle(storage, end)
     return start
 
 
-def spoiled(packed: bytes) -> bytes:
+def spoiled(payload: bytes) -> bytes:
     """A good header, followed by bytes that are no compressed text."""
-    return packed[:12] + bytes(byte ^ 0x5A for byte in packed[12:40]) + packed[40:]
+    return payload[:12] + bytes(byte ^ 0x5A for byte in payload[12:40]) + payload[40:]
 
 
 UNUSABLE: dict[str, tuple[bytes, str, str]] = {
@@ -63,11 +78,11 @@ UNUSABLE: dict[str, tuple[bytes, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("packed", "reason", "error"), UNUSABLE.values(), ids=UNUSABLE)
-def test_a_letter_has_the_known_facts_of_the_event(packed: bytes, reason: str, error: str) -> None:
+@pytest.mark.parametrize(("payload", "reason", "error"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_letter_has_the_known_facts_of_the_event(payload: bytes, reason: str, error: str) -> None:
     storage = MemoryStorage()
     begun = datetime.now(UTC)
-    start = damaged(storage, packed)
+    start = damaged(storage, payload)
     letter = one(storage)
     assert (letter.digest, letter.blob, letter.place) == (start.digest, start.blob, start)
     assert (letter.reason, letter.count, letter.job) == (reason, 1, "app.adaptive_spark_plan.out")
@@ -76,17 +91,17 @@ def test_a_letter_has_the_known_facts_of_the_event(packed: bytes, reason: str, e
     assert letter.discarded is None
 
 
-@pytest.mark.parametrize("packed", [b"no gzip", gzip.compress(b"{}")], ids=["damaged", "unreadable"])
-def test_a_dead_letter_of_a_long_run_is_counted_once_each_time_that_the_run_is_processed(packed: bytes) -> None:
+@pytest.mark.parametrize("payload", [b"no gzip", gzip.compress(b"{}")], ids=["damaged", "unreadable"])
+def test_a_dead_letter_of_a_long_run_is_counted_once_each_time_that_the_run_is_processed(payload: bytes) -> None:
     storage = MemoryStorage()
     times = [f"10:{each // 60:02}:{each % 60:02}" for each in range(300)]
     bodies = [event("a", "RUNNING", each, inputs=["/a"], outputs=["/b"], application="app") for each in times]
     *places, end = post(storage, *bodies, END)
-    replace_blob(storage, places[5], packed)
+    replace_blob(storage, places[5], payload)
     settle(storage, end)
     assert (one(storage).digest, one(storage).count) == (places[5].digest, 1)
-    assert len(state_of(storage, "a").merged) == 301
-    RunProcessor(storage=storage).process(run_id("a"), Replayed())
+    assert len(record_of(storage).digests) == 301
+    replayed_application(storage)
     assert one(storage).count == 2
 
 
@@ -94,7 +109,7 @@ def test_a_dead_letter_found_again_is_counted() -> None:
     storage = MemoryStorage()
     damaged(storage, b"hello")
     before = one(storage)
-    RunProcessor(storage=storage).process(run_id("a"), Replayed())
+    replayed_application(storage)
     after = one(storage)
     assert (after.count, after.first) == (2, before.first)
     assert after.last > before.last
@@ -110,18 +125,19 @@ def test_a_blob_with_a_foreign_name_is_recorded_once_by_several_sweeps() -> None
     assert one(storage) == before
 
 
-@pytest.mark.parametrize(("packed", "reason"), [case[:2] for case in UNUSABLE.values()], ids=UNUSABLE)
-def test_a_dead_letter_is_removed_once_its_repaired_event_is_used(packed: bytes, reason: str) -> None:
+@pytest.mark.parametrize(("payload", "reason"), [case[:2] for case in UNUSABLE.values()], ids=UNUSABLE)
+def test_a_dead_letter_is_removed_once_its_repaired_event_is_used(payload: bytes, reason: str) -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     start, end = post(storage, *write("a", "app", "10:00", "/a", end="OTHER"))
-    replace_blob(storage, end, packed)
-    RunProcessor(storage=storage).process(run_id("a"), TimedOut())
+    replace_blob(storage, end, payload)
+    processor = ApplicationProcessor(storage=storage)
+    processor.fold(run_id("app"), FoldRequest(timed_out=frozenset({run_id("a")})))
     assert one(storage).reason == reason
     replace_blob(storage, end, gzip.compress(write("a", "app", "10:00", "/b", end="OTHER")[1]))
-    (replayed,) = all_of(storage)
+    (replayed,) = letters_of(storage)
     assert (replayed.outcome, replayed.now) == (LetterOutcome.USED, "contributed")
     assert list(dead_letters(storage)) == []
-    assert state_of(storage, "a").merged == {start.digest, end.digest}
+    assert record_of(storage).digests == {start.digest, end.digest}
     assert publish(storage, catalog, PublishOptions()).written == 1
     (process,) = catalog.processes.values()
     assert [key[1] for key in process.inputs] == ["file:///a", "file:///b"]
@@ -134,17 +150,19 @@ def test_a_dead_letter_that_fails_again_stays_with_a_higher_count() -> None:
     start = damaged(storage, b"hello")
     replace_blob(storage, start, gzip.compress(b"{"))
     for count in (2, 3):
-        (replayed,) = all_of(storage)
+        (replayed,) = letters_of(storage)
         assert replayed.outcome is LetterOutcome.FAILED
         assert replayed.letter == one(storage)
         assert replayed.letter.count == count
         assert replayed.letter.reason == "unreadable event", "why it failed last"
-    assert supported_inputs(storage) == ["/a"], "the rest of the run stays in use"
+    publish(storage, MemoryCatalog(), PublishOptions())
+    (recorded,) = recorded_processes(storage, PublishOptions())
+    assert [asset.name for asset in recorded.process.inputs] == ["/a"], "the rest of the run stays in use"
 
 
 def unusable_run(storage: MemoryStorage) -> list[StoredEvent]:
     places = post(storage, START, END)
-    RunProcessor(storage=storage, names=RULE_WITH_UNKNOWN_GROUP).process(run_id("a"), Replayed())
+    replayed_application(storage, RULE_WITH_UNKNOWN_GROUP)
     return places
 
 
@@ -155,22 +173,22 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
     assert {letter.reason for letter in letters} == {"unusable run"}
     assert {letter.error for letter in letters} == {"KeyError: 'host'"}
     assert {letter.digest for letter in letters} == {place.digest for place in places}
-    assert (state_of(storage, "a").verdict, status(storage).dead) == ("dead", 2)
-    again = list(replay_dead_letters(storage, lambda _: True, names=RULE_WITH_UNKNOWN_GROUP))
-    assert [(each.outcome, each.letter.count) for each in again] == [
+    assert (record_of(storage).verdict, status(storage).dead) == ("dead", 2)
+    again = letters_of(storage, names=RULE_WITH_UNKNOWN_GROUP)
+    assert [(replayed.outcome, replayed.letter.count) for replayed in again] == [
         (LetterOutcome.FAILED, 2),
         (LetterOutcome.FAILED, 2),
     ]
     meant = places[1].digest
-    replayed = list(replay_dead_letters(storage, lambda letter: letter.digest == meant))
-    assert [each.outcome for each in replayed] == [LetterOutcome.USED, LetterOutcome.USED], (
+    replayed = letters_of(storage, lambda letter: letter.digest == meant)
+    assert [replayed.outcome for replayed in replayed] == [LetterOutcome.USED, LetterOutcome.USED], (
         "both leave, though one was asked for"
     )
     assert list(dead_letters(storage)) == []
-    publish_all(context_of(storage, catalog))
+    publish(storage, catalog, PublishOptions())
     assert (status(storage).published, catalog.writes) == (2, 2)
-    again = list(replay_dead_letters(storage, lambda _: True))
-    publish_all(context_of(storage, catalog))
+    again = letters_of(storage)
+    publish(storage, catalog, PublishOptions())
     assert (again, catalog.writes) == ([], 2)
 
 
@@ -187,9 +205,9 @@ def test_a_dead_letter_recorded_again_during_its_replay_stays() -> None:
             add_dead_letter(storage, start.blob, start.digest, EOFError("read long ago"))
 
     watched.step_in = late
-    assert [each.outcome for each in replay_dead_letters(watched, lambda _: True)] == [LetterOutcome.FAILED]
+    assert [replayed.outcome for replayed in letters_of(watched)] == [LetterOutcome.FAILED]
     assert one(storage).count == 2
-    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
+    assert [replayed.outcome for replayed in letters_of(storage)] == [LetterOutcome.USED]
 
 
 def test_a_replay_killed_at_any_call_loses_no_dead_letter() -> None:
@@ -207,15 +225,15 @@ def test_a_replay_killed_at_any_call_loses_no_dead_letter() -> None:
 
         watched.step_in = dies
         try:
-            list(replay_dead_letters(watched, lambda _: True))
+            letters_of(watched)
         except KeyboardInterrupt:
             assert one(storage).digest == start.digest
-            all_of(storage)
+            letters_of(storage)
         else:
             break
         finally:
             assert list(dead_letters(storage)) == []
-            assert state_of(storage, "a").merged >= {start.digest}
+            assert record_of(storage).digests >= {start.digest}
         calls += 1
     assert calls > 10
 
@@ -224,24 +242,24 @@ def test_a_letter_whose_blob_is_missing_stays() -> None:
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
     del storage._blobs[EVENTS][start.blob]
-    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.MISSING]
+    assert [replayed.outcome for replayed in letters_of(storage)] == [LetterOutcome.MISSING]
     assert one(storage).digest == start.digest
 
 
 def test_the_dead_letter_of_a_foreign_name_leaves_once_the_blob_has_its_right_name() -> None:
     storage = MemoryStorage()
     start, end = post(storage, START, END)
-    packed = storage.get(EVENTS, start.blob)
-    assert packed
+    payload = storage.get(EVENTS, start.blob)
+    assert payload
     del storage._blobs[EVENTS][start.blob]
-    storage.put_new(EVENTS, "copy of an event", packed)
+    storage.put_new(EVENTS, "copy of an event", payload)
     sweep(storage, SweepOptions())
     settle(storage, end)
-    (replayed,) = all_of(storage)
+    (replayed,) = letters_of(storage)
     assert (replayed.outcome, replayed.letter.count) == (LetterOutcome.FAILED, 2)
-    storage.put_new(EVENTS, start.blob, packed)
+    storage.put_new(EVENTS, start.blob, payload)
     del storage._blobs[EVENTS]["copy of an event"]
-    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.GONE]
+    assert [replayed.outcome for replayed in letters_of(storage)] == [LetterOutcome.GONE]
     assert list(dead_letters(storage)) == []
 
 
@@ -251,8 +269,8 @@ def test_replaying_a_dead_letter_also_records_an_end_that_no_trigger_delivered()
     replace_blob(storage, start, b"hello")
     add_dead_letter(storage, start.blob, start.digest, EOFError("found by the first reader"))
     replace_blob(storage, start, gzip.compress(START))
-    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
-    assert state_of(storage, "a").end == "COMPLETE"
+    assert [replayed.outcome for replayed in letters_of(storage)] == [LetterOutcome.USED]
+    assert record_of(storage).ended == "COMPLETE"
 
 
 def test_a_discarded_letter_stays_discarded_when_found_again_and_leaves_when_used() -> None:
@@ -262,10 +280,10 @@ def test_a_discarded_letter_stays_discarded_when_found_again_and_leaves_when_use
     assert first
     assert first.discarded
     assert discard(storage, start.digest) == first, "once is enough"
-    RunProcessor(storage=storage).process(run_id("a"), Replayed())
+    replayed_application(storage)
     assert (one(storage).discarded, one(storage).count) == (first.discarded, 2)
     replace_blob(storage, start, gzip.compress(START))
-    assert [each.outcome for each in all_of(storage)] == [LetterOutcome.USED]
+    assert [replayed.outcome for replayed in letters_of(storage)] == [LetterOutcome.USED]
     assert discard(storage, start.digest) is None, "there is nothing to discard any more"
 
 
@@ -278,7 +296,7 @@ def test_letters_are_found_by_the_beginning_of_their_ids() -> None:
     assert len(list(dead_letters(storage))) == 4
 
 
-def test_a_letter_that_others_keep_changing_is_tried_again_later() -> None:
+def test_a_letter_that_others_keep_changing_stays() -> None:
     storage = MemoryStorage()
     start = damaged(storage, b"hello")
     watched = Stepped(storage)
@@ -291,7 +309,7 @@ def test_a_letter_that_others_keep_changing_is_tried_again_later() -> None:
     with pytest.raises(WriteConflict):
         note_letter(watched, start.blob, start.digest, EOFError())
     replace_blob(storage, start, gzip.compress(b"{"))
-    assert [each.outcome for each in replay_dead_letters(watched, lambda _: True)] == [LetterOutcome.BUSY]
+    assert [replayed.outcome for replayed in letters_of(watched)] == [LetterOutcome.FAILED]
 
 
 @pytest.mark.azurite
@@ -302,8 +320,12 @@ def test_a_dead_letter_is_recorded_repaired_and_replayed_on_azurite(azurite: Azu
     catalog = MemoryCatalog()
     start, end = post(storage, *write("on azurite", "app", "10:00", "/a", sink="/azurite"))
 
-    def put_blob(packed: bytes) -> None:
-        blobs.get_blob_client(EVENTS, start.blob).upload_blob(packed, overwrite=True)
+    def put_blob(payload: bytes) -> None:
+        blobs.get_blob_client(EVENTS, start.blob).upload_blob(payload, overwrite=True)
+        row = storage.read(APPLICATIONS, start.application, start.row_key)
+        if row:  # which has the event too
+            values = {name: value for name, value in row.values.items() if name != "packed"}
+            storage.replace(APPLICATIONS, replace(row, values=values))
 
     def mine() -> list[DeadLetter]:
         return [letter for letter in dead_letters(storage) if letter.digest == start.digest]
@@ -311,17 +333,16 @@ def test_a_dead_letter_is_recorded_repaired_and_replayed_on_azurite(azurite: Azu
     put_blob(b"hello")
     settle(storage, end)
     assert [(letter.reason, letter.count) for letter in mine()] == [("damaged bytes", 1)]
-    replayed = replay_dead_letters(storage, lambda letter: letter.digest == start.digest)
-    assert [(each.outcome, each.letter.count) for each in replayed] == [(LetterOutcome.FAILED, 2)]
+    replayed = letters_of(storage, lambda letter: letter.digest == start.digest)
+    assert [(replayed.outcome, replayed.letter.count) for replayed in replayed] == [(LetterOutcome.FAILED, 2)]
     found = discard(storage, start.digest)
     assert found
     assert mine() == [found]
     put_blob(gzip.compress(write("on azurite", "app", "10:00", "/more", sink="/azurite")[0]))
-    replayed = replay_dead_letters(storage, lambda letter: letter.digest == start.digest)
-    assert [each.outcome for each in replayed] == [LetterOutcome.USED]
+    replayed = letters_of(storage, lambda letter: letter.digest == start.digest)
+    assert [replayed.outcome for replayed in replayed] == [LetterOutcome.USED]
     assert mine() == []
-    done, _ = publish_all(context_of(storage, catalog))
-    assert done.error == ""
+    assert publish(storage, catalog, PublishOptions()).error == ""
     inputs = [
         key[1]
         for process in catalog.processes.values()

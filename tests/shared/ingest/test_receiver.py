@@ -15,7 +15,7 @@ from shared.openlineage.decoding import decode, run_id_of
 from shared.redaction import redacted
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row, Storage
+from shared.storage.port import Storage
 from shared.storage_layout import EVENTS
 from tests.support.events import event, run_id, write
 from tests.support.receiving import receive, receive_batch
@@ -28,12 +28,15 @@ def test_an_event_is_a_row_and_a_compressed_blob_named_by_its_bytes_and_time() -
     storage = MemoryStorage()
     receipt = receive(storage, START, most_bytes=MOST)
     (fact,) = storage.blobs(EVENTS)
-    assert fact.name == (f"2026/11/21/10/{run_id('a')}/20261121T100000500000Z_START_{receipt.digest}.json.gz")
+    assert fact.name == (
+        f"2026/11/21/10/{run_id('app')}/{run_id('a')}/20261121T100000500000Z_START_{receipt.digest}.json.gz"
+    )
     packed = storage.get(EVENTS, fact.name)
     assert packed
     assert gzip.decompress(packed) == START
-    (row,) = storage.partition("runs", run_id("a"))
-    assert row.key == f"event|20261121T100000500000Z|START|{receipt.digest}"
+    (row,) = storage.partition("applications", run_id("app"))
+    assert row.key == f"event|{run_id('a')}|20261121T100000500000Z|START|{receipt.digest}"
+    assert row.values["packed"] == packed
 
 
 @pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
@@ -41,8 +44,8 @@ def test_a_run_id_that_is_no_uuid_names_the_blob_by_a_uuid_and_stays_in_the_row(
     storage = MemoryStorage()
     receipt = receive(storage, START.replace(run_id("a").encode(), b"run 7"), most_bytes=MOST, redact=redact)
     (fact,) = storage.blobs(EVENTS)
-    assert receipt.run_id == run_id_of("run 7") == fact.name.split("/")[4]
-    (row,) = storage.partition("runs", run_id_of("run 7"))
+    assert receipt.run_id == run_id_of("run 7") == fact.name.split("/")[5]
+    (row,) = storage.partition("applications", run_id("app"))
     assert row.values["run_text"] == "run 7"
     stored = gzip.decompress(storage.get(EVENTS, fact.name) or b"")
     assert decode(stored).run_id == receipt.run_id
@@ -51,7 +54,7 @@ def test_a_run_id_that_is_no_uuid_names_the_blob_by_a_uuid_and_stays_in_the_row(
 def test_a_password_in_a_run_id_is_not_in_the_row() -> None:
     storage = MemoryStorage()
     receive(storage, START.replace(run_id("a").encode(), b"password=hunter2"), most_bytes=MOST)
-    (row,) = storage.scan("runs")
+    (row,) = storage.scan("applications")
     assert "hunter2" not in str(row.values)
 
 
@@ -62,25 +65,25 @@ def test_events_with_any_utc_offset_are_stored_under_their_hour_in_utc() -> None
     assert fact.name.startswith("2026/11/20/23/")
 
 
-def test_the_row_comes_before_the_blob() -> None:
-    class NoBlobs(MemoryStorage):
-        def put_new(self, *_: object, **__: object) -> bool:
+def test_the_blob_comes_before_the_row() -> None:
+    class NoRows(MemoryStorage):
+        def insert(self, *_: object, **__: object) -> str | None:
             raise StorageUnavailable("away")
 
-    storage = NoBlobs()
+    storage = NoRows()
     with pytest.raises(StorageUnavailable):
         receive(storage, START, most_bytes=MOST)
-    assert len(list(storage.scan("runs"))) == 1
-    assert status(storage).received == 0, "a row without a blob is no event"
+    assert len(list(storage.blobs(EVENTS))) == 1
+    assert status(storage).received == 1, "a blob without a row is an event, for a sweep finds it"
 
 
-def test_a_repeated_post_after_an_interruption_writes_the_missing_blob() -> None:
+def test_a_repeated_post_after_an_interruption_writes_the_missing_row() -> None:
     whole, cut = MemoryStorage(), MemoryStorage()
     receive(whole, START, most_bytes=MOST)
-    (row,) = whole.scan("runs")
-    cut.insert("runs", Row(partition=row.partition, key=row.key, values=row.values))
+    (fact,) = whole.blobs(EVENTS)
+    cut.put_new(EVENTS, fact.name, whole.get(EVENTS, fact.name) or b"")
     receive(cut, START, most_bytes=MOST)
-    assert [fact.name for fact in cut.blobs(EVENTS)] == [fact.name for fact in whole.blobs(EVENTS)]
+    assert [row.key for row in cut.scan("applications")] == [row.key for row in whole.scan("applications")]
 
 
 def test_an_ignored_event_is_kept_apart_with_its_reason() -> None:
@@ -143,7 +146,7 @@ def test_a_bad_body_is_refused_with_a_helpful_message_and_not_stored(name: str) 
     refusal = caught.value
     assert (refusal.status, refusal.field) == (code, field)
     assert message in refusal.detail
-    assert list(storage.scan("runs")) == []
+    assert list(storage.scan("applications")) == []
     note_refusal(storage, body, refusal)
     found = status(storage)
     assert (found.received, found.rejected) == (0, 1)

@@ -8,20 +8,19 @@ from typing import Any
 
 import pytest
 
+from shared.applications.processor import ApplicationProcessor
+from shared.applications.recompute import recompute
 from shared.catalog.batches import batches
 from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.purge import purge
 from shared.maintenance.retirement import retire, unseen_processes, unused_placeholders
-from shared.naming.names import BUILT_IN
-from shared.processing.processor import RunProcessor
-from shared.processing.triggers import EventArrived, Replayed
 from shared.publishing.publisher_lease import remove_placeholders
 from shared.publishing.shadow import leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.crashes import Killed, KilledAtCall
 from tests.support.events import event, run_id, write
-from tests.support.processing import post
+from tests.support.processing import post, settle
 from tests.support.publishing import Clock, context_of, publish, publish_options
 
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
@@ -39,8 +38,7 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
         *write("b", "app1", "10:03", "/b"),
     )
     for place in post(storage, *bodies):
-        if place.end:
-            RunProcessor(storage=storage, names=BUILT_IN).process(place.run_id, EventArrived(event=place))
+        settle(storage, place)
     publish(storage, catalog, publish_options(Clock()))
     return storage, catalog
 
@@ -61,8 +59,8 @@ def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
 
 def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     """In shadow mode a run is withdrawn and all is marked; then shadow mode ends."""
-    RunProcessor(storage=storage, names=BUILT_IN).process(run_id("b"), Replayed())
-    RunProcessor(storage=storage, names=BUILT_IN).process(run_id("old"), Replayed())
+    recompute(ApplicationProcessor(storage=storage), run_id("app1"))
+    recompute(ApplicationProcessor(storage=storage), run_id("app0"))
     publish(storage, catalog, replace(publish_options(clock), shadow=True))
     leave_shadow_mode(storage, publish_options(clock))
     publish(storage, catalog, publish_options(clock))

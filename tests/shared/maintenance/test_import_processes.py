@@ -12,7 +12,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.maintenance.import_processes import import_processes
 from shared.openlineage.decoding import decode
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.records.ledger import ledger_entry, put_entry, request_rewrite
 from shared.records.publish_queue import enqueue
 from shared.storage.memory import MemoryStorage
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shared.model import Process
-    from shared.publishing.writing.catalog_write import Published
+    from shared.publishing.context import Published
 
 EVENTS = Path(__file__).parents[2] / "golden/spark35-ol1.53/files/events.jsonl"
 PROCESSES = translate_history([decode(line) for line in EVENTS.read_bytes().splitlines()]).processes
@@ -47,7 +47,7 @@ def test_processes_in_the_catalog_are_not_sent_again() -> None:
     how = PublishOptions(batch=3)
     written: list[int] = []
     first = import_processes(
-        context_of(storage, catalog, how), PROCESSES, note_done=lambda done: written.append(done.written)
+        context_of(storage, catalog, how), PROCESSES, note=lambda done: written.append(done.written)
     )
     assert (first.written, first.unchanged) == (len(PROCESSES), 0)
     assert written == sorted(written)

@@ -6,15 +6,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.applications.processor import ApplicationProcessor
 from shared.atlas.entities import AssetEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.events.stored_runs import RunFilter
+from shared.maintenance.publish_missing import publish_all
 from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge, purge
-from shared.maintenance.replay import ReplayPosition, publish_all, replay
-from shared.publishing.planning.options import PublishOptions
+from shared.maintenance.replay import ReplayPosition, replay
+from shared.publishing.context import PublishOptions
+from shared.records.landing import LONGEST_WAIT
+from shared.records.publish_queue import read_queue
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
@@ -74,7 +78,7 @@ def test_a_purge_removes_all_of_our_entities_and_nothing_else(catalog: Catalog) 
 def test_a_replay_creates_everything_again(catalog: Catalog) -> None:
     storage = filled(catalog)
     list(purge(context_of(storage, catalog, by_twos())))
-    list(replay(storage, ReplayPosition(wanted=RunFilter())))
+    list(replay(ApplicationProcessor(storage=storage), ReplayPosition(wanted=RunFilter())))
     assert publish_all(context_of(storage, catalog, publish_options(Clock())))[0].written == 5
     assert sorted(catalog.find(file(name) for name in NAMES)) == sorted(file(name) for name in NAMES)
     assert (status(storage).published, status(storage).processes) == (10, 5)
@@ -121,7 +125,7 @@ def test_no_other_publisher_writes_a_process_during_a_purge_of_several_calls() -
         until = datetime.max.replace(tzinfo=UTC)
 
         def remove(self, guids: Sequence[str]) -> None:
-            self.until = min([self.until, *(entry.until for entry in processes_to_purge(storage))])
+            self.until = min([self.until, *(entry.landing.until for entry in processes_to_purge(storage))])
             super().remove(guids)
 
     storage, catalog, clock = MemoryStorage(), Watching(), Clock()
@@ -130,7 +134,7 @@ def test_no_other_publisher_writes_a_process_during_a_purge_of_several_calls() -
     how = replace(publish_options(clock), batch=200)
     assert publish(storage, catalog, how).written == 101
     assert total(list(purge(context_of(storage, catalog, how)))).processes == 101
-    assert catalog.until == clock.at + 3 * how.call_bound, "the two calls, and what comes before them"
+    assert catalog.until == clock.at + LONGEST_WAIT, "others wait; the two calls take longer, with what comes before"
 
 
 def test_processes_with_a_pending_write_are_left_and_reported() -> None:
@@ -150,7 +154,7 @@ def test_a_purged_process_does_not_return_when_its_revisit_is_due() -> None:
     post_and_settle(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
     post_and_settle(storage, *write("b", "app2", application_cache, "/b"))
     publish(storage, catalog, hourly)
-    assert [row.values["revisit"] for row in storage.scan("publishqueue")] == [True]
+    assert [entry.revisit for entry in read_queue(storage).entries if not entry.is_asset] == [True]
     list(purge(context_of(storage, catalog, hourly)))
     clock.at += timedelta(hours=2)
     assert publish(storage, catalog, hourly).written == 0
@@ -166,6 +170,20 @@ def test_a_run_that_arrives_during_the_purge_is_published() -> None:
     list(steps)
     assert publish(storage, catalog, publish_options(Clock())).written == 1
     assert [name.rpartition("/")[2] for name in catalog.processes] == ["o0"]
+
+
+def test_what_waits_to_be_published_is_put_on_record_by_a_purge() -> None:
+    """The marks of a purged process go; what they are about is contributed when a later run brings the process back."""
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(Clock()))
+    post_and_settle(storage, *write("b", "app2", "11:00", "/b"))
+    list(purge(context_of(storage, catalog, by_twos())))
+    assert publish(storage, catalog, publish_options(Clock())).written == 0
+    post_and_settle(storage, *write("c", "app3", "12:00", "/c"))
+    publish(storage, catalog, publish_options(Clock()))
+    (process,) = catalog.processes.values()
+    assert [key[1] for key in process.inputs] == ["file:///a", "file:///b", "file:///c"]
 
 
 def test_an_asset_with_a_new_description_is_no_longer_ours(catalog: Catalog) -> None:

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.applications.processor import ApplicationProcessor
+from shared.applications.recompute import recompute
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.batches import batches
@@ -13,15 +15,14 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import WriteConflict
 from shared.maintenance.retirement import is_unseen, retire, unseen_processes, unused_placeholders
-from shared.processing.processor import RunProcessor
-from shared.processing.triggers import Replayed
-from shared.publishing.planning.planner import recorded
 from shared.publishing.publisher_lease import remove_placeholders, turn
 from shared.publishing.shadow import held_back
+from shared.reading.processes import recorded
 from shared.records.ledger import LedgerEntry
 from shared.records.states import LedgerState
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
+from shared.storage_layout import APPLICATIONS, CATALOG, PROCESSES, PUBLISH_QUEUE
 from tests.support.events import event, run_id, write
 from tests.support.publishing import Clock, UnreliableCatalog, context_of, post_and_settle, publish, publish_options
 
@@ -83,7 +84,7 @@ def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     writes, tables = (
         catalog.writes,
-        {table: list(storage.scan(table)) for table in ("ledger", "publishqueue", "contributions")},
+        {table: list(storage.scan(table)) for table in (PROCESSES, PUBLISH_QUEUE, APPLICATIONS)},
     )
     looked: list[int] = []
     (found,) = unseen_processes(storage, BEFORE, progress=lambda: looked.append(1))
@@ -119,8 +120,7 @@ def test_retirement_also_works_on_the_local_catalog(storage: MemoryStorage, fres
 def test_replaying_old_runs_brings_nothing_back(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     retire_all(storage, catalog)
-    for run in ("old", "old2"):
-        RunProcessor(storage=storage).process(run_id(run), Replayed())
+    recompute(ApplicationProcessor(storage=storage), run_id("app1"))
     done = publish(storage, catalog, publish_options(Clock()))
     assert (done.written, len(catalog.processes)) == (0, 1)
     assert len([process for process, _ in recorded(storage, publish_options(Clock()))]) == 1
@@ -149,9 +149,9 @@ def test_a_run_that_arrives_between_plan_and_retirement_keeps_the_process(storag
 def test_a_process_that_is_being_written_is_not_retired(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     (leaving,) = unseen_processes(storage, BEFORE)
-    row = storage.read("ledger", leaving.process, "catalog")
+    row = storage.read(PROCESSES, leaving.process, CATALOG)
     assert row
-    storage.upsert("ledger", replace(row, values={**row.values, "state": "writing"}))
+    storage.upsert(PROCESSES, replace(row, values={**row.values, "state": "writing"}))
     assert retire(storage, leaving) is False
     assert len(catalog.processes) == 2
 
@@ -212,6 +212,6 @@ def test_waiting_for_a_publisher_that_keeps_its_lease_ends_with_a_write_conflict
     storage = MemoryStorage(clock=lambda: 0.0)
     assert storage.lease("publisher", 60)
     waited: list[float] = []
-    with pytest.raises(WriteConflict), turn(storage, wait=waited.append):
+    with pytest.raises(WriteConflict), turn(context_of(storage, MemoryCatalog()), wait=waited.append):
         pass
     assert 170 <= sum(waited) <= 300

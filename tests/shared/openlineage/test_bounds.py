@@ -13,12 +13,12 @@ from shared.errors import Refused, TooLarge, Unreadable
 from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
 from shared.openlineage.decoding import decode
 from shared.openlineage.shapes.bounds import BOUNDS, DATASETS, Bound
-from shared.processing.processor import RunProcessor
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, stored_from_blob
+from shared.storage_layout import EVENTS
 from shared.translation.reference import translate_history
 from tests.support.building import Json, body, dataset, lineage, packed, source
+from tests.support.processing import deliver_blob
 from tests.support.receiving import receive, receive_batch
 
 ROOT = Path(__file__).parents[3]
@@ -130,7 +130,7 @@ def test_a_part_beyond_a_bound_is_left_out_and_recorded(make: Any, bound: Bound,
     storage = MemoryStorage()
     receipt = receive(storage, packed(make(bound.most + 1)), most_bytes=MOST)
     assert receipt.omitted == (path,)
-    assert [row.values["omitted"] for row in storage.scan("runs")] == [path]
+    assert [row.values["omitted"] for row in storage.scan("applications")] == [path]
 
 
 REFUSED: dict[str, tuple[Json, int, str, str | None]] = {
@@ -249,7 +249,7 @@ def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: st
     storage = MemoryStorage()
     receipt = receive(storage, packed(content), most_bytes=MOST)
     (fact,) = storage.blobs(EVENTS)
-    RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+    deliver_blob(storage, fact.name)
     found = status(storage)
     assert (found.received, found.dead, found.reconciles) == (1, 0, True), receipt
     again = translate_history([decode(packed(content))])

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -12,17 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from shared.applications.delivery import Delivery
+from shared.applications.processor import ApplicationProcessor
 from shared.catalog.memory import MemoryCatalog
-from shared.events.archiver import ArchiveOptions, archive
 from shared.events.blob_cache import BlobCache
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold, merge
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import COMPACTED, EVENTS, RUNS, stored_from_blob
-from tests.support.events import event, run_id
+from shared.storage_layout import EVENTS, stored_from_blob
+from shared.sweeping.sweep import SweepOptions, sweep
+from tests.support.events import event
 from tests.support.golden import FOLDERS, _events
 from tests.support.publishing import publish
 from tests.support.receiving import receive
@@ -94,24 +95,19 @@ def long_run(events: int) -> list[bytes]:
     return [*bodies, event("a", "COMPLETE", times[-1], **options)]
 
 
-def test_each_blob_of_a_long_run_is_read_once() -> None:
+def test_events_of_a_long_run_are_not_read_again_once_they_are_folded() -> None:
     storage = CountingStorage()
     bodies = long_run(3000)
     for body in bodies:
         receive(storage, body, most_bytes=10_000)
     end = next(each for each in storage.blobs(EVENTS) if "_COMPLETE_" in each.name)
-    RunProcessor(storage=storage).receive(
+    Delivery(processor=ApplicationProcessor(storage=storage)).deliver(
         stored_from_blob(end.name), MemoryStorage.get(storage, EVENTS, end.name) or b""
     )
-    assert storage.reads[EVENTS] == len(bodies) - 1, "the triggering event is in memory"
-
-    storage.reads.clear()
+    assert storage.reads[EVENTS] == 0, "the rows have the events"
     receive(storage, event("a", "RUNNING", "09:00:00", inputs=["/late"], application="app"), most_bytes=10_000)
-    late = next(each for each in storage.blobs(EVENTS) if "T090000" in each.name)
-    RunProcessor(storage=storage).receive(
-        stored_from_blob(late.name), MemoryStorage.get(storage, EVENTS, late.name) or b""
-    )
-    assert storage.reads[EVENTS] == 0
+    sweep(storage, SweepOptions(now=lambda: datetime.now(UTC) + timedelta(minutes=1)))
+    assert storage.reads[EVENTS] == 0, "values stand for the folded ones"
 
     catalog = MemoryCatalog()
     publish(storage, catalog, PublishOptions())
@@ -119,32 +115,9 @@ def test_each_blob_of_a_long_run_is_read_once() -> None:
     assert [name.rpartition("/")[2] for _, name in process.inputs] == ["a", "late"]
     assert status(storage).published == len(bodies) + 1
 
-    archive(storage, ArchiveOptions(after=timedelta(seconds=-1)))
-    assert storage.read(RUNS, run_id("a"), COMPACTED) is None
+    sweep(storage, SweepOptions(now=lambda: datetime.now(UTC) + timedelta(days=3)))
+    assert list(storage.blobs(EVENTS)) == []
     assert status(storage).published == len(bodies) + 1
-
-
-def test_an_interrupted_fold_continues() -> None:
-    storage = CountingStorage()
-    for body in long_run(3000):
-        receive(storage, body, most_bytes=10_000)
-    end = next(each for each in storage.blobs(EVENTS) if "_COMPLETE_" in each.name)
-    place, packed = stored_from_blob(end.name), MemoryStorage.get(storage, EVENTS, end.name) or b""
-    whole = storage.get
-
-    def dies(container: str, name: str) -> bytes | None:
-        if storage.reads[EVENTS] == 2500:
-            raise KeyboardInterrupt
-        return whole(container, name)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(storage, "get", dies)
-        with pytest.raises(KeyboardInterrupt):
-            RunProcessor(storage=storage).receive(place, packed)
-    storage.reads.clear()
-    RunProcessor(storage=storage).receive(place, packed)
-    assert storage.reads[EVENTS] < 1000, "two thousand were folded before"
-    assert status(storage).in_progress == 3000, "settled, and to be published"
 
 
 def test_recently_read_events_are_not_read_again() -> None:
@@ -154,7 +127,8 @@ def test_recently_read_events_are_not_read_again() -> None:
         receive(storage, body, most_bytes=10_000)
     for blob in sorted(storage.blobs(EVENTS), key=lambda each: "_COMPLETE_" in each.name):
         packed = MemoryStorage.get(storage, EVENTS, blob.name) or b""
-        RunProcessor(storage=storage, blob_cache=blob_cache).receive(stored_from_blob(blob.name), packed)
+        processor = ApplicationProcessor(storage=storage, blob_cache=blob_cache)
+        Delivery(processor=processor).deliver(stored_from_blob(blob.name), packed)
     assert storage.reads[EVENTS] == 0
     assert status(storage).in_progress == 3
 

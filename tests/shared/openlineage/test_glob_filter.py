@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from shared.applications.processor import ApplicationProcessor
+from shared.applications.recompute import recompute
 from shared.bootstrap import assemble
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import Misconfigured
@@ -12,15 +14,13 @@ from shared.model import Asset
 from shared.openlineage.decoding import decode
 from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
 from shared.openlineage.selection import EventFilter, Ignore, Keep, select
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import stored_from_blob
 from shared.translation.path_filter import asset_names
 from tests.support.events import event, write
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_blob, post, settle
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -113,7 +113,7 @@ def published(paths: GlobFilter, *bodies: bytes) -> MemoryCatalog:
     for body in bodies:
         receive(storage, body, most_bytes=MEGABYTE)
     for fact in list(storage.blobs("events")):
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get("events", fact.name) or b"")
+        deliver_blob(storage, fact.name)
     publish(storage, catalog, PublishOptions(paths=paths))
     assert status(storage).reconciles
     return catalog
@@ -170,9 +170,7 @@ def test_a_changed_setting_applies_without_receiving_the_events_again() -> None:
     for place in places:
         settle(storage, place)
     publish(storage, catalog, PublishOptions())
-    for place in places:
-        storage.delete("runs", place.run_id, "state")
-        settle(storage, place)
+    recompute(ApplicationProcessor(storage=storage), places[0].application)
     publish(storage, catalog, PublishOptions(paths=GlobFilter(exclude=("/secret",))))
     (process,) = catalog.processes.values()
     assert process.inputs == (("fs_path", "file:///a"),)

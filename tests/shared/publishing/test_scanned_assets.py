@@ -12,10 +12,10 @@ from shared.catalog.batches import batches
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.reconciliation import move, placed_assets, remove_left
+from shared.maintenance.reconciliation import move, placed_assets, remove_left
+from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
-from tests.support.publishing import context_of, publish
+from tests.support.publish_world import context_of, publish
 from tests.support.scanned import FORMS, Scanned, scanned
 from tests.support.scanned_jobs import jobs, settle_all
 
@@ -78,7 +78,7 @@ def test_reconciling_after_a_late_scan_leaves_no_placeholder(catalog: Catalog) -
     for batch in batches(placed_assets(context_of(storage, catalog)), 50):
         move(context_of(storage, catalog, how()), batch)
     publish(storage, catalog, how())
-    remove_left(context_of(storage, catalog, how()), wait=True)
+    remove_left(context_of(storage, catalog, how()))
     assert_all_on_scanned_assets(catalog, data)
     assert {each.qualified_name for each in processes(catalog)} == names, "no process has changed its name"
     assert placed_assets(context_of(storage, catalog)) == []

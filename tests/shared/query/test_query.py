@@ -12,8 +12,7 @@ from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.query.processes import AmbiguousError, Dataset, InCatalog, OnRecord, Source, UnknownError, one_of
 from shared.query.traversal import Lineage, lineage
 from shared.storage.memory import MemoryStorage
@@ -21,6 +20,7 @@ from shared.storage_layout import EVENTS, stored_from_blob
 from shared.translation.process.union import ALL_ROWS
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
+from tests.support.processing import settle
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -61,7 +61,7 @@ def publish_jobs(catalog: Catalog) -> MemoryStorage:
     for each in JOBS:
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        settle(storage, stored_from_blob(fact.name))
     assert publish(storage, catalog, HOW).written == len(JOBS)
     return storage
 
@@ -180,7 +180,7 @@ def cities() -> MemoryStorage:
     for each in (JOBS[1], JOBS[3]):
         receive(storage, each, most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        settle(storage, stored_from_blob(fact.name))
     publish(storage, MemoryCatalog(), HOW)
     return storage
 

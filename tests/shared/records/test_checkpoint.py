@@ -6,8 +6,9 @@ from enum import StrEnum
 
 import pytest
 
-from shared.records.checkpoint import ARCHIVE, RECONCILE, SWEEP, Checkpoint, SweepPosition
+from shared.records.checkpoint import ARCHIVE, RECONCILE, Checkpoint
 from shared.storage.memory import MemoryStorage
+from shared.sweeping.listing import SWEEP, SweepPosition, Visit
 
 
 class Stage(StrEnum):
@@ -32,12 +33,12 @@ AT = datetime(2026, 11, 21, 10, 0, 0, 123456, tzinfo=UTC)
     ("checkpoint", "position"),
     [
         (RECONCILE, AT),
-        (SWEEP, SweepPosition(decided_until=AT, full_sweep_due=AT.replace(hour=11))),
-        (SWEEP, SweepPosition(decided_until=AT, full_sweep_due=AT.replace(hour=11), reached=AT, is_full=True)),
+        (SWEEP, SweepPosition()),
+        (SWEEP, SweepPosition(visits={"2026/11/21/10/": Visit(AT, AT)}, last_folder="2026/11/21/10/", is_behind=True)),
         (Checkpoint(name="backfill", position=str), ""),
         (Checkpoint(name="rebuild", position=Position), Position(began=AT, after="2026/11/21/ä|\u2028")),
     ],
-    ids=["a time", "two times", "a sweep that is not done", "an empty text", "a record"],
+    ids=["a time", "no visit", "a sweep that is behind", "an empty text", "a record"],
 )
 def test_a_position_is_loaded_as_it_was_saved(checkpoint: Checkpoint[object], position: object) -> None:
     storage = MemoryStorage()

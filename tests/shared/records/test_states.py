@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -11,22 +11,24 @@ from typing import Any
 
 import pytest
 
+from shared.applications.processor import ApplicationProcessor
+from shared.applications.rows import is_run, run_of
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.events.dead_letters import dead_letters, discard
 from shared.maintenance.replay import replay_dead_letters
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.records.ledger import LedgerEntry
-from shared.records.publish_queue import QueueEntry
-from shared.records.run_state import RunState
+from shared.records.publish_queue import read_queue
 from shared.records.states import EventState, LedgerState, QueueState, State
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row
-from shared.storage_layout import EVENTS, LEDGER, PUBLISH_QUEUE, RUNS, STATE, stored_from_blob
+from shared.storage.port import Operation, Row
+from shared.storage_layout import APPLICATIONS, CATALOG, EVENTS, PROCESSES, PUBLISH_QUEUE, stored_from_blob
 from tests.support.chaos import EPOCH, simulate_history
+from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
+from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -67,37 +69,51 @@ class Watching(MemoryStorage):
     def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(clock)
         self.seen: Counter[tuple[str, str, str]] = Counter()
-        self._verdicts: dict[str, State] = {}
+        self._verdicts: dict[tuple[str, str], State] = {}
+        self._queue: dict[str, QueueState] = {}
+        self._in_transaction = False
 
     def _write(self, table: str, row: Row) -> str:
-        before = self._row(table, row.partition, row.key)
+        stored = self._row(table, row.partition, row.key)
         etag = super()._write(table, row)
-        self._look(table, before, row)
+        self._look(table, stored, row)
         return etag
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
         with self._lock:
-            before = self._row(table, partition, key)
-            gone = super().delete(table, partition, key, etag)
-            if before and gone:
-                self._look(table, before, None)
-            return gone
+            stored = self._row(table, partition, key)
+            is_gone = super().delete(table, partition, key, etag)
+            if stored and is_gone:
+                self._look(table, stored, None)
+            return is_gone
 
-    def _look(self, table: str, before: Row | None, after: Row | None) -> None:
-        if table == LEDGER and after:
-            held = LedgerEntry.of(before).state if before else LedgerState.NOTHING
-            self.seen[HELD.title, held, LedgerEntry.of(after).state] += 1
-        elif table == PUBLISH_QUEUE and not (after or before or Row(partition="", key="")).key.startswith(
-            ("!", "asset|")
-        ):
-            self.seen[QUEUE.title, self._mark(before), self._mark(after)] += 1
-        elif table == RUNS and after and after.key == STATE and (state := RunState.of(after, self)).settled:
-            known = self._verdicts.get(state.run_id, State.RECEIVED)
-            self.seen[RUN.title, known, state.verdict] += 1
-            self._verdicts[state.run_id] = state.verdict
+    def transact(self, table: str, operations: Sequence[Operation]) -> tuple[str, ...] | None:
+        with self._lock:
+            self._in_transaction = True
+            etags = super().transact(table, operations)
+            self._in_transaction = False
+            if table == PUBLISH_QUEUE:
+                self._look_at_queue()
+            return etags
 
-    def _mark(self, row: Row | None) -> QueueState:
-        return QueueEntry.of(row).state(EPOCH + timedelta(seconds=self.clock())) if row else QueueState.IDLE
+    def _look(self, table: str, stored: Row | None, row: Row | None) -> None:
+        if table == PUBLISH_QUEUE and not self._in_transaction:
+            self._look_at_queue()
+        elif table == PROCESSES and row and row.key == CATALOG:
+            held = LedgerEntry.of(stored).state if stored else LedgerState.NOTHING
+            self.seen[HELD.title, held, LedgerEntry.of(row).state] += 1
+        elif table == APPLICATIONS and row and is_run(row) and not (record := run_of(row, self)).home:
+            run = (row.partition, record.run_id)
+            self.seen[RUN.title, self._verdicts.get(run, State.RECEIVED), record.verdict] += 1
+            self._verdicts[run] = record.verdict
+
+    def _look_at_queue(self) -> None:
+        now = EPOCH + timedelta(seconds=self.clock())
+        queue = {entry.target: entry.state(now) for entry in read_queue(self).entries if not entry.is_asset}
+        for target in queue.keys() | self._queue.keys():
+            change = (self._queue.get(target, QueueState.IDLE), queue.get(target, QueueState.IDLE))
+            self.seen[QUEUE.title, *change] += 1
+        self._queue = queue
 
 
 def forbidden(seen: Counter[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
@@ -152,7 +168,7 @@ def test_random_histories_make_only_changes_that_the_tables_have(life: dict[str,
     } <= set(seen)
     assert {
         (RUN.title, State.RECEIVED, State.CONTRIBUTED),
-        (QUEUE.title, QueueState.PUBLISHING, QueueState.IDLE),
+        (QUEUE.title, QueueState.PENDING, QueueState.IDLE),
     } <= set(seen)
 
 
@@ -168,11 +184,16 @@ class Moody(MemoryCatalog):
 
 
 def settle_all(storage: MemoryStorage, spoil: str = "") -> None:
-    """Settle the received events; blobs with `spoil` in their names arrive broken."""
+    """Settle the received events; blobs with `spoil` in their names are broken until then."""
     for fact in list(storage.blobs(EVENTS)):
-        packed = b"broken" if spoil and spoil in fact.name else storage.get(EVENTS, fact.name)
+        packed = storage.get(EVENTS, fact.name)
         assert packed
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), packed)
+        if spoil and spoil in fact.name:
+            replace_blob(storage, stored_from_blob(fact.name), b"broken")
+            deliver_blob(storage, fact.name)
+            replace_blob(storage, stored_from_blob(fact.name), packed)
+        else:
+            deliver_blob(storage, fact.name, packed)
 
 
 def test_refusals_and_replays_make_only_changes_that_the_tables_have() -> None:
@@ -192,7 +213,8 @@ def test_refusals_and_replays_make_only_changes_that_the_tables_have() -> None:
     assert catalog.moods == []
     (letter,) = dead_letters(storage)
     discard(storage, letter.digest)
-    assert [each.outcome.value for each in replay_dead_letters(storage, lambda _: True)] == ["used"]
+    processor = ApplicationProcessor(storage=storage)
+    assert [letter.outcome.value for letter in replay_dead_letters(processor, lambda _: True)] == ["used"]
     assert forbidden(storage.seen) == []
     assert {(RUN.title, State.RECEIVED, State.DEAD), (RUN.title, State.DEAD, State.SKIPPED)} <= set(storage.seen)
     assert {

@@ -9,30 +9,20 @@ import pytest
 
 from shared.catalog.memory import MemoryCatalog
 from shared.events.archive_index import ArchiveMissing
-from shared.events.archiver import archive
 from shared.events.stored_runs import RunFilter
-from shared.maintenance.replay import publish_all
-from shared.processing.processor import RunProcessor
-from shared.processing.triggers import Replayed
-from shared.publishing.planning.options import PublishOptions
+from shared.reading.reader import RecordReader
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import State
 from shared.reporting.counts import COUNTS
-from shared.reporting.run_report import HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
+from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
 from shared.reporting.status import STATES, By, status
-from shared.reporting.stored_events import find_events
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import ARCHIVE, EVENTS
-from tests.support.archiving import archiving, post_and_settle
+from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS
 from tests.support.damages import consistent_world
-from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
-from tests.support.processing import post, settle
-from tests.support.publishing import context_of
+from tests.support.processing import Watched, post
 from tests.support.refusing_catalog import RefusingByName, refusal
-from tests.support.sweeping import SweepClock, storage_failing_for_run
-
-TOMORROW = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=1))
+from tests.support.runtime import Runtime
 
 
 def report(storage: MemoryStorage, run: str) -> RunReport:
@@ -42,7 +32,7 @@ def report(storage: MemoryStorage, run: str) -> RunReport:
 
 
 def states(storage: MemoryStorage) -> Counter[str]:
-    runs = {record.place.run_id for record in find_events(storage, RunFilter())}
+    runs = {record.event.run_id for record in RecordReader(storage=storage).events(RunFilter())}
     reports = [found for run in runs if (found := run_report(storage, run))]
     return Counter(each.state for found in reports for each in found.events)
 
@@ -66,13 +56,9 @@ def test_the_report_of_a_published_run_has_its_process_and_the_blobs_of_its_even
     consistent_world(storage, MemoryCatalog())
     found = report(storage, "a")
     (process,) = found.processes
-    assert (process.state, process.reason, process.application_run) == ("published", "", run_id("app1"))
+    assert (process.state, process.reason) == ("published", "")
     assert process.qualified_name
-    assert (found.end, found.application_runs, found.jobs) == (
-        "COMPLETE",
-        (run_id("app1"),),
-        ("app.adaptive_spark_plan.out",),
-    )
+    assert (found.end, found.application, found.jobs) == ("COMPLETE", run_id("app1"), ("app.adaptive_spark_plan.out",))
     assert {(each.event.container, each.state) for each in found.events} == {(EVENTS, "published")}
     assert all(storage.get(EVENTS, each.event.blob) for each in found.events)
 
@@ -94,22 +80,6 @@ def test_the_report_shows_a_dead_letter_with_its_error() -> None:
     assert "BadGzipFile" in dead[0].error
 
 
-def test_a_run_that_became_dead_keeps_its_processes() -> None:
-    storage, catalog = MemoryStorage(), MemoryCatalog()
-    places = post(storage, *write("kept", "app", "10:00", "/a"))
-    settle(storage, places[-1])
-    publish_all(context_of(storage, catalog))
-    before = report(storage, "kept").processes
-    for place in places:
-        replace_blob(storage, place, b"damaged")
-    RunProcessor(storage=storage).process(run_id("kept"), Replayed())
-    publish_all(context_of(storage, catalog))
-    found = report(storage, "kept")
-    assert found.state == State.DEAD
-    assert found.processes == before
-    assert [each.state for each in found.processes] == ["published"]
-
-
 def test_the_report_of_a_run_without_an_end_says_that_it_waits_for_the_end() -> None:
     storage = MemoryStorage()
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
@@ -122,36 +92,54 @@ def test_the_report_of_a_run_without_an_end_says_that_it_waits_for_the_end() -> 
 
 
 def test_the_report_of_a_failing_run_has_the_number_of_failures_and_the_error() -> None:
-    storage = MemoryStorage()
-    post(storage, *write("bad", "app", "10:00", "/a"))
-    SweepClock().sweep(storage_failing_for_run(storage, "bad", ValueError("no such thing")))
-    found = report(storage, "bad")
+    runtime = Runtime()
+    runtime.receive(*write("bad", "app", "10:00", "/a"))
+    failing = Watched(runtime.storage)
+
+    def step_in(name: str, arguments: tuple[object, ...]) -> None:
+        if name == "transact" and arguments[0] == APPLICATIONS:
+            raise ValueError("no such thing")
+
+    failing.step_in = step_in
+    Runtime(storage=failing).sweep()
+    found = report(runtime.storage, "bad")
     assert (found.state, found.failures) == (NOT_PROCESSED, 1)
     assert "no such thing" in found.last_error
 
 
 def test_the_report_gives_the_queue_and_shadow_mode_as_reasons() -> None:
-    storage = MemoryStorage()
-    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
-    assert [each.state for each in report(storage, "a").processes] == ["pending"]
-    publish_all(context_of(storage, MemoryCatalog(), PublishOptions(shadow=True)))
-    assert [each.state for each in report(storage, "a").processes] == [HELD]
-    assert {each.reason for each in report(storage, "a").events} == {"the end of shadow mode"}
+    runtime = Runtime()
+    runtime.post(*write("a", "app", "10:00", "/a"))
+    assert [process.state for process in report(runtime.storage, "a").processes] == ["pending"]
+    runtime.publish(shadow=True)
+    assert [process.state for process in report(runtime.storage, "a").processes] == [HELD]
+    assert {event.reason for event in report(runtime.storage, "a").events} == {"the end of shadow mode"}
 
 
-def test_archived_events_are_found_with_their_content_and_job() -> None:
-    storage = MemoryStorage()
-    bodies = write("a", "app", "10:00", "/a")
-    post_and_settle(storage, *bodies)
-    publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
-    before = {record.place: record.raw for record in find_events(storage, RunFilter(), content=True)}
-    archive(storage, archiving())
-    after = [*find_events(storage, RunFilter(job="app.adaptive*"), content=True)]
+def test_archived_events_are_found_with_their_content_job_and_state() -> None:
+    runtime = Runtime()
+    bodies = list(write("a", "app", "10:00", "/a"))
+    runtime.run(*bodies)
+    reader = RecordReader(storage=runtime.storage)
+    before = {record.event: record.raw for record in reader.events(RunFilter(), content=True)}
+    runtime.archive()
+    after = [*reader.events(RunFilter(job="app.adaptive*"), content=True)]
     assert {record.container for record in after} == {ARCHIVE}
-    assert {record.place: record.raw for record in after} == before
+    assert {record.event: record.raw for record in after} == before
     assert {record.raw for record in after} == set(bodies)
-    assert all(storage.get(ARCHIVE, record.blob) for record in after)
-    assert report(storage, "a").closed
+    assert all(runtime.storage.get(ARCHIVE, record.blob) for record in after)
+    found = report(runtime.storage, "a")
+    assert found.closed
+    assert {event.state for event in found.events} == {"published"}
+
+
+def test_the_report_of_a_forgotten_run_says_so() -> None:
+    runtime = Runtime()
+    runtime.run(*write("a", "app", "10:00", "/a"))
+    runtime.archive(keep_runs=timedelta(days=1))
+    runtime.sweep(timedelta(days=2))
+    found = report(runtime.storage, "a")
+    assert (found.state, found.processes, len(found.events)) == (FORGOTTEN, (), 2)
 
 
 WRITTEN = event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"], application="app")
@@ -165,45 +153,42 @@ OTHER_BYTES: dict[str, bytes] = {
 
 @pytest.mark.parametrize("body", OTHER_BYTES.values(), ids=OTHER_BYTES)
 def test_an_event_is_found_by_its_job_before_and_after_it_is_archived(body: bytes) -> None:
-    storage = MemoryStorage()
+    runtime = Runtime()
+    reader = RecordReader(storage=runtime.storage)
     assert b"adaptive" in body
-    post_and_settle(storage, body)
-    publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
-    (before,) = find_events(storage, RunFilter())
-    archive(storage, archiving())
-    (after,) = find_events(storage, RunFilter(job=before.job))
-    assert (after.container, after.job, after.place) == (ARCHIVE, before.job, before.place)
+    runtime.run(body)
+    (before,) = reader.events(RunFilter())
+    runtime.archive()
+    (after,) = reader.events(RunFilter(job=before.job))
+    assert (after.container, after.job, after.event) == (ARCHIVE, before.job, before.event)
     assert after.job.isprintable()
 
 
 @pytest.mark.parametrize("damage", [lambda file: file[:40] + b"x" + file[41:], lambda file: file[: len(file) // 2]])
 def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> None:
     """Earlier, the search for its events ended with `zlib.error`."""
-    storage = MemoryStorage()
-    post_and_settle(storage, *write("a", "app", "10:00", "/a"))
-    publish_all(context_of(storage, MemoryCatalog(), TOMORROW))
-    archive(storage, archiving())
-    (name,) = {record.blob for record in find_events(storage, RunFilter())}
+    runtime = Runtime()
+    storage, reader = runtime.storage, RecordReader(storage=runtime.storage)
+    runtime.run(*write("a", "app", "10:00", "/a"))
+    runtime.archive()
+    (name,) = {record.blob for record in reader.events(RunFilter())}
     file = storage.get(ARCHIVE, name) or b""
     storage.delete_blob(ARCHIVE, name)
     storage.put_new(ARCHIVE, name, damage(file))
     with pytest.raises(ArchiveMissing, match=f"{ARCHIVE}/{name} is damaged .*restore it"):
-        list(find_events(storage, RunFilter(), content=True))
+        list(reader.events(RunFilter(), content=True))
 
 
 def test_events_are_found_by_a_glob_of_the_job() -> None:
-    storage = MemoryStorage()
-    post(
-        storage, *write("a", "app", "10:00", "/a"), event("b", "START", "11:00:00", application="app", job="app.other")
-    )
-    assert [record.job for record in find_events(storage, RunFilter(job="app.o*"))] == ["app.other"]
-    assert [*find_events(storage, RunFilter(job="nothing*"))] == []
-    (record,) = find_events(storage, RunFilter(job="app.o*"))
+    runtime = Runtime()
+    reader = RecordReader(storage=runtime.storage)
+    runtime.post(*write("a", "app", "10:00", "/a"), event("b", "START", "11:00:00", application="app", job="app.other"))
+    assert [record.job for record in reader.events(RunFilter(job="app.o*"))] == ["app.other"]
+    assert [*reader.events(RunFilter(job="nothing*"))] == []
+    (record,) = reader.events(RunFilter(job="app.o*"))
     assert record.raw is None
-    assert (
-        gzip.decompress(storage.get(EVENTS, record.blob) or b"")
-        == next(iter(find_events(storage, RunFilter(job="app.o*"), content=True))).raw
-    )
+    content = next(iter(reader.events(RunFilter(job="app.o*"), content=True))).raw
+    assert gzip.decompress(runtime.storage.get(EVENTS, record.blob) or b"") == content
 
 
 def test_each_group_has_the_reasons_of_its_events() -> None:
@@ -217,15 +202,16 @@ def test_each_group_has_the_reasons_of_its_events() -> None:
 
 def test_the_queue_shows_that_the_catalog_refused_a_process() -> None:
     """Earlier, the message named another publisher as the cause."""
-    storage, catalog = MemoryStorage(), RefusingByName(refusal)
-    post_and_settle(storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b", sink="/bad"))
-    assert [each.state for run in "ab" for each in report(storage, run).processes] == ["pending", "pending"]
+    catalog = RefusingByName(refusal)
+    runtime = Runtime(catalog=catalog)
+    runtime.post(*write("a", "app", "10:00", "/a"), *write("b", "app", "10:00", "/b", sink="/bad"))
+    assert [process.state for run in "ab" for process in report(runtime.storage, run).processes] == ["pending"] * 2
     catalog.ends = ("/bad",)
-    publish_all(context_of(storage, catalog, TOMORROW))
-    (process,) = report(storage, "b").processes
+    runtime.publish()
+    (process,) = report(runtime.storage, "b").processes
     assert process.state == "refused"
     assert "ATLAS-400-00-01A" in process.reason
-    counts = status(storage)
+    counts = status(runtime.storage)
     assert (counts.processes, counts.publish_queue) == (1, 1)
     (error,) = counts.last_errors
     assert error.startswith("catalog refuses throughline:v1://")
@@ -238,11 +224,11 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("entry", "state"),
     [
-        (QueueEntry(process="p", due=NOON), "pending"),
-        (QueueEntry(process="p", due=NOON + timedelta(seconds=1)), "publishing"),
-        (QueueEntry(process="p", due=NOON, attempts=1, error="500"), "retrying"),
-        (QueueEntry(process="p", due=NOON, attempts=1, error="400", isolated=True), "refused"),
-        (QueueEntry(process="p", due=NOON, revisit=True), "revisit"),
+        (QueueEntry(target="p", due=NOON), "pending"),
+        (QueueEntry(target="p", due=NOON + timedelta(seconds=1)), "publishing"),
+        (QueueEntry(target="p", due=NOON, attempts=1, error="500"), "retrying"),
+        (QueueEntry(target="p", due=NOON, attempts=1, error="400", isolated=True), "refused"),
+        (QueueEntry(target="p", due=NOON, revisit=True), "revisit"),
     ],
 )
 def test_a_queued_process_has_a_state_that_is_defined(entry: QueueEntry, state: str) -> None:

@@ -32,8 +32,8 @@ from shared.errors import (
 from shared.events.dead_letters import dead_letters
 from shared.ingest.receiver import Receipt
 from shared.ingest.responses import kept, refused, retry_later
-from shared.publishing.planning.options import PublishOptions
-from shared.records.publish_queue import queue_entries
+from shared.publishing.context import PublishOptions
+from shared.records.publish_queue import read_queue
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.settings.values import Settings
@@ -367,7 +367,7 @@ def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
             raise CatalogRefused(status=400, code="x", detail="no")
 
     publish(storage, Never(), PublishOptions(now=clock))
-    found, _, _ = queue_entries(storage)
+    found = read_queue(storage).entries
     return [(each.due - clock.at).total_seconds() for each in found]
 
 

@@ -3,9 +3,10 @@
 import json
 import logging
 import re
-import threading
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +22,21 @@ from shared.catalog.connection.transport import RetryPolicy, StaticToken, Steady
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.reconciliation import reconcile_due
+from shared.maintenance.reconciliation import reconcile_due
+from shared.publishing.context import PublishOptions
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row
+from shared.storage.port import Operation, Row
 from shared.storage_layout import EVENTS, stored_from_blob
+from shared.sweeping.sweep import SweepOptions, sweep
 from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import EVENT, KINDS, PROCESS, SWEEP
 from shared.telemetry.lines import line_of, show_marks_as_escapes, write_line
 from shared.telemetry.otel import ActListener, Exports, trace_of
 from shared.telemetry.port import SILENT, Act, Telemetry
+from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
+from tests.support.processing import deliver_blob
 from tests.support.publishing import context_of, publish
 from tests.support.receiving import receive, receive_batch
 
@@ -92,7 +94,7 @@ def live(storage: MemoryStorage, catalog: Catalog, telemetry: Telemetry, *bodies
     for fact in storage.blobs(EVENTS):
         packed = storage.get(EVENTS, fact.name)
         if fact.name not in handled and packed:
-            RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), packed)
+            deliver_blob(storage, fact.name, packed, telemetry=telemetry)
             publish(storage, catalog, PublishOptions(telemetry=telemetry))
 
 
@@ -163,11 +165,24 @@ def test_metrics_count_events_runs_processes_and_lag(recorded: RecordedTelemetry
     assert values[("throughline.events", "kept")] == 4
     assert values[("throughline.events", "ignored")] == 1
     assert values[("throughline.runs", "contributed")] == 2
-    assert values[("throughline.publishes", "written")] + values[("throughline.publishes", "unchanged")] == 2
+    assert values[("throughline.publishes", "written")] == 1
     lag = points[("throughline.lag", "")]
     assert lag.count == values[("throughline.publishes", "written")]
     assert 0 <= lag.sum < 60
     assert points[("throughline.receive.duration", "kept")].count == 4
+
+
+class Slow(MemoryStorage):
+    """Storage whose transactions take a time."""
+
+    def transact(self, table: str, operations: Sequence[Operation]) -> tuple[str, ...] | None:
+        time.sleep(0.02)
+        return super().transact(table, operations)
+
+
+def test_the_time_of_a_run_includes_that_of_its_commit(recorded: RecordedTelemetry) -> None:
+    live(Slow(), MemoryCatalog(), recorded.telemetry, *write("a", "app", "10:00", "/a"))
+    assert recorded.points()[("throughline.run.duration", "contributed")].sum >= 0.02
 
 
 class Away(MemoryStorage):
@@ -197,8 +212,9 @@ def test_a_dead_letter_is_logged_once(recorded: RecordedTelemetry) -> None:
     storage, telemetry = MemoryStorage(), recorded.telemetry
     receive(storage, write("a", "app", "10:00", "/a")[1], most_bytes=10**6)
     (fact,) = storage.blobs(EVENTS)
+    replace_blob(storage, stored_from_blob(fact.name), b"broken")
     for _ in range(2):
-        RunProcessor(storage=storage, telemetry=telemetry).receive(stored_from_blob(fact.name), b"broken")
+        deliver_blob(storage, fact.name, telemetry=telemetry)
     letters = [line for line in recorded.lines if line.startswith("dead_letter")]
     assert len(letters) == 1
     assert f"run={run_id('a')}" in letters[0]
@@ -259,28 +275,18 @@ def test_catalog_calls_are_in_the_publishers_trace(recorded: RecordedTelemetry, 
     assert fresh_catalog.token not in recorded.everything()
 
 
-def test_catalog_calls_of_a_concurrent_sweep_are_in_the_sweeps_trace(
+def test_catalog_calls_of_a_sweep_are_in_the_sweeps_trace(
     recorded: RecordedTelemetry, fresh_catalog: CatalogServer
 ) -> None:
-    """A data set is on record once it has been searched for; until it is placed, a sweep looks for it as well."""
+    """It looks for the scanned assets of placeholders."""
     storage, telemetry = MemoryStorage(), recorded.telemetry
     client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken(fresh_catalog.token), telemetry=telemetry)
-
-    def tick() -> None:
-        with telemetry.act(SWEEP):
-            reconcile_due(context_of(storage, AtlasCatalog(client), PublishOptions(telemetry=telemetry)))
-
-    class SweptMeanwhile(AtlasCatalog):
-        def create_assets(self, assets: Any) -> Any:
-            sweeper = threading.Thread(target=tick)
-            sweeper.start()
-            sweeper.join()
-            return super().create_assets(assets)
-
-    start, *rest = write("a", "app", "10:00", "/a")
-    content = json.loads(start)
+    content = json.loads(write("a", "app", "10:00", "/a")[1])
     content["inputs"].append({"namespace": "postgres://db:5432", "name": "sales.public.t"})
-    live(storage, SweptMeanwhile(client), telemetry, json.dumps(content).encode(), *rest)
+    live(storage, AtlasCatalog(client), telemetry, json.dumps(content).encode())
+    with telemetry.act(SWEEP):
+        options = PublishOptions(telemetry=telemetry, now=lambda: datetime.now(UTC) + timedelta(days=1))
+        reconcile_due(context_of(storage, AtlasCatalog(client), options))
     client.close()
     parents = {call.parent.span_id if call.parent else None for call in recorded.named("catalog")}
     for name in ("publish", "sweep"):
@@ -312,7 +318,7 @@ def test_the_sweeper_reports_the_backlog(recorded: RecordedTelemetry) -> None:
         act.note(**sweep(storage, SweepOptions(grace=timedelta(seconds=-1), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
     assert recorded.lines[-1].startswith(
-        f"sweep run={run_id('b')} settled=1 timed_out=0 undelivered=1 failed=0 archived=0 "
+        f"sweep run={run_id('b')} folded=1 timed_out=0 undelivered=1 failed=0 archived=0 "
     )
     values = {name: point.value for (name, _), point in recorded.points().items() if hasattr(point, "value")}
     assert values["throughline.waiting.runs"] == 1

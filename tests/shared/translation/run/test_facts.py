@@ -5,21 +5,22 @@ from typing import Any
 
 import pytest
 
+from shared.applications.processor import ApplicationProcessor
 from shared.atlas.entities import LAST_RUN
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
-from shared.maintenance.verify.checks import VerifyContext
+from shared.maintenance.verify.findings import VerifyContext
 from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.options import PublishOptions
-from shared.publishing.planning.planner import recorded
+from shared.publishing.context import PublishOptions
+from shared.reading.processes import recorded
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, stored_from_blob
+from shared.storage_layout import EVENTS
 from shared.translation.run.facts import describe_run, facts_of
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
+from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -65,7 +66,7 @@ def settle(storage: MemoryStorage, *events: Json) -> None:
     for each in events:
         receive(storage, packed(each), most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
-        RunProcessor(storage=storage).receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        deliver_blob(storage, fact.name)
 
 
 def how(**more: Any) -> PublishOptions:
@@ -124,7 +125,9 @@ def test_facts_are_left_out_when_a_process_of_the_catalog_is_compared(catalog: M
     assert held.entity == wanted
     assert held.entity.fingerprint == wanted.fingerprint
     assert (held.entity.facts != "", wanted.facts) == (True, "")
-    world = VerifyContext(storage=storage, catalog=catalog, publishing=how())
+    world = VerifyContext(
+        storage=storage, catalog=catalog, publishing=how(), processor=ApplicationProcessor(storage=storage)
+    )
     assert list(verify(world)) == []
 
 

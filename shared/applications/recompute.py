@@ -1,0 +1,323 @@
+"""Compute an application again from the stored events of its runs, and compare that with what is on record.
+
+It is computed from nothing, in memory, by the same fold. What can't be computed any more stays as it is: runs whose
+events are deleted, and what runs contributed whose records have been forgotten. A difference is committed as by a fold:
+marks first, then the header with as many records as fit. The runs whose records follow in further transactions are
+*stale* until then, so that a fold in between takes out all that they say.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import reduce
+from operator import or_
+from types import MappingProxyType
+from typing import TypeVar
+
+from msgspec import structs
+
+from shared.applications.asset_changes import AssetChanges
+from shared.applications.memory import FoldMemory
+from shared.applications.partition import Commit, OpenApplication, read_whole
+from shared.applications.processor import MAX_ATTEMPTS, ApplicationProcessor, FoldRequest
+from shared.applications.state import ApplicationState, Content, RunRecord, share_digest
+from shared.errors import WriteConflict
+from shared.events.archive_index import stored_packed
+from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
+from shared.events.event_row import MAX_INLINE, EventRow
+from shared.model import Span
+from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, leave_marks
+from shared.storage.port import Storage
+from shared.storage.scratch import ScratchStorage
+from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent, event_of_reference
+
+_MAX_RUNS = 40
+"""Runs that are folded, or whose records are written, at a time."""
+Records = Mapping[str, RunRecord]
+NO_RECORDS: Records = MappingProxyType({})
+_V = TypeVar("_V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recomputed:
+    """An application as it should be (`state`, `records`), beside the `snapshot` of it as it is on record.
+
+    `contributed`: the keys of all processes to which it contributes; `processes`, `assets`: of those about which it
+    says something else; `runs`: those whose records differ; `kept`: those that stay as they are, because events of
+    them are deleted. `letters`: events that can't be used.
+    """
+
+    snapshot: OpenApplication
+    state: ApplicationState
+    records: Records
+    contributed: frozenset[str]
+    processes: frozenset[str]
+    assets: frozenset[str]
+    runs: frozenset[str]
+    kept: frozenset[str]
+    letters: tuple[DeadLetter, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether what is on record is not what it should be."""
+        return bool(self.processes or self.assets or self.runs or problem_of(self.snapshot))
+
+
+def recompute(processor: ApplicationProcessor, application: str, unrecorded: Records = NO_RECORDS) -> Recomputed:
+    """Compute an application again, and commit what differs; the publisher is told of all that it contributes, changed
+    or not. `unrecorded`: as for `recomputed`. Raises WriteConflict where it keeps changing, and StorageUnavailable.
+    """
+    for attempt in range(MAX_ATTEMPTS):
+        outcome = recomputed(processor, application, unrecorded)
+        version = outcome.snapshot.state.version + outcome.differs
+        targets = ((PROCESS_KIND, outcome.processes | outcome.contributed), (ASSET_KIND, outcome.assets))
+        leave_marks(
+            processor.storage,
+            [
+                Mark(kind=kind, target=target, application=application, version=version, left=processor.now())
+                for kind, keys in targets
+                for target in sorted(keys)
+            ],
+        )
+        if not outcome.differs or _commit(processor, outcome):
+            for letter in outcome.letters:
+                put_letter(processor.storage, letter)
+            return outcome
+        processor.pause(attempt / MAX_ATTEMPTS)
+    raise WriteConflict(f"Application {application} kept changing while it was computed again", after=2)
+
+
+def recomputed(processor: ApplicationProcessor, application: str, unrecorded: Records = NO_RECORDS) -> Recomputed:
+    """Compute an application again; writes nothing. `unrecorded`: runs with stored events, but without a record: each
+    with references to its events, and with what can't be computed. Raises StorageUnavailable.
+    """
+    snapshot = read_whole(processor.storage, application, lenient=True)
+    stored = {**unrecorded, **snapshot.records}
+    scratch = ScratchStorage(processor.storage)
+    kept = _fold_again(replace(processor, storage=scratch, memory=FoldMemory()), snapshot, stored, processor.storage)
+    computed = read_whole(scratch, application)
+    records = {
+        run_id: record if record.home or run_id in kept else _with_closing(computed.records[run_id], record)
+        for run_id, record in stored.items()
+    }
+    state = _with_kept(computed.state, snapshot.state, records, kept, forgotten=len(unrecorded))
+    if application in kept or application not in records:
+        state = _with_times(state, snapshot.state)
+    previous = snapshot.state
+    shares, previous_shares = _shares(application, state), _shares(application, previous)
+    own_times = (previous.first, previous.last, previous.ended) != (state.first, state.last, state.ended)
+    changes, previous_changes = _changes(state), _changes(previous)
+    return Recomputed(
+        snapshot=snapshot,
+        state=structs.replace(state, shares=shares if state.is_entangled else {}),
+        records=records,
+        contributed=frozenset(shares),
+        processes=_differing(shares, previous_shares) | (shares.keys() if own_times else frozenset()),
+        assets=_differing(changes, previous_changes),
+        runs=frozenset(run_id for run_id, record in records.items() if record != snapshot.records.get(run_id)),
+        kept=frozenset(kept),
+        letters=tuple(
+            replace(letter, job=records[letter.place.run_id].job) for letter in dead_letters(scratch) if letter.place
+        ),
+    )
+
+
+# --- computing
+
+
+def _fold_again(
+    processor: ApplicationProcessor, snapshot: OpenApplication, records: Records, storage: Storage
+) -> frozenset[str]:
+    """Fold the events of all runs into an empty application. Returns the runs of which events are not stored."""
+    application, scratch = snapshot.application, processor.storage
+    kept: set[str] = set()
+    own = records.get(application)
+    if own and own.home:
+        references = (*own.events, *own.archived)
+        processor.fold(application, FoldRequest(homes={application: own.home}, elsewhere=references))
+    elif own is None:
+        waiting = [row for row in snapshot.by_run().get(application, []) if not row.event.end]
+        for row in waiting:
+            scratch.insert(APPLICATIONS, row.row(application))
+    run_ids = sorted(run_id for run_id, record in records.items() if not record.home)
+    for start in range(0, len(run_ids), _MAX_RUNS):
+        chunk = [records[run_id] for run_id in run_ids[start : start + _MAX_RUNS]]
+        folded: list[RunRecord] = []
+        for record in chunk:
+            payloads = {event: _payload(processor, storage, event) for event in counting_events(record)}
+            if not payloads or None in payloads.values():
+                kept.add(record.run_id)
+                continue
+            folded.append(record)
+            for event, payload in payloads.items():
+                if payload and len(payload) > MAX_INLINE:
+                    scratch.put_new(EVENTS, event.blob, payload)
+                row = EventRow(event=event, payload=payload, received=record.arrived)
+                scratch.insert(APPLICATIONS, row.row(application))
+        open_runs = frozenset(record.run_id for record in folded if not _has_end(record))
+        timed_out = frozenset(record.run_id for record in folded if record.timed_out)
+        processor.fold(application, FoldRequest(force=open_runs, timed_out=timed_out))
+    return frozenset(kept)
+
+
+def counting_events(record: RunRecord) -> list[StoredEvent]:
+    """The events of a run that count: not those that came after it was closed."""
+    late = set(record.late)
+    references = (reference for reference in (*record.events, *record.archived) if reference not in late)
+    return [event_of_reference(record.run_id, reference) for reference in references]
+
+
+def _has_end(record: RunRecord) -> bool:
+    return any(event.end for event in counting_events(record))
+
+
+def _payload(processor: ApplicationProcessor, storage: Storage, event: StoredEvent) -> bytes | None:
+    return processor.blob_cache.get(event.digest) or stored_packed(storage, event.blob)
+
+
+def _with_closing(computed: RunRecord, stored: RunRecord) -> RunRecord:
+    """A computed record with what can't be computed: where its events are, what the receiver left out of them, and when
+    it was closed.
+    """
+    return structs.replace(
+        computed,
+        events=stored.events,
+        archived=stored.archived,
+        late=stored.late,
+        arrived=stored.arrived,
+        omitted=tuple(sorted({*computed.omitted, *stored.omitted})),
+        closed=stored.closed,
+        outcome=stored.outcome,
+        values=() if stored.closed else computed.values,
+    )
+
+
+def _with_kept(
+    state: ApplicationState, previous: ApplicationState, records: Records, kept: frozenset[str], *, forgotten: int
+) -> ApplicationState:
+    """A computed state with what stays of the previous one. `forgotten`: how many runs are on record again."""
+    still_forgotten = max(0, previous.forgotten - forgotten)
+
+    def stays(run_id: str) -> bool:
+        return run_id in kept or (still_forgotten > 0 and run_id not in records)
+
+    contents, assets = dict(state.contents), dict(state.assets)
+    for digest, content in previous.contents.items():
+        supporters = _chosen(content.supporters, stays)
+        folded = content.folded if still_forgotten else None
+        if supporters or folded:
+            contents[digest] = _united(contents.get(digest) or Content(process=content.process), supporters, folded)
+    for key, changes in previous.assets.items():
+        by_run = _chosen(changes.by_run, stays)
+        folded_changes = changes.folded if still_forgotten else ()
+        if by_run or folded_changes:
+            computed = assets.get(key) or AssetChanges(asset=changes.asset)
+            assets[key] = structs.replace(
+                computed,
+                by_run={**computed.by_run, **by_run},
+                folded=tuple(sorted({*computed.folded, *folded_changes})),
+            )
+    latest = {process: run for process, run in previous.latest.items() if stays(run.run_id)}
+    closed = [record.closed for record in records.values() if not record.home]
+    return structs.replace(
+        state,
+        version=previous.version,
+        contents=contents,
+        assets=assets,
+        lifecycle={**state.lifecycle, **_chosen(previous.lifecycle, stays)},
+        batches={**state.batches, **_chosen(previous.batches, stays)},
+        unsourced={**state.unsourced, **_chosen(previous.unsourced, stays)},
+        latest={**latest, **state.latest},
+        active=max([moment for moment in (state.active, previous.active) if moment], default=None),
+        runs=len(records),
+        forgotten=still_forgotten,
+        stale=(),
+        closed=previous.closed or _latest(closed),
+    )
+
+
+def _with_times(state: ApplicationState, previous: ApplicationState) -> ApplicationState:
+    """With the times of an own run whose record is forgotten."""
+    return structs.replace(
+        state,
+        first=min([moment for moment in (state.first, previous.first) if moment], default=None),
+        last=max([moment for moment in (state.last, previous.last) if moment], default=None),
+        ended=previous.ended,
+    )
+
+
+def _chosen(by_run: Mapping[str, _V], choose: Callable[[str], bool]) -> dict[str, _V]:
+    return {run_id: value for run_id, value in by_run.items() if choose(run_id)}
+
+
+def _latest(closed: Iterable[datetime | None]) -> datetime | None:
+    """When the last run was closed; None while one is not."""
+    moments = list(closed)
+    return max(filter(None, moments)) if moments and all(moments) else None
+
+
+def _united(content: Content, supporters: Mapping[str, Span], folded: Span | None) -> Content:
+    spans = [span for span in (content.folded, folded) if span]
+    return structs.replace(
+        content,
+        supporters={**content.supporters, **supporters},
+        folded=reduce(or_, spans) if spans else None,
+    )
+
+
+# --- comparing, and committing
+
+
+def _shares(application: str, state: ApplicationState) -> dict[str, str]:
+    """A digest of what the application contributes, by process."""
+    return {process: share_digest(share) for process, share in state.contributions(application).items()}
+
+
+def _changes(state: ApplicationState) -> dict[str, object]:
+    """The changes of data sets that count, by key."""
+    return {key: changes.latest for key, changes in state.assets.items() if changes.latest}
+
+
+def problem_of(snapshot: OpenApplication) -> str:
+    """What the rows of an application lack, or say in two ways."""
+    if snapshot.lost:
+        return f"content of {', '.join(snapshot.lost)} is gone"
+    contents, records = snapshot.state.contents, snapshot.records
+    for run_id, record in records.items():
+        for _, digest in record.contents:
+            content = contents.get(digest)
+            if content is None or (run_id not in content.supporters and content.folded is None):
+                return f"run {run_id} contributes what the state lacks"
+    for digest, content in contents.items():
+        for run_id in content.supporters:
+            supporter = records.get(run_id)
+            if supporter is None and not snapshot.state.forgotten:
+                return f"run {run_id} is said to contribute, and has no record"
+            if supporter and digest not in {own for _, own in supporter.contents}:
+                return f"run {run_id} is said to contribute what its record does not have"
+    return ""
+
+
+def _differing(computed: Mapping[str, object], stored: Mapping[str, object]) -> frozenset[str]:
+    return frozenset(key for key in computed.keys() | stored.keys() if computed.get(key) != stored.get(key))
+
+
+def _commit(processor: ApplicationProcessor, outcome: Recomputed) -> bool:
+    """Commit what differs; False where the application has changed since it was read."""
+    storage, application = processor.storage, outcome.snapshot.application
+    snapshot = replace(outcome.snapshot, unfolded={})
+    state = structs.replace(outcome.state, version=snapshot.state.version + 1)
+    run_ids = sorted(outcome.runs)
+    while True:
+        chunk, rest = run_ids[:_MAX_RUNS], run_ids[_MAX_RUNS:]
+        records = {run_id: outcome.records[run_id] for run_id in chunk}
+        commit = Commit.of(storage, snapshot, structs.replace(state, stale=tuple(rest)), records)
+        if not commit.execute(storage, processor.memory):
+            if snapshot.state.version == outcome.snapshot.state.version:
+                return False
+            rest = run_ids  # another worker has committed between two of these transactions
+        if not rest:
+            return True
+        snapshot = replace(read_whole(storage, application, lenient=True), unfolded={})
+        state = structs.replace(snapshot.state, version=snapshot.state.version + 1)
+        run_ids = [run_id for run_id in rest if snapshot.records.get(run_id) == outcome.snapshot.records.get(run_id)]

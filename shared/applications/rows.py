@@ -1,0 +1,164 @@
+"""The rows of an application's partition: its header with the state, and runs (`shared/events/event_row.py` has those
+of events).
+
+A state of up to 200 KB (compressed) stands in cells of the header. Contents of a longer one stand in rows of their own,
+by the first digits of their digests: a commit writes those that changed, in its transaction.
+"""
+
+import gzip
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import structs
+
+from shared.applications.state import ApplicationState, Content, RunRecord
+from shared.errors import ContentLost
+from shared.storage.port import Row, Storage, Value
+from shared.storage_layout import (
+    CONTENTS,
+    EVENT,
+    HEADER,
+    RUN,
+    STATE_PART,
+    digest_of,
+)
+
+_MAX_CELL = 60 * 1024
+_MAX_CELLS = 12
+_MAX_IN_HEADER = 200 * 1024
+"""Packed bytes of a state whose contents stand in the header."""
+_LEVEL = 3
+"""Of gzip: a state is compressed at each commit."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_state = msgspec.json.Decoder(ApplicationState).decode
+_contents = msgspec.json.Decoder(dict[str, Content]).decode
+_record = msgspec.json.Decoder(RunRecord).decode
+_parts = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def run_row(application: str, record: RunRecord, storage: Storage) -> Row:
+    """The record of a run as a row; a very long one is a blob, which is written first."""
+    payload = gzip.compress(_encode(record), compresslevel=_LEVEL, mtime=0)
+    return Row(partition=application, key=f"{RUN}{record.run_id}", values=_cells(payload, storage))
+
+
+def run_of(row: Row, storage: Storage) -> RunRecord:
+    """The record of a run in its row. Raises ContentLost."""
+    return _record(gzip.decompress(_packed(row, storage)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """A state as rows: the header's, those of its parts that changed, and the keys of parts that are gone.
+
+    `digests`: of each part, by the key of its row.
+    """
+
+    row: Row
+    parts: tuple[Row, ...] = ()
+    gone: tuple[str, ...] = ()
+    digests: Mapping[str, str]
+
+
+def header(
+    application: str, state: ApplicationState, etag: str, stored_parts: Mapping[str, str], storage: Storage
+) -> Header:
+    """A state as rows. `stored_parts`: the digests of the parts that are stored."""
+    payload = gzip.compress(_encode(state), compresslevel=_LEVEL, mtime=0)
+    if len(payload) <= _MAX_IN_HEADER and not (stored_parts and len(payload) > _MAX_IN_HEADER // 2):
+        values: dict[str, Value] = {"version": state.version, **_cells(payload, storage)}
+        row = Row(partition=application, key=HEADER, values=values, etag=etag)
+        return Header(row=row, gone=tuple(stored_parts), digests={})
+    by_key: dict[str, dict[str, Content]] = {}
+    for digest, content in state.contents.items():
+        by_key.setdefault(_part_key(digest), {})[digest] = content
+    encoded = {key: _encode(contents) for key, contents in by_key.items()}
+    digests = {key: digest_of(data) for key, data in encoded.items()}
+    payload = gzip.compress(_encode(structs.replace(state, contents={})), compresslevel=_LEVEL, mtime=0)
+    values = {"version": state.version, "parts": _encode(digests).decode(), **_cells(payload, storage)}
+    return Header(
+        row=Row(partition=application, key=HEADER, values=values, etag=etag),
+        parts=tuple(
+            Row(
+                partition=application,
+                key=key,
+                values={
+                    "digest": digests[key],
+                    **_cells(gzip.compress(data, compresslevel=_LEVEL, mtime=0), storage),
+                },
+            )
+            for key, data in sorted(encoded.items())
+            if stored_parts.get(key) != digests[key]
+        ),
+        gone=tuple(key for key in stored_parts if key not in digests),
+        digests=digests,
+    )
+
+
+def version_of(row: Row) -> int:
+    """The version in a header's row."""
+    return int(str(row.values["version"]))
+
+
+def part_digests(row: Row) -> dict[str, str]:
+    """The digests of the parts of which a header's row speaks, by the keys of their rows."""
+    return _parts(str(row.values["parts"])) if "parts" in row.values else {}
+
+
+def digest_of_part(row: Row) -> str:
+    """The digest of a part of a state, as its row says."""
+    return str(row.values.get("digest", ""))
+
+
+def state_of(row: Row, parts: Iterable[Row], storage: Storage) -> ApplicationState:
+    """The state in a header's row, with its parts. Raises ContentLost."""
+    state = _state(gzip.decompress(_packed(row, storage)))
+    contents = dict(state.contents)
+    for part in parts:
+        contents |= _contents(gzip.decompress(_packed(part, storage)))
+    return structs.replace(state, contents=contents, version=version_of(row))
+
+
+def with_version(row: Row, version: int) -> Row:
+    """A header's row with another version: what a commit of the version before can no longer replace."""
+    return Row(partition=row.partition, key=row.key, values={**row.values, "version": version}, etag=row.etag)
+
+
+def _part_key(digest: str) -> str:
+    """The row of a content in an application with many: one of thirty-two."""
+    return f"{STATE_PART}{int(digest[:2], 16) // 8:02d}"
+
+
+def _cells(payload: bytes, storage: Storage) -> dict[str, Value]:
+    """Bytes as cells; as a blob, named by its content, where they are too many for a row."""
+    if len(payload) <= _MAX_CELL * _MAX_CELLS:
+        starts = range(0, len(payload), _MAX_CELL)
+        return {f"c{number:02d}": payload[start : start + _MAX_CELL] for number, start in enumerate(starts)}
+    blob = f"{digest_of(payload)}.json.gz"
+    storage.put_new(CONTENTS, blob, payload)
+    return {"blob": blob}
+
+
+def _packed(row: Row, storage: Storage) -> bytes:
+    if blob := str(row.values.get("blob", "")):
+        payload = storage.get(CONTENTS, blob)
+        if payload is None:
+            raise ContentLost(f"Blob {blob} of a row is missing: run `throughline verify --fix`", after=60)
+        return payload
+    names = sorted(name for name in row.values if len(name) == _CELL_NAME and name[0] == "c" and name[1:].isdigit())
+    return b"".join(cell for name in names if isinstance(cell := row.values[name], bytes))
+
+
+_CELL_NAME = len("c00")
+
+
+def is_event(row: Row) -> bool:
+    """Whether a row is an event's."""
+    return row.key.startswith(EVENT)
+
+
+def is_run(row: Row) -> bool:
+    """Whether a row is a run's record."""
+    return row.key.startswith(RUN)

@@ -1,0 +1,211 @@
+"""Publish what is missing: write all processes on record to a catalog that is new, was lost, or was not written to.
+
+First the publish queue is published, which is long after shadow mode, a replay or an outage. Then each process that the
+ledger has as written is looked up in the catalog, by name and many in a call, and written again if it is missing. The
+publisher does all the writing, by its own rules and at its own rate. One batch is in memory at a time, and a checkpoint
+in `control` records the position.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from shared.catalog.batches import batches
+from shared.errors import CatalogUnavailable, WriteConflict
+from shared.publishing.context import PublishContext, Published, PublishOptions
+from shared.publishing.publisher import Publisher
+from shared.publishing.shadow import leave_shadow_mode
+from shared.records.checkpoint import Checkpoint
+from shared.records.ledger import LedgerEntry, ledger_entries, request_rewrite
+from shared.records.publish_queue import enqueue, present_pause, read_queue
+from shared.records.states import LedgerState
+from shared.storage.port import Storage
+from shared.storage_layout import QUEUE_PARTITION, SHADOW
+
+_CHECKPOINT = Checkpoint(name="publish", position=str)
+_OTHERS = 1.0
+"""Seconds between looks at whether another publisher has finished."""
+_MAX_FAILURES = 20
+"""Times in a row that the catalog may be unavailable before this gives up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingPublished:
+    """Progress: processes looked up in the catalog (`looked`), those of them that were `missing`, what was `published`
+    in all, and what it waits for now.
+    """
+
+    looked: int = 0
+    missing: int = 0
+    published: Published = field(default_factory=Published)
+    waited: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingPlan:
+    """How much there is to do: processes waiting to be published, and processes the ledger has as written."""
+
+    waiting: int
+    written: int
+
+
+def plan_missing(storage: Storage, options: PublishOptions) -> MissingPlan:
+    """How much there is to do. Writes nothing, and does not call the catalog."""
+    held_back = 0 if options.shadow else sum(1 for _ in storage.partition(SHADOW, QUEUE_PARTITION))
+    written = sum(1 for _ in _written(storage, ""))
+    return MissingPlan(waiting=held_back + _waiting(storage, options), written=written)
+
+
+def missing_entries(context: PublishContext) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
+    """For each batch: how many were looked up, and the entries that the ledger has as written and the catalog lacks."""
+    for batch in batches(_written(context.storage, ""), context.publishing.batch):
+        yield len(batch), _missing(context, batch)
+
+
+def last_process(storage: Storage) -> str | None:
+    """The process (by key) after which the last one continues; None when it finished."""
+    return _CHECKPOINT.load(storage)
+
+
+def publish_all(context: PublishContext) -> tuple[Published, int]:
+    """Publish the queue, in several sessions where needed: the counts, and the number of targets left: another
+    publisher has them, they are not due yet, or the catalog is unavailable (see `error`).
+
+    Raises StorageUnavailable.
+    """
+    total, left, earlier = Published(), 0, -1
+    leave_shadow_mode(context.storage, context.publishing)
+    while not total.error:
+        total.add(Publisher(context=context).publish())
+        queue = read_queue(context.storage)
+        left = sum(not entry.revisit for entry in queue.entries)
+        if queue.paused and left and context.publishing.now() < queue.paused:
+            total.error = total.error or f"publishing is paused until {queue.paused:%H:%M:%S} UTC: {queue.why}"
+        if queue.held:
+            total.error = total.error or f"publishing is held back: {queue.held}"
+        if left in {0, earlier}:
+            break
+        earlier = left
+    return total, left
+
+
+def publish_missing(
+    context: PublishContext,
+    *,
+    after: str = "",
+    progress: Callable[[MissingPublished], None] = lambda _: None,
+    wait: Callable[[float], None] = time.sleep,
+) -> MissingPublished:
+    """Write what the catalog lacks, and report to `progress`. Ends once `stopped` of the options.
+
+    Waits while the catalog throttles or publishing pauses. Raises CatalogUnavailable when that lasts too long,
+    WriteConflict also while publishing is held back, CatalogRefused and StorageUnavailable: what was written is on
+    record, and `last_process` is where to continue.
+    """
+    storage, options = context.storage, context.publishing
+    work = _Work(context=context, progress=progress, wait=wait)
+    _CHECKPOINT.save(storage, after)
+    if not after:
+        leave_shadow_mode(storage, options)
+        work.publish()
+    for batch in batches(_written(storage, after), options.batch):
+        if options.stopped():
+            break
+        entries = work.missing_of(batch)
+        for entry in entries:
+            request_rewrite(storage, entry.process)
+        enqueue(storage, [entry.process for entry in entries])
+        if entries:
+            work.publish()
+        if options.stopped():
+            break
+        _CHECKPOINT.save(storage, batch[-1].process)
+    else:
+        _CHECKPOINT.clear(storage)
+    return work.so_far
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """One call of `publish_missing` and its progress."""
+
+    context: PublishContext
+    progress: Callable[[MissingPublished], None]
+    wait: Callable[[float], None]
+    so_far: MissingPublished = field(default_factory=MissingPublished)
+
+    def publish(self) -> None:
+        """Publish all that is due, session by session; waits for another publisher and for the catalog."""
+        options = self.context.publishing
+        failure_streak, earlier = 0, -1
+        self._rest()
+        while (waiting := _waiting(self.context.storage, options)) and not options.stopped():
+            total = self.so_far.published
+            noting = replace(options, note=lambda now: self._note(total, now))  # noqa: B023 - called within this turn only
+            published = Publisher(context=replace(self.context, publishing=noting)).publish()
+            self._note(total, published)
+            if published.error:
+                failure_streak = 0 if published.progress else failure_streak + 1
+                if failure_streak >= _MAX_FAILURES:
+                    raise CatalogUnavailable(published.error, after=60)
+            elif waiting == earlier and not published.progress:
+                self.wait(_OTHERS)
+            earlier = waiting
+            self._rest()
+
+    def missing_of(self, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
+        """The entries of a batch that the catalog lacks; waits for the catalog."""
+        options, failure_streak = self.context.publishing, 0
+        while True:
+            try:
+                entries = _missing(self.context, batch)
+            except CatalogUnavailable as error:
+                failure_streak += 1
+                if failure_streak >= _MAX_FAILURES or options.stopped():
+                    raise
+                self._say(str(error))
+                self.wait(max(error.after, options.pause.total_seconds()))
+                continue
+            looked, missing = self.so_far.looked + len(batch), self.so_far.missing + len(entries)
+            self.so_far = replace(self.so_far, looked=looked, missing=missing)
+            self._say("")
+            return entries
+
+    def _note(self, earlier: Published, now: Published) -> None:
+        total = replace(earlier)
+        total.add(now)
+        self.so_far = replace(self.so_far, published=total)
+        self._say("")
+
+    def _say(self, waited: str) -> None:
+        self.progress(replace(self.so_far, waited=waited))
+
+    def _rest(self) -> None:
+        """Wait while publishing pauses. Raises WriteConflict where it is held back until another command has ended."""
+        options = self.context.publishing
+        while not options.stopped():
+            if held := read_queue(self.context.storage).held:
+                raise WriteConflict(f"Publishing is held back: {held}", after=60)
+            until, why = present_pause(self.context.storage)
+            left = (until - options.now()).total_seconds() if until else 0.0
+            if left <= 0:
+                return
+            self._say(why)
+            self.wait(min(left, _OTHERS))
+
+
+def _waiting(storage: Storage, options: PublishOptions) -> int:
+    """How many queue entries are due; those that the catalog refused even in a call of their own wait longer."""
+    now = options.now()
+    return sum(entry.due <= now and not entry.isolated for entry in read_queue(storage).entries)
+
+
+def _written(storage: Storage, after: str) -> Iterator[LedgerEntry]:
+    """The ledger's written entries, by key, after one."""
+    entries = (entry for entry in ledger_entries(storage) if entry.process > after)
+    return (entry for entry in entries if entry.state is LedgerState.WRITTEN)
+
+
+def _missing(context: PublishContext, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
+    there = context.catalog.read_processes([entry.qualified_name for entry in batch])
+    return [entry for entry in batch if entry.qualified_name not in there]

@@ -1,0 +1,188 @@
+"""Reconciliation: move lineage from placeholders to assets that a scan has found since, and remove the placeholders.
+
+It is done under the publisher's lease. The match is saved first; then the processes that use the placeholder get their
+ledger fingerprints cleared and are enqueued, so that the publisher writes them on the match. An interruption repeats
+it. A process that was written to the placeholder meanwhile is moved the next time, since the placeholder stays until it
+has no links. A placeholder whose processes the catalog does not report is put off, and keeps no other from being moved.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from msgspec import structs
+
+from shared.catalog.batches import batches
+from shared.catalog.port import AssetKey, Catalog
+from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
+from shared.publishing.context import PublishContext
+from shared.publishing.publisher_lease import remove_unlinked, turn
+from shared.publishing.resolution import Lookup, merged_record
+from shared.publishing.settling import error_text
+from shared.records.assets import AssetRecord, all_assets
+from shared.records.checkpoint import RECONCILE
+from shared.records.ledger import request_rewrite
+from shared.records.publish_queue import enqueue, present_pause
+from shared.storage_layout import process_key
+from shared.translation.job.identity import OURS
+
+_LOG = logging.getLogger("throughline.reconcile")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciled:
+    """Counts: placeholders looked up, matched by a scanned asset (`found`), and `ambiguous` ones; processes to be
+    written again; placeholders whose processes the catalog did not report (`failed`); placeholders removed.
+    """
+
+    looked: int = 0
+    found: int = 0
+    ambiguous: int = 0
+    processes: int = 0
+    failed: int = 0
+    removed: int = 0
+
+    def __add__(self, other: "Reconciled") -> "Reconciled":
+        return Reconciled(**{name: number + getattr(other, name) for name, number in asdict(self).items()})
+
+
+def placed_assets(context: PublishContext) -> list[AssetRecord]:
+    """All placeholders: remembered ones, and others that the catalog's search finds."""
+    records = {record.own: record for record in all_assets(context.storage) if record.left or record.is_placeholder}
+    for node in context.catalog.ours():
+        if not node.is_process and node.key not in records:
+            records[node.key] = AssetRecord(own=node.key, guid=node.guid)
+    return [records[key] for key in sorted(records)]
+
+
+def refreshed_matches(context: PublishContext, placed: Sequence[AssetRecord]) -> list[AssetRecord]:
+    """The records of these placeholders with their matches now. Writes nothing."""
+    fresh = Lookup(context=context, names={record.own: record.also for record in placed}).records()
+    return [merged_record(fresh[record.own], record) for record in placed]
+
+
+def move(context: PublishContext, placed: Sequence[AssetRecord], *, again: bool = False) -> Reconciled:
+    """Look these placeholders up again, and move the processes of those that match a scanned asset: once, then again
+    after the time that misses are remembered, or at once with `again`.
+
+    Raises CatalogRefused without access, or where the look-up is refused, CatalogUnavailable, and WriteConflict while
+    another publisher holds the lease for three minutes.
+    """
+    with turn(context):
+        return _move(context, placed, again=again)
+
+
+def _move(context: PublishContext, placed: Sequence[AssetRecord], *, again: bool = False) -> Reconciled:
+    storage, options, rows = context.storage, context.publishing, context.assets
+    stored = rows.read(storage, [record.own for record in placed])
+    fresh = refreshed_matches(context, [stored.get(record.own, record) for record in placed])
+    for record in fresh:
+        if record.guid or record.own in stored:
+            rows.put(record)
+    rows.flush(storage)
+    now = options.now()
+    waiting = [
+        record
+        for record in fresh
+        if record.left and (again or record.moved is None or now - record.moved >= options.finding.misses)
+    ]
+    counts = Reconciled(
+        looked=len(fresh),
+        found=sum(record.scanned is not None for record in fresh),
+        ambiguous=sum(bool(record.rivals) for record in fresh),
+    )
+    waiting.sort(key=lambda record: (record.moved is not None, record.moved or now))
+    return counts + _move_users(context, waiting)
+
+
+def _move_users(context: PublishContext, placed: Sequence[AssetRecord]) -> Reconciled:
+    """Enqueue the processes that use these placeholders, for one placeholder after the other: where the catalog does
+    not report them, that placeholder alone is put off, as long as if it had been moved.
+
+    Raises CatalogRefused without access, and CatalogUnavailable where what was asked for is not the cause, or again at
+    the next placeholder.
+    """
+    storage, rows, now = context.storage, context.assets, context.publishing.now()
+    moved: set[str] = set()
+    failed = 0
+    is_answered = True
+    for record in placed:
+        users: set[str] = set()
+        try:
+            users = _users(context.catalog, record.own) - moved
+            is_answered = True
+        except (CatalogRefused, CatalogUnavailable) as error:
+            if error.no_access if isinstance(error, CatalogRefused) else not (error.blames and is_answered):
+                raise
+            is_answered = isinstance(error, CatalogRefused)
+            failed += 1
+            _LOG.warning("placeholder not moved asset=%r error=%s", record.own[1], error_text(error))
+        for process in users:
+            request_rewrite(storage, process)
+        enqueue(storage, users)
+        for current in rows.read(storage, [record.own]).values():
+            rows.put(structs.replace(current, moved=now))
+        rows.flush(storage)
+        moved |= users
+    return Reconciled(processes=len(moved), failed=failed)
+
+
+def _users(catalog: Catalog, key: AssetKey) -> set[str]:
+    """The processes (by key) that the catalog links to this placeholder."""
+    placeholder = catalog.placeholders([key]).get(key)
+    if not placeholder or not placeholder.links:
+        return set()
+    nodes = catalog.lineage(placeholder.guid, direction="BOTH", depth=1).nodes.values()
+    return {process_key(node.qualified_name) for node in nodes if node.qualified_name.startswith(OURS)}
+
+
+def remove_left(context: PublishContext) -> int:
+    """Remove unlinked placeholders that match a scanned asset: how many. Raises WriteConflict while another publisher
+    holds the lease for three minutes.
+    """
+    with turn(context):
+        return _remove_left(context)
+
+
+def _remove_left(context: PublishContext) -> int:
+    storage, rows = context.storage, context.assets
+    left = sorted(record.own for record in all_assets(storage) if record.left)
+    number = 0
+    for keys in batches(left, context.publishing.batch):
+        removal = remove_unlinked(context, keys)
+        number += len(removal.removed)
+        for record in rows.read(storage, [key for key in keys if key not in removal.kept]).values():
+            rows.put(structs.replace(record, left=False, moved=None))
+        rows.flush(storage)
+    return number
+
+
+def reconcile_due(context: PublishContext) -> Reconciled:
+    """Reconcile one batch of the placeholders that are due, the longest waiting first. One read where none is due;
+    nothing while a publisher works. An unavailable catalog is logged, and tried again at the next call.
+    """
+    storage, options = context.storage, context.publishing
+    now = options.now()
+    due = RECONCILE.load(storage)
+    if options.shadow or (due and now < due) or present_pause(storage)[0]:
+        return Reconciled()
+    counts = Reconciled()
+    try:
+        with turn(context, tries=0):
+            placed = [record for record in all_assets(storage) if record.left or record.is_placeholder]
+            waiting = [record for record in placed if record.left or record.is_due(now, options.finding.misses)]
+            batch = sorted(waiting, key=lambda record: (record.at, record.own))[: options.batch]
+            if batch:
+                counts += _move(context, batch)
+                counts += Reconciled(removed=_remove_left(context))
+    except WriteConflict:
+        return counts
+    except (CatalogUnavailable, CatalogRefused) as error:
+        _LOG.warning("reconciliation put off error=%s", type(error).__name__)
+        return counts
+    if len(waiting) > len(batch) or any(record.left for record in all_assets(storage)):
+        return counts
+    looked = {record.own for record in batch}
+    rest = [record.at + options.finding.misses for record in placed if record.own not in looked]
+    RECONCILE.save(storage, min([*rest, now + options.finding.misses]))
+    return counts

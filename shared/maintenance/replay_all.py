@@ -1,0 +1,287 @@
+"""Replay of everything: compute all applications from the events in `events` and in the archive, and forget again.
+
+For tables that were lost, for blobs of the format before, and where nothing of an older version shall be left. Rows
+that are there are compared and corrected, one application at a time, so that publishing goes on. Where the tables are
+empty, publishing is held back, because half of the record would remove lineage: the newest applications are computed
+first, and a process is published as soon as it is finished. It is when an application that has completed began after
+the last event of all that are left, which it supersedes.
+"""
+
+import heapq
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from shared.applications.partition import OpenApplication
+from shared.applications.processor import ApplicationProcessor
+from shared.applications.recompute import counting_events, recompute, recomputed
+from shared.applications.state import RunRecord
+from shared.events.stored_runs import ArchivedRun, StoredRun, archived_below, runs_below
+from shared.maintenance.replay import ReplayedApplication, replay_application
+from shared.maintenance.stored_application import unrecorded
+from shared.publishing.context import PublishContext
+from shared.publishing.publisher import Publisher
+from shared.reading.progress import Progress, counted, no_progress
+from shared.records.checkpoint import Checkpoint
+from shared.records.format_version import note_versions
+from shared.records.publish_queue import hold_publishing, release_publishing
+from shared.records.states import State
+from shared.storage.port import Storage
+from shared.storage_layout import APPLICATIONS, PROCESSES, stamp
+from shared.sweeping.listing import SWEEP
+from shared.translation.run.merging import merge_run
+
+_HOUR = len("2026/11/21/13/")
+_MAX_HOURS = 8
+"""Hours of which the archive's indexes are in memory."""
+_CALLS = 5
+"""Calls to storage in which an application is read and written, beside those for its events."""
+_SAVE_EVERY = 100
+_PUBLISH_EVERY = 5.0
+"""Seconds between publishing what is finished."""
+_SAMPLE = 200
+"""Events that a plan computes to measure how long all take."""
+_HELD = "all lineage is being computed again: `throughline replay --all --resume` continues"
+
+
+@dataclass(slots=True, kw_only=True)
+class StoredApplication:
+    """An application by the names of its events: the time of the last one, their hours, and how many they are."""
+
+    application: str
+    last: datetime
+    hours: set[str] = field(default_factory=set)
+    events: int = 0
+
+    @property
+    def place(self) -> str:
+        """Its place in the order of a replay: the newest first, so the greatest."""
+        return f"{stamp(self.last)}|{self.application}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Inventory:
+    """All applications by the names of events, and the folders of runs that may lie in several. Memory: some 400 bytes
+    an application, and 100 a run.
+    """
+
+    applications: dict[str, StoredApplication] = field(default_factory=dict)
+    split: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def events(self) -> int:
+        """How many events are stored."""
+        return sum(application.events for application in self.applications.values())
+
+    def in_order(self, after: str = "") -> list[StoredApplication]:
+        """The applications, the newest first, behind a place."""
+        ordered = sorted(self.applications.values(), key=lambda application: application.place, reverse=True)
+        return [application for application in ordered if not after or application.place < after]
+
+
+def inventory(storage: Storage, progress: Progress = no_progress) -> Inventory:
+    """List all events, twice."""
+    stored = Inventory()
+    places: dict[int, int] = {}
+    several: set[str] = set()
+    for run in counted(progress, "stored runs", runs_below(storage, "")):
+        events = [*run.events, *(event for archived in run.archived for event in archived.run.events)]
+        last = max(event.time for event in events)
+        application = stored.applications.setdefault(
+            run.application, StoredApplication(application=run.application, last=last)
+        )
+        application.last = max(application.last, last)
+        application.hours.add(run.folder[:_HOUR])
+        application.events += len(events)
+        if places.setdefault(hash(run.run_id), hash(run.application)) != hash(run.application):
+            several.add(run.run_id)
+    for run in counted(progress, "split runs", runs_below(storage, "")):
+        is_application = run.run_id != run.application and run.run_id in stored.applications
+        if is_application or run.run_id in several:
+            stored.split.setdefault(run.run_id, set()).add(f"{run.folder}/")
+    return stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllPosition:
+    """The position of a replay of everything: the applications before this place are done. `is_held`: publishing is
+    held back meanwhile.
+    """
+
+    after: str = ""
+    is_held: bool = False
+
+
+_CHECKPOINT = Checkpoint(name="replay-all", position=AllPosition)
+
+
+def last_place(storage: Storage) -> AllPosition | None:
+    """Where the last replay of everything stopped; None when it finished."""
+    return _CHECKPOINT.load(storage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllPlan:
+    """How much there is to compute, and how many `seconds` it takes, as far as a sample says."""
+
+    applications: int
+    events: int
+    seconds: float
+
+
+def plan_all(processor: ApplicationProcessor, stored: Inventory) -> AllPlan:
+    """How long a replay of everything takes: the newest applications are computed, and nothing is written, but for the
+    time of which each application takes five calls more.
+    """
+    storage, archive = processor.storage, _ArchivedHours(storage=processor.storage)
+    began, events, sample = time.monotonic(), 0, 0
+    for application in stored.in_order():
+        snapshot = OpenApplication(application=application.application)
+        runs = archive.runs_of(application)
+        missing = unrecorded(storage, snapshot, runs, processor.blob_cache, with_archive=True)
+        recomputed(processor, application.application, missing.records)
+        events, sample = events + application.events, sample + 1
+        if events >= _SAMPLE:
+            break
+    took = time.monotonic() - began
+    began = time.monotonic()
+    storage.read(APPLICATIONS, "plan", "nothing")
+    call = time.monotonic() - began
+    number = len(stored.applications)
+    seconds = took / max(events, 1) * stored.events + number * _CALLS * call
+    return AllPlan(applications=number, events=stored.events, seconds=seconds)
+
+
+def replay_all(
+    context: PublishContext,
+    processor: ApplicationProcessor,
+    stored: Inventory,
+    begin: AllPosition | None = None,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[ReplayedApplication]:
+    """Compute all applications, lazily, and publish what is finished. `begin`: where an earlier one stopped.
+
+    Ends once `stopped`; then, and after a crash, `last_place` is where to continue. What is not published at the end is
+    in the publish queue. Raises StorageUnavailable and ArchiveMissing.
+    """
+    storage = processor.storage
+    here = begin or AllPosition(is_held=_is_empty(storage))
+    _CHECKPOINT.save(storage, here)
+    if here.is_held:
+        hold_publishing(storage, _HELD)
+    SWEEP.clear(storage)  # the next sweep looks at all folders
+    work = _Work(context=context, processor=processor, stored=stored, is_held=here.is_held)
+    for number, application in enumerate(stored.in_order(here.after), start=1):
+        if stopped():
+            _CHECKPOINT.save(storage, here)
+            return
+        yield work.replay(application)
+        here = replace(here, after=application.place)
+        if number % _SAVE_EVERY == 0:
+            _CHECKPOINT.save(storage, here)
+    release_publishing(storage)
+    note_versions(storage)
+    _CHECKPOINT.clear(storage)
+
+
+def _is_empty(storage: Storage) -> bool:
+    """Whether a table is empty that half of the record would make wrong."""
+    return any(next(storage.scan(table), None) is None for table in (APPLICATIONS, PROCESSES))
+
+
+@dataclass(slots=True, kw_only=True)
+class _ArchivedHours:
+    """What the archive has of the last hours that were asked for."""
+
+    storage: Storage
+    hours: dict[str, list[ArchivedRun]] = field(default_factory=dict)
+
+    def runs_of(self, application: StoredApplication) -> list[StoredRun]:
+        """The runs of an application as they are stored."""
+        return [
+            run for hour in sorted(application.hours) for run in self.runs_below(f"{hour}{application.application}/")
+        ]
+
+    def runs_below(self, folder: str) -> list[StoredRun]:
+        """The runs below a folder of an hour."""
+        hour = folder[:_HOUR]
+        if hour not in self.hours:
+            while len(self.hours) >= _MAX_HOURS:
+                del self.hours[next(iter(self.hours))]
+            self.hours[hour] = list(archived_below(self.storage, hour))
+        archived = (one for one in self.hours[hour] if f"{one.run.folder}/".startswith(folder))
+        return list(runs_below(self.storage, folder, archived))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """A replay of everything. `finishing`: processes and the time before which all else is superseded, the latest
+    first; `finished`: those to be published; `reunited`: the split runs that are done.
+    """
+
+    context: PublishContext
+    processor: ApplicationProcessor
+    stored: Inventory
+    is_held: bool
+    archive: _ArchivedHours = field(init=False)
+    split: dict[str, set[str]] = field(init=False)
+    finishing: list[tuple[float, str]] = field(default_factory=list)
+    finished: set[str] = field(default_factory=set)
+    published: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Find the split runs of each application."""
+        self.archive = _ArchivedHours(storage=self.processor.storage)
+        self.split = {}
+        for run_id, folders in self.stored.split.items():
+            for application in self._applications_of(run_id, folders):
+                self.split.setdefault(application, set()).add(run_id)
+
+    def _applications_of(self, run_id: str, folders: set[str]) -> set[str]:
+        """The applications that have to know of a split run: those of its events, and itself where it is one."""
+        return {folder.split("/")[4] for folder in folders} | ({run_id} & self.stored.applications.keys())
+
+    def replay(self, application: StoredApplication) -> ReplayedApplication:
+        """Compute an application, with its split runs first, and publish what is finished."""
+        split = self.split.get(application.application, set())
+        for run_id in sorted(split & self.stored.split.keys()):
+            self._reunite(run_id, self.stored.split.pop(run_id))
+        runs = [run for run in self.archive.runs_of(application) if run.run_id not in split]
+        replayed = replay_application(self.processor, application.application, runs, with_archive=True)
+        self._publish(replayed, application.last)
+        return replayed
+
+    def _reunite(self, run_id: str, folders: set[str]) -> None:
+        """Put a split run on record in its home, and references to it in the other applications."""
+        storage, cache = self.processor.storage, self.processor.blob_cache
+        runs = [run for folder in sorted(folders) for run in self.archive.runs_below(folder)]
+        missing = unrecorded(storage, OpenApplication(application=""), runs, cache, with_archive=True)
+        for row in missing.rows:
+            storage.insert(APPLICATIONS, row.row(row.event.application))  # it is not over: the sweeper goes on
+        for record in missing.records.values():
+            events = [self.processor.event(event) for event in counting_events(record)]
+            usable = [event for event in events if event]
+            applications = self._applications_of(run_id, folders)
+            home = merge_run(usable).application_run if usable else min(applications)
+            references = (*record.events, *record.archived)
+            moved = RunRecord(
+                run_id=run_id, home=home, events=references, verdict=State.SKIPPED, arrived=record.arrived
+            )
+            for application in sorted(applications | {home}):
+                recompute(self.processor, application, {run_id: record if application == home else moved})
+
+    def _publish(self, replayed: ReplayedApplication, until: datetime) -> None:
+        """Publish the processes that no application can change any more whose last event is not later than `until`."""
+        self.finished |= replayed.processes if not self.is_held else set()
+        if replayed.began:
+            for process in replayed.processes:
+                heapq.heappush(self.finishing, (-replayed.began.timestamp(), process))
+        while self.finishing and -self.finishing[0][0] > until.timestamp():
+            self.finished.add(heapq.heappop(self.finishing)[1])
+        if self.finished and time.monotonic() - self.published >= _PUBLISH_EVERY:
+            targets, self.finished = self.finished, set()
+            options = replace(self.context.publishing, only=targets.__contains__ if self.is_held else None)
+            Publisher(context=replace(self.context, publishing=options)).publish()
+            self.published = time.monotonic()

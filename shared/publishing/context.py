@@ -1,0 +1,138 @@
+"""What every step of publishing works with: storage, catalog, options, and the counts that it gives."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.applications.memory import FoldMemory
+from shared.catalog.port import Catalog
+from shared.concurrency.parallel_map import ParallelMap
+from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
+from shared.records.assets import AssetRecord, AssetRows
+from shared.records.backoff import Backoff
+from shared.storage.port import Storage
+from shared.telemetry.port import SILENT, Telemetry
+from shared.translation.aggregate import SupersessionPolicy
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolutionOptions:
+    """How to resolve: whether to search too, and how long hits and misses are remembered."""
+
+    search: bool = True
+    hits: timedelta = timedelta(days=7)
+    misses: timedelta = timedelta(hours=6)
+
+    def believed(self, record: AssetRecord) -> timedelta:
+        """How long this match is remembered."""
+        return self.hits if record.scanned else self.misses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishOptions:
+    """How to publish.
+
+    Content: `with_indirect`: show columns that only filter, join or sort; `with_statement`: show the last run's SQL;
+    `paths`: the data sets to publish; `patience`: when an application run is superseded; `finding`: how data sets are
+    resolved to catalog assets. `shadow`: run everything except catalog writes. `documents`: leave marks for the
+    document of what is published.
+
+    Calls: `batch`: entities in one call; `call_bound`: the time after which a call is certainly over; `backoff`: delays
+    after a refusal; `pause`: the shortest pause after a failure; `debounce`: the longest debounce time; `parallel`:
+    parallel calls to storage; `only`: the targets that may be published, also while publishing is held back.
+
+    Hooks: `heartbeat`: called regularly during long work, to hold a lease; `stopped`: whether to stop early; `note`:
+    called with the counts after each batch; `now`: the clock; `seconds`: a monotonic clock; `rest`: waits (seconds);
+    `telemetry`: where to report.
+    """
+
+    batch: int = 50
+    call_bound: timedelta = timedelta(seconds=120)
+    with_indirect: bool = False
+    with_statement: bool = False
+    paths: GlobFilter = MATCH_ALL
+    shadow: bool = False
+    documents: bool = False
+    patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
+    backoff: Backoff = field(default_factory=Backoff)
+    pause: timedelta = timedelta(seconds=15)
+    debounce: timedelta = timedelta(0)
+    finding: ResolutionOptions = field(default_factory=ResolutionOptions)
+    parallel: ParallelMap = field(default_factory=ParallelMap)
+    only: Callable[[str], bool] | None = None
+    heartbeat: Callable[[], object] = lambda: None
+    stopped: Callable[[], bool] = lambda: False
+    note: Callable[[Any], None] = lambda _: None
+    now: Callable[[], datetime] = _utc_now
+    seconds: Callable[[], float] = time.monotonic
+    rest: Callable[[float], None] = time.sleep
+    telemetry: Telemetry = SILENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishContext:
+    """The records in a `storage`, the `catalog` that they are published to, and the options of `publishing`.
+
+    In the memory of this process: `assets`: the rows of data sets; `memory`: what was folded.
+    """
+
+    storage: Storage
+    catalog: Catalog
+    publishing: PublishOptions
+    assets: AssetRows = field(default_factory=AssetRows)
+    memory: FoldMemory = field(default_factory=FoldMemory)
+
+    def after(self, calls: int) -> timedelta:
+        """After what time so many calls to the catalog in a row are certainly over."""
+        return calls * self.publishing.call_bound
+
+    def is_in_time(self, lands: datetime, calls: int = 1) -> bool:
+        """Whether so many calls in a row that begin now are over by then."""
+        return self.publishing.now() + self.after(calls) <= lands
+
+
+_NAMED = 100
+
+
+@dataclass(slots=True, kw_only=True)
+class Published:
+    """Counts of processes that one or several drains published; `error`: why the last one stopped early. `changes`: the
+    qualified names of the first that were written (`+`) and removed (`-`), for people.
+    """
+
+    written: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    refused: int = 0
+    postponed: int = 0
+    held: int = 0
+    error: str = ""
+    changes: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def progress(self) -> int:
+        """How many processes are done: published, refused or held back by shadow mode."""
+        return self.written + self.unchanged + self.removed + self.refused + self.held
+
+    def count(self, state: str, number: int) -> None:
+        """Count processes that are in this state now."""
+        setattr(self, state, getattr(self, state) + number)
+
+    def add(self, more: "Published") -> None:
+        """Add the counts of a later drain, and take over its error."""
+        for state in ("written", "unchanged", "removed", "refused", "postponed", "held"):
+            self.count(state, getattr(more, state))
+        self.error = more.error
+        for sign, process in more.changes:
+            self.note(sign, process)
+
+    def note(self, sign: str, process: str) -> None:
+        """Note a change, unless many are noted: `replay --all` makes hundreds of thousands."""
+        if len(self.changes) < _NAMED:
+            self.changes.append((sign, process))

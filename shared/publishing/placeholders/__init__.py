@@ -1,1 +1,0 @@
-"""Placeholders: create, update and remove assets that no scan has found, and their columns."""

@@ -1,0 +1,166 @@
+"""How queue entries end: published, put off after a failure, or paused with all others."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.publishing.context import PublishContext, Published
+from shared.publishing.placeholders import Description
+from shared.publishing.planning import Plan
+from shared.records.backoff import Backoff
+from shared.records.publish_queue import QueueEntry, Settled, pause, put_queued, settle
+from shared.secrets import text_without_secrets
+from shared.storage_layout import QUEUED_ASSET
+from shared.telemetry.kinds import PROCESS
+
+if TYPE_CHECKING:
+    from shared.telemetry.port import Fact
+
+_LOG = logging.getLogger("throughline.publish")
+MAX_ERROR_LENGTH = 1000
+_PAUSE_WITHOUT_ACCESS = 60.0
+_SIGNS = {"written": "+", "removed": "-"}
+_LACKS_TYPE = (
+    "The catalog lacks this type: `throughline types plan` names the rule, `throughline types apply` creates it"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A plan, with its ledger entry as it is now, that the catalog refused, and why; `isolated`: it was refused in a
+    call of its own.
+    """
+
+    plan: Plan
+    error: CatalogRefused | CatalogUnavailable
+    isolated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settler:
+    """Ends the entries of a drain, and counts them in `published`. `entries`: those of the drain that are still open,
+    by target.
+    """
+
+    context: PublishContext
+    published: Published
+    entries: dict[str, QueueEntry] = field(default_factory=dict)
+
+    def begin(self, entries: Iterable[QueueEntry]) -> None:
+        """Begin to work on these entries."""
+        self.entries.clear()
+        self.entries.update({entry.target: entry for entry in entries})
+
+    def finish(self, items: Sequence[Settled]) -> None:
+        """Take entries off the queue, or put them off, unless their targets were marked meanwhile."""
+        settle(self.context.storage, items, documents=self.context.publishing.documents)
+        for item in items:
+            self.entries.pop(item.entry.target, None)
+
+    def finish_plans(self, plans: Iterable[Plan], state: str) -> None:
+        """Take processes in this state off the queue; they are looked at again when time may change them."""
+        plans, now = list(plans), self.context.publishing.now()
+        later = [filter(None, (plan.revisit, plan.entry.landing.repeats_at(now))) for plan in plans]
+        self.finish(
+            [Settled.of(plan.queue_entry, min(times, default=None)) for plan, times in zip(plans, later, strict=True)]
+        )
+        for plan in plans:
+            self.report(plan, state)
+            if state in _SIGNS:
+                name = plan.entity.qualified_name if plan.entity else plan.entry.qualified_name
+                self.published.note(_SIGNS[state], name)
+        self.published.count(state, len(plans))
+
+    def postpone(self, plan: Plan) -> None:
+        """Look at a process again when an interrupted write of it is waited for no more."""
+        self.published.postponed += 1
+        self.report(plan, "postponed")
+        self.put(replace(plan.queue_entry, due=plan.entry.landing.until))
+
+    def put(self, entry: QueueEntry) -> None:
+        """Look at an entry again once it is due; its marks stay, since they are not dealt with."""
+        put_queued(self.context.storage, entry)
+        self.entries.pop(entry.target, None)
+
+    def put_off(self, entry: QueueEntry, error: Exception, *, isolated: bool = False, on_record: bool = False) -> None:
+        """Retry an entry later: content that can't be read until `verify --fix` mended it, a refusal until it ends.
+        `on_record`: what its marks are about is on record, so they go.
+        """
+        self.published.refused += 1
+        later = replace(self._failed(entry, error, self.context.publishing.backoff), isolated=isolated)
+        if on_record:
+            self.finish([Settled(entry=entry, later=later)])
+        else:
+            self.put(later)
+        _LOG.error("process put off process=%s error=%s", entry.target, later.error)
+
+    def refuse(self, refusals: Iterable[Refusal]) -> None:
+        """Retry what the catalog refused in a call of its own later, alone."""
+        for refusal in refusals:
+            plan = refusal.plan
+            self.put_off(plan.queue_entry, refusal.error, isolated=True, on_record=not plan.is_pulled)
+            self.report(plan, "refused", error_text(refusal.error))
+
+    def note(self, description: Description) -> None:
+        """Put data sets that could not be described off, and those that are to be described once more. Those that were
+        not tried are due at once, although another publisher may have taken them off the queue meanwhile.
+        """
+        untried, now = map(self._asset, description.untried), self.context.publishing.now()
+        self.finish([Settled(entry=entry, later=replace(entry, since=entry.since or now)) for entry in untried])
+        for key, due in sorted(description.later.items()):
+            entry = self._asset(key)
+            self.finish([Settled(entry=entry, later=QueueEntry(target=entry.target, due=due, revisit=True))])
+        for key, error in sorted(description.errors.items()):
+            is_refused = isinstance(error, CatalogRefused) and not error.no_access
+            self.put_off(self._asset(key), error, isolated=is_refused, on_record=True)
+
+    def _asset(self, key: str) -> QueueEntry:
+        target = f"{QUEUED_ASSET}{key}"
+        return self.entries.get(target, QueueEntry(target=target))
+
+    def pause(self, batch: Iterable[QueueEntry], error: CatalogUnavailable | CatalogRefused, failures: int) -> None:
+        """Pause publishing after so many failures in a row. Entries that may have caused the error are retried later
+        than all others, so that one asset on which the catalog always fails can't block the rest.
+        """
+        options, published = self.context.publishing, self.published
+        wait = max(options.pause, timedelta(seconds=getattr(error, "after", _PAUSE_WITHOUT_ACCESS)))
+        published.error = error_text(error)
+        pause(self.context.storage, options.now() + wait, published.error, failures)
+        batch = [entry for entry in batch if entry.target in self.entries]
+        if isinstance(error, CatalogUnavailable) and error.blames:
+            backoff = replace(options.backoff, first=options.pause)
+            for entry in batch:
+                self.put(self._failed(entry, error, backoff))
+        _LOG.warning(
+            "catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), published.error
+        )
+
+    def _failed(self, entry: QueueEntry, error: Exception, backoff: Backoff) -> QueueEntry:
+        due = self.context.publishing.now() + backoff.delay(entry.attempts, entry.target)
+        return replace(entry, due=due, attempts=entry.attempts + 1, error=error_text(error), revisit=False)
+
+    def report(self, plan: Plan, state: str, reason: str = "") -> None:
+        """Report the outcome for a queued process: its state, and the reason of a refusal."""
+        entity, entry = plan.entity, plan.queue_entry
+        facts: dict[str, Fact] = {
+            "process": entity.qualified_name if entity else plan.entry.qualified_name or entry.target,
+            "state": state,
+            "attempts": entry.attempts + 1,
+        }
+        if reason:
+            facts["reason"] = reason
+        if entity:
+            facts |= {"inputs": len(entity.inputs), "outputs": len(entity.outputs)}
+        options = self.context.publishing
+        if state in {"written", "removed"} and entry.since and not entry.revisit:
+            facts["lag"] = round((options.now() - entry.since).total_seconds(), 3)
+        options.telemetry.report(PROCESS, *plan.runs, began=plan.began, **facts)
+
+
+def error_text(error: Exception) -> str:
+    """An error's text without secrets, for storage and logs: catalogs and proxies may quote a request."""
+    text = text_without_secrets(str(error))[:MAX_ERROR_LENGTH]
+    return f"{text}. {_LACKS_TYPE}" if isinstance(error, CatalogRefused) and error.unknown_type else text

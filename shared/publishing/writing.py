@@ -1,0 +1,325 @@
+"""Write plans to the catalog: resolve their assets, then send them in as few calls as the catalog accepts.
+
+A refused call is bisected. The answer is read, not assumed: Atlas accepts all of a call or nothing, others may answer
+with a part. A 500 can be caused by one entity as well; when both halves of a call get it, the catalog is unavailable.
+A 404 on something that was referred to makes remembered asset matches be checked first.
+
+The ledger says *writing* before a call, *written* after it. Each step is conditional on the rows that were read: a
+publisher that lost its lease cannot write outdated lineage.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from msgspec import structs
+
+from shared.catalog.port import AssetKey
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.publishing.bisection import Bisection
+from shared.publishing.context import PublishContext
+from shared.publishing.last_run import last_run
+from shared.publishing.placeholders import CALLS_TO_PLACE, describe, place, report_columns, schema_digest
+from shared.publishing.planning import Plan, execute
+from shared.publishing.resolution import resolve, resolved_entity
+from shared.publishing.settling import Refusal, Settler
+from shared.records.assets import AssetRecord
+from shared.records.landing import NEVER
+from shared.records.ledger import LedgerEntry, put_entry
+from shared.records.publish_queue import QueueEntry, Settled
+from shared.records.states import LedgerState
+from shared.storage_layout import asset_key
+
+_TAKEN = 200
+_NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogWriter:
+    """Writes and removes processes; `settler` ends their queue entries."""
+
+    context: PublishContext
+    settler: Settler
+    records: dict[AssetKey, AssetRecord] = field(default_factory=dict)
+
+    def write_batch(self, plans: Sequence[Plan]) -> list[Refusal]:
+        """Write these plans. Return those that the catalog refused in a call of their own.
+
+        Raises CatalogRefused without access, and CatalogUnavailable.
+        """
+        self.records.clear()
+        errors: dict[str, CatalogRefused | CatalogUnavailable] = {}
+        isolated: list[Refusal] = []
+        bisection = Bisection(plans)
+        while call := bisection.next_call():
+            refused = self._write_in_one_call(call)
+            if refused and len(plans) == 1 and not plans[0].queue_entry.isolated:
+                raise_if_unavailable([refused[0].error])
+            errors |= {refusal.plan.queue_entry.target: refusal.error for refusal in refused}
+            isolated += [refusal for refusal in refused if refusal.isolated]
+            bisection.answered(
+                [refusal.plan for refusal in refused if not refusal.isolated],
+                final=[refusal.plan for refusal in refused if refusal.isolated],
+            )
+            raise_if_unavailable([errors[plan.queue_entry.target] for plan in bisection.choked])
+        return isolated
+
+    def _write_in_one_call(self, plans: Sequence[Plan]) -> list[Refusal]:
+        """Write these plans in one call. Return those that were refused."""
+        self.context.publishing.heartbeat()
+        try:
+            named = self.resolved(plans)
+        except CatalogRefused as error:
+            if error.no_access:
+                raise
+            return [Refusal(plan=plan, error=error, isolated=len(plans) == 1) for plan in plans]
+        refused = self._write(named)
+        if any(_is_missing(refusal.error) for refusal in refused) and self._expire_stale():
+            self.records.clear()
+            refused = self._write(self.resolved([refusal.plan for refusal in refused]))
+        return refused
+
+    def resolved(self, plans: Sequence[Plan]) -> list[Plan]:
+        """The plans with the entities to send: on resolved assets, with facts of the last run; without one where inputs
+        and outputs match one asset.
+        """
+        assets = dict.fromkeys(asset for plan in plans for asset in plan.assets if asset.key not in self.records)
+        self.records.update(resolve(self.context, assets))
+        return [self._named(plan) for plan in plans]
+
+    def _named(self, plan: Plan) -> Plan:
+        if plan.process is None:
+            return plan
+        entity = resolved_entity(plan.process, self.records, with_indirect=self.context.publishing.with_indirect)
+        return replace(plan, entity=replace(entity, facts=last_run(self.context, plan)) if entity else None)
+
+    def _expire_stale(self) -> bool:
+        """Expire remembered matches that the catalog lacks or has under another guid: deleted, or another catalog.
+        Whether there were any.
+        """
+        rows, storage = self.context.assets, self.context.storage
+        records = [record for record in rows.read(storage, self.records).values() if record.guid]
+        there = self.context.catalog.look_up([record.key for record in records])
+        stale = [record for record in records if record.key not in there or there[record.key].guid != record.guid]
+        for record in stale:
+            rows.put(structs.replace(record, at=NEVER))
+        return bool(stale)
+
+    def _write(self, plans: Sequence[Plan]) -> list[Refusal]:
+        """Write these plans in one call; missing data sets are created first.
+
+        Returns what the catalog refused, answered with 500, or left out of its answer; the rest was written, or is
+        another publisher's. Raises CatalogRefused without access, and CatalogUnavailable.
+        """
+        refused = [refusal for plan in plans if plan.entity is None for refusal in self._nothing_left(plan)]
+        begun = self._begin([plan for plan in plans if plan.entity])
+        if not begun:
+            return refused
+        try:
+            return [*refused, *self._send(begun)]
+        except (CatalogRefused, CatalogUnavailable) as error:
+            if isinstance(error, CatalogUnavailable) and not error.over:
+                self._shorten_landings(begun)
+                raise
+            requeued = self._requeue(begun, error, sent=len(begun))
+            if error.no_access if isinstance(error, CatalogRefused) else not error.blames:
+                raise
+            return [*refused, *requeued]
+
+    def _begin(self, plans: Sequence[Plan]) -> list[Plan]:
+        """Have the ledger say that these plans are being written; those that others have changed are left."""
+        entities = [plan.entity for plan in plans if plan.entity]
+        bound = self.context.after(CALLS_TO_PLACE + self.context.catalog.calls_to_write(entities))
+        now = self.context.publishing.now()
+
+        def begin(plan: Plan) -> Plan | None:
+            entity = plan.entity
+            if entity is None:
+                return None
+            return execute(
+                self.context.storage,
+                plan,
+                replace(
+                    plan.entry,
+                    state=LedgerState.WRITING,
+                    because="",
+                    imported=plan.imported,
+                    qualified_name=entity.qualified_name,
+                    fingerprint=entity.fingerprint,
+                    unresolved_fingerprint=plan.unresolved_fingerprint,
+                    assets=plan.entry.assets | {asset_key(asset.key) for asset in plan.assets},
+                    landing=plan.entry.landing.begun(now, bound),
+                ),
+            )
+
+        begun = list(self.context.publishing.parallel.each(begin, plans))
+        for plan, result in zip(plans, begun, strict=True):
+            if result is None:
+                self.settler.report(plan, "overtaken")
+        return [plan for plan in begun if plan]
+
+    def _send(self, begun: Sequence[Plan]) -> list[Refusal]:
+        """Call the catalog, and note its answer for each plan."""
+        context, catalog = self.context, self.context.catalog
+        lands = min(plan.entry.landing.lands for plan in begun)
+        touched = frozenset(key for plan in begun for key in report_columns(context, plan))
+        guids = place(context, [asset for plan in begun for asset in plan.assets], lands=lands)
+        ready = [plan for plan in begun if plan.entity and guids.keys() >= {*plan.entity.inputs, *plan.entity.outputs}]
+        entities = [plan.entity for plan in ready if plan.entity]
+        if not context.is_in_time(lands, catalog.calls_to_write(entities)):
+            return []  # the call might not be over by then: these are planned again after that
+        written = catalog.write_processes(entities, guids) if ready else {}
+        late = self._late()
+        taken = [
+            (plan, _written(plan, written[plan.entry.qualified_name], late))
+            for plan in ready
+            if written.get(plan.entry.qualified_name)
+        ]
+        self._end(taken, touched, "written")
+        left = [plan for plan in begun if not written.get(plan.entry.qualified_name)]
+        error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
+        return self._requeue(left, error, sent=len(begun))
+
+    def _end(self, plans: Sequence[tuple[Plan, LedgerEntry | None]], touched: Iterable[str], state: str) -> None:
+        """End plans in this state with their ledger entries, after the placeholders that they touched are described.
+
+        Raises CatalogUnavailable, and CatalogRefused without access, where these can't be described.
+        """
+        description = describe(self.context, touched)
+        self.settler.note(description)
+        storage = self.context.storage
+        ended = list(self.context.publishing.parallel.each(lambda item: execute(storage, *item), plans))
+        self.settler.finish_plans(filter(None, ended), state)
+        for (plan, _), result in zip(plans, ended, strict=True):
+            if result is None:
+                self.settler.report(plan, "overtaken")
+        if description.unavailable:
+            raise description.unavailable
+
+    def describe(self, entries: Sequence[QueueEntry]) -> None:
+        """Describe the placeholders of these data sets, where they do not show what they should. Raises as `_end`."""
+        description = describe(self.context, [entry.key for entry in entries])
+        self.settler.published.written += description.written
+        self.settler.note(description)
+        open_keys = {*description.later, *description.errors, *description.untried}
+        self.settler.finish([Settled(entry=entry) for entry in entries if entry.key not in open_keys])
+        if description.unavailable:
+            raise description.unavailable
+
+    def _late(self) -> datetime:
+        """Until when a try of the last call, whose answer was lost, may take effect, although the call succeeded."""
+        options = self.context.publishing
+        return options.now() + options.call_bound if self.context.catalog.may_still_land() else NEVER
+
+    def _shorten_landings(self, begun: Sequence[Plan]) -> None:
+        """After a call without an answer: wait for that call only, since no further one of this write follows."""
+        options = self.context.publishing
+
+        def shorten(plan: Plan) -> None:
+            landing = plan.entry.landing.unanswered(options.now(), options.call_bound)
+            put_entry(self.context.storage, replace(plan.entry, landing=landing))
+
+        options.parallel.all(shorten, begun)
+
+    def _requeue(
+        self, begun: Sequence[Plan], error: CatalogRefused | CatalogUnavailable, *, sent: int
+    ) -> list[Refusal]:
+        """Prepare what was not written in a call of `sent` plans for the next call. Of all but new processes without
+        access the state is unknown (one that was there may have been deleted to be recreated), so the ledger keeps
+        saying *writing*, but nobody waits for it.
+        """
+        no_access = isinstance(error, CatalogRefused) and error.no_access
+        late = self._late()
+        refusals = []
+        for plan in begun:
+            is_new = no_access and not plan.entry.guid and not plan.was_interrupted
+            state = LedgerState.NOTHING if is_new else LedgerState.WRITING
+            entry = put_entry(
+                self.context.storage, replace(plan.entry, state=state, landing=plan.entry.landing.answered(late))
+            )
+            if entry:
+                refusals.append(Refusal(plan=replace(plan, entry=entry), error=error, isolated=sent == 1))
+        return refusals
+
+    def _nothing_left(self, plan: Plan) -> list[Refusal]:
+        """Publish a process whose inputs and outputs turned out to be one asset: remove it, if it is there."""
+        if plan.entry.state is not LedgerState.NOTHING:
+            return self.remove(plan)
+        self.keep([plan])
+        return []
+
+    def keep(self, plans: Sequence[Plan]) -> None:
+        """End plans that change nothing in the catalog: write their parts, and what their processes report of columns.
+
+        Raises CatalogRefused without access, and CatalogUnavailable, where placeholders are to be described.
+        """
+        reporting = [plan for plan in plans if reports_new_columns(plan)]
+        touched = [key for plan in reporting for key in report_columns(self.context, plan)]
+        self._end([(plan, kept_entry(plan)) for plan in plans], touched, "unchanged")
+
+    def remove(self, plan: Plan) -> list[Refusal]:
+        """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
+
+        Raises CatalogRefused without access, and CatalogUnavailable.
+        """
+        context, settler = self.context, self.settler
+        landing = plan.entry.landing.begun(context.publishing.now(), context.after(2))
+        begun = execute(context.storage, plan, replace(plan.entry, state=LedgerState.WRITING, landing=landing))
+        if begun is None or not context.is_in_time(landing.lands):
+            settler.report(plan, "overtaken")
+            return []
+        try:
+            context.catalog.delete_process(begun.entry.qualified_name)
+        except CatalogRefused as error:
+            if error.no_access:
+                raise
+            return [Refusal(plan=begun, error=error, isolated=True)]
+        entry = replace(
+            begun.entry,
+            state=LedgerState.NOTHING,
+            fingerprint="",
+            schemas="",
+            assets=frozenset(),
+            guid="",
+            landing=landing.answered(self._late()),
+        )
+        gone = replace(begun, process=None)
+        self._end([(gone, entry)], report_columns(context, gone), "removed")
+        return []
+
+
+def _written(plan: Plan, guid: str, late: datetime) -> LedgerEntry:
+    """The ledger entry of a plan that the catalog has taken."""
+    return replace(
+        plan.entry,
+        state=LedgerState.WRITTEN,
+        guid=guid,
+        schemas=schema_digest(plan.process),
+        assets=frozenset(asset_key(asset.key) for asset in plan.assets),
+        landing=plan.entry.landing.answered(late),
+    )
+
+
+def reports_new_columns(plan: Plan) -> bool:
+    """Whether the process of an unchanged plan reports other columns than when it was written."""
+    if plan.entity is None or plan.is_kept or plan.entry.state is not LedgerState.WRITTEN:
+        return False
+    return schema_digest(plan.process) != plan.entry.schemas or plan.entry.imported
+
+
+def kept_entry(plan: Plan) -> LedgerEntry | None:
+    """The ledger entry of an unchanged plan, if it changes."""
+    if reports_new_columns(plan):
+        return replace(plan.entry, schemas=schema_digest(plan.process), imported=False)
+    return None
+
+
+def raise_if_unavailable(errors: Sequence[Exception]) -> None:
+    """Raise the first of these errors where all are CatalogUnavailable."""
+    if errors and all(isinstance(error, CatalogUnavailable) for error in errors):
+        raise errors[0]
+
+
+def _is_missing(error: Exception) -> bool:
+    """Whether something that was referred to is not there."""
+    return isinstance(error, CatalogRefused) and error.status == _NOT_FOUND

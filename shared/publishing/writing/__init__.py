@@ -1,1 +1,0 @@
-"""Writes to the catalog: calls, their bisection, retries, and the ledger. Imports planning and placeholders."""

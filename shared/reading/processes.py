@@ -1,0 +1,66 @@
+"""All recorded processes as they should be now, for reports. Reads only; the catalog is not asked."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.atlas.entities import ProcessEntity
+from shared.model import Process, Span
+from shared.publishing.context import PublishOptions
+from shared.publishing.planning import current, latest_runs, read_processes
+from shared.publishing.resolution import resolve_names, resolved_entity
+from shared.records.assets import all_assets, read_assets
+from shared.storage.port import Storage
+from shared.translation.job.identity import is_check
+from shared.translation.path_filter import published
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedProcess:
+    """A recorded process as it should be now, with EXCLUDED in place of excluded inputs. `key`: its key in the ledger;
+    `seen`: when runs contributed to it; `last_supporter`: the last run that supports it, in the application
+    `last_application`; `starts`: when its last runs began to contribute, sorted.
+    """
+
+    key: str
+    process: Process
+    seen: Span | None
+    last_supporter: str
+    last_application: str = ""
+    starts: tuple[datetime, ...] = ()
+
+
+def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[RecordedProcess]:
+    """All recorded processes but checks, also those that the catalog does not get because path settings exclude all
+    that they read: one scan. Raises ContentLost.
+    """
+    for rows in read_processes(storage):
+        total, loaded = current(storage, rows, options)
+        if total.process is None or is_check(total.process.qualified_name):
+            continue
+        latest = latest_runs(loaded)
+        starts = {start for part in rows.counting.values() for start in part.loaded(storage).starts}
+        yield RecordedProcess(
+            key=rows.key,
+            process=total.process,
+            seen=rows.seen,
+            last_supporter=latest[0][1].run_id if latest else "",
+            last_application=latest[0][0] if latest else "",
+            starts=tuple(sorted(starts | set(rows.entry.forgotten.starts))),
+        )
+
+
+def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:
+    """All recorded processes, with the entities that the catalog should hold; matches are remembered ones."""
+    matches = {record.own: record for record in all_assets(storage)}
+    for record in recorded_processes(storage, options):
+        process = published(record.process)
+        entity = process and resolved_entity(process, matches, with_indirect=options.with_indirect)
+        if entity:
+            yield record.process, entity
+
+
+def on_found_assets(storage: Storage, process: Process) -> Process | None:
+    """A process with its assets replaced by their remembered matches; None where inputs and outputs match one asset."""
+    keys = (asset.key for asset in (*process.inputs, *process.outputs))
+    return resolve_names(process, read_assets(storage, keys))

@@ -1,1 +1,0 @@
-"""Rows of an application: its facts, the entries of its runs, the processes that it wrote."""

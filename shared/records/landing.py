@@ -1,0 +1,66 @@
+"""When calls to the catalog may still take effect: what keeps a late write from staying. Pure.
+
+A writer may be killed, or a call may get no answer: then nobody knows when, or whether, the call takes effect. Another
+publisher waits a few minutes (`until`) and writes the same thing again; if a call of the interrupted write may take
+effect even later, it writes once more after that time (`again`).
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec import structs
+
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+LONGEST_WAIT = timedelta(minutes=3)
+"""How long others wait for a write that has begun; with the sweep that follows it makes four minutes."""
+
+
+class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`until`: others do not begin a write before. `lands`: no call that has begun takes effect later. `again`: an
+    older call may replace what was written last up to then, so it is written once more after that.
+    """
+
+    until: datetime = NEVER
+    lands: datetime = NEVER
+    again: datetime = NEVER
+
+    def begun(self, now: datetime, bound: timedelta) -> "Landing":
+        """With a write that begins now, whose calls are over after `bound`."""
+        older = max(self.lands, self.again)
+        return Landing(
+            until=min(now + bound, now + LONGEST_WAIT),
+            lands=max(now + bound, older),
+            again=older if older > now else NEVER,
+        )
+
+    def answered(self, late: datetime = NEVER) -> "Landing":
+        """After the last call of a write was answered. `late`: a try of it may take effect up to then."""
+        return Landing(lands=max(late, self.again), again=self.again)
+
+    def unanswered(self, now: datetime, call_bound: timedelta) -> "Landing":
+        """After a call without an answer, which no other one of its write follows."""
+        lands = min(self.lands, now + call_bound)
+        return Landing(until=min(lands, now + LONGEST_WAIT), lands=max(lands, self.again), again=self.again)
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether a write that has begun is to be waited for."""
+        return now < self.until
+
+    def may_land(self, now: datetime) -> bool:
+        """Whether a call that has begun may still take effect."""
+        return now < self.lands
+
+    def must_repeat(self, now: datetime) -> bool:
+        """Whether it is time to write once more what an older call may have replaced."""
+        return NEVER < self.again <= now
+
+    def repeats_at(self, now: datetime) -> datetime | None:
+        """When it is to be written once more, if that time has not come."""
+        return self.again if self.again > now else None
+
+    def without_wait(self) -> "Landing":
+        """For a write that is tried again at once."""
+        return structs.replace(self, until=NEVER)
+
+
+NOTHING_BEGUN = Landing()

@@ -1,0 +1,118 @@
+"""Forgetting: records of runs that were closed long ago, and the header of an application with its last contribution.
+
+What an application contributes stays as long as the publisher keeps it: `shared/publishing/planning.py`.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from shared.applications.open_applications import closed_due, delete_closed, put_closed, rounded
+from shared.applications.partition import Commit, OpenApplication, read_whole
+from shared.applications.state import ApplicationState, Content, RunRecord
+from shared.errors import ContentLost
+from shared.events.archive_retention import delete_old
+from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
+from shared.storage.port import Operation, OperationKind, Row, Storage, chunks
+from shared.storage_layout import APPLICATIONS, HEADER, PROCESSES
+from shared.sweeping.closing import RUNS_AT_ONCE, ClosingOptions
+
+_LOG = logging.getLogger("throughline.archive")
+_RETRY = timedelta(days=1)
+
+
+def forget_due(storage: Storage, options: ClosingOptions, now: datetime, *, may_continue: Callable[[], bool]) -> int:
+    """Forget what is due: records of runs, headers of applications, files of the archive. Returns how many events were
+    deleted from the archive.
+    """
+    deleted = 0
+    if options.keep is not None and now >= (ARCHIVE_CHECKPOINT.load(storage) or now):
+        for events in delete_old(storage, now - options.keep):
+            deleted += events
+            if not may_continue():
+                return deleted
+        ARCHIVE_CHECKPOINT.save(storage, now + options.every)
+    for key, application in closed_due(storage, now):
+        if not may_continue():
+            break
+        try:
+            next_time = _forget(storage, options, application, now)
+        except ContentLost as error:
+            _LOG.error("application is not forgotten application=%s error=%s", application, error)
+            next_time = now + _RETRY
+        if next_time:
+            put_closed(storage, application, rounded(next_time, now))
+        if next_time is None or next_time > now:
+            delete_closed(storage, key)
+    return deleted
+
+
+def _forget(storage: Storage, options: ClosingOptions, application: str, now: datetime) -> datetime | None:
+    """Forget the records of an application that are old enough, and its header with the last contribution. Returns when
+    to look again; None where nothing is left.
+    """
+    snapshot = read_whole(storage, application)
+    if not snapshot.etag and not snapshot.records:
+        return None
+    by_age = {run_id: record.closed + options.keep_runs for run_id, record in snapshot.records.items() if record.closed}
+    by_age |= {
+        run_id: (record.arrived or now) + options.keep_runs
+        for run_id, record in snapshot.records.items()
+        if record.home
+    }
+    old = [
+        run_id
+        for run_id, due_time in sorted(by_age.items())
+        if due_time <= now and (snapshot.records[run_id].home or not snapshot.records[run_id].events)
+    ][:RUNS_AT_ONCE]
+    if old:
+        state = _without_runs(snapshot.state, snapshot.records, old)
+        if Commit.of(storage, replace(snapshot, unfolded={}), state, {}, forgotten=old).execute(storage):
+            _LOG.info("runs forgotten application=%s runs=%d", application, len(old))
+        return now
+    if snapshot.records or snapshot.unfolded:
+        return min(by_age.values(), default=now + options.keep_runs)
+    processes = snapshot.state.contributions(application)
+    if any(storage.read(PROCESSES, process, application) for process in sorted(processes)):
+        return now + _RETRY
+    _delete_header(storage, snapshot)
+    return None
+
+
+def _without_runs(state: ApplicationState, records: Mapping[str, RunRecord], forgotten: list[str]) -> ApplicationState:
+    """The state without the ids of these runs: what they support stays, as a span."""
+    contents = dict(state.contents)
+    for run_id in forgotten:
+        for _, digest in records[run_id].contents:
+            if digest in contents:
+                contents[digest] = _anonymous(contents[digest], run_id)
+    return structs.replace(
+        state,
+        version=state.version + 1,
+        contents=contents,
+        runs=max(0, state.runs - len(forgotten)),
+        forgotten=state.forgotten + sum(not records[run_id].home for run_id in forgotten),
+    )
+
+
+def _anonymous(content: Content, run_id: str) -> Content:
+    span = content.supporters.get(run_id)
+    if span is None:
+        return content
+    supporters = {run: one_span for run, one_span in content.supporters.items() if run != run_id}
+    folded = content.folded | span if content.folded else span
+    return structs.replace(content, supporters=supporters, folded=folded)
+
+
+def _delete_header(storage: Storage, snapshot: OpenApplication) -> None:
+    row = storage.read(APPLICATIONS, snapshot.application, HEADER)
+    if row is None or row.etag != snapshot.etag:
+        return
+    keys = [HEADER, *snapshot.parts]
+    rows = [Row(partition=snapshot.application, key=key, etag=row.etag if key == HEADER else "") for key in keys]
+    for part in chunks([Operation(kind=OperationKind.DELETE, row=row_to_delete) for row_to_delete in rows]):
+        storage.transact(APPLICATIONS, part)
+    _LOG.info("application forgotten application=%s", snapshot.application)

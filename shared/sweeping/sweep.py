@@ -1,0 +1,352 @@
+"""The sweep: work not started by a trigger. It delivers missed events, folds late ones, times out runs, and retries.
+
+A sweep learns of applications in three ways, and its cost follows what is open, not what is stored:
+
+- It lists the folders of `events` (`shared/sweeping/listing.py`): applications with a late event, or a missed one.
+- `control` has the applications with runs that wait for their end, by the time when that is no longer awaited.
+- Applications that could not be folded are retried with backoff.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from shared.applications.open_applications import OpenEntry, due_entries, put_entries, rounded
+from shared.applications.partition import OpenApplication, read_open, read_record, read_whole
+from shared.applications.processor import ApplicationProcessor, FoldRequest
+from shared.applications.reunion import home_of, reunite
+from shared.applications.state import RunRecord
+from shared.errors import StorageUnavailable, WriteConflict
+from shared.events.event_row import EventRow
+from shared.naming.names import BUILT_IN, Names
+from shared.records.states import State
+from shared.storage.lease_session import LeaseSession, start_session
+from shared.storage.port import Storage
+from shared.storage_layout import APPLICATIONS, StoredEvent
+from shared.sweeping.closing import ClosingOptions, close_and_archive
+from shared.sweeping.forgetting import forget_due
+from shared.sweeping.listing import EPOCH, SWEEP, ListedRun, Lister, Listing, SweepPosition
+from shared.sweeping.retries import CurrentApplication, Retries
+from shared.telemetry.port import SILENT, Fact, Telemetry
+
+_LOG = logging.getLogger("throughline.sweep")
+_LEASE = "sweeper"
+_SHARE = 2 / 3
+"""How much of a session sweeping may take; the rest is left for archiving."""
+_MAX_RECORDS = 8
+"""Records that are read one by one; of an application with more the whole partition is."""
+MAX_WAITING_EVENTS = 100
+"""Events of a run without an end that wait in rows of their own; the sweep folds more into the run's record."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOptions:
+    """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
+    `names`: the naming rules; `closing`: when runs are closed, archived and forgotten; `most_blobs`: how many are
+    listed in one sweep; `now`: the clock; `seconds`: a monotonic clock; `telemetry`: the sink of facts.
+    """
+
+    end_timeout: timedelta = timedelta(hours=6)
+    grace: timedelta = timedelta(minutes=10)
+    names: Names = BUILT_IN
+    closing: ClosingOptions = field(default_factory=ClosingOptions)
+    most_blobs: int = 100_000
+    now: Callable[[], datetime] = _utc_now
+    seconds: Callable[[], float] = time.monotonic
+    telemetry: Telemetry = SILENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepResult:
+    """Runs that timed out, and runs that were folded for a missed or late event; applications that failed and are
+    retried; events archived, and deleted from the archive; runs waiting for their end, and the age of the oldest of
+    these in seconds since its last arrival. `is_behind`: not all of the last two hours could be listed.
+    """
+
+    timed_out: int = 0
+    undelivered: int = 0
+    failed: int = 0
+    archived: int = 0
+    deleted: int = 0
+    waiting: int = field(default=0, compare=False)
+    oldest: float = field(default=0.0, compare=False)
+    is_behind: bool = field(default=False, compare=False)
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """As facts of telemetry."""
+        return asdict(self)
+
+
+def sweep(storage: Storage, options: SweepOptions) -> SweepResult:
+    """Sweep, archive and forget; only one sweeper works at a time.
+
+    Raises StorageUnavailable; the next sweep continues.
+    """
+    session = start_session(storage, _LEASE, options.seconds)
+    if session is None:
+        return SweepResult()
+    try:
+        return _Sweep(storage=storage, options=options, session=session).run()
+    finally:
+        session.lease.release()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sweep:
+    storage: Storage
+    options: SweepOptions
+    session: LeaseSession
+    timed_out: int = 0
+    undelivered: int = 0
+    failed: int = 0
+    entries: list[OpenEntry] = field(default_factory=list)
+
+    def run(self) -> SweepResult:
+        now = self.options.now()
+        processor = ApplicationProcessor(
+            storage=self.storage, names=self.options.names, now=self.options.now, telemetry=self.options.telemetry
+        )
+        position = SWEEP.load(self.storage) or SweepPosition()
+        entries = list(due_entries(self.storage, now))
+        retries = Retries.load(self.storage, now)
+        entries_due = {entry.application for entry in entries}
+        listing, next_position = self._lister(frozenset(entries_due | retries.states.keys())).list(position, now)
+        applications = dict.fromkeys(
+            (*listing.applications_due, *(entry.application for entry in entries), *retries.states)
+        )
+        is_cut = False
+        with CurrentApplication(self.storage) as current:
+            for application in sorted(applications, key=lambda application: application in retries.states):
+                if not self.session.may_continue(_SHARE):
+                    is_cut = True
+                    break
+                listed = listing.applications.get(application, {})
+                look = _Look(
+                    storage=self.storage,
+                    processor=processor,
+                    options=self.options,
+                    application=application,
+                    listed=listed,
+                    is_due=application in entries_due,
+                )
+                self._look_at(look, listing, retries, current, now)
+        put_entries(self.storage, self.entries, [] if is_cut else entries)  # first: the position says that this is done
+        if not is_cut:
+            SWEEP.save(self.storage, next_position)
+        archived = close_and_archive(
+            self.storage, self.options.closing, listing.closable, now, may_continue=self.session.may_continue
+        )
+        deleted = forget_due(self.storage, self.options.closing, now, may_continue=self.session.may_continue)
+        last_due = rounded(now + self.options.end_timeout, now)
+        waiting = [entry for entry in due_entries(self.storage, last_due) if entry.waiting]
+        latest = {entry.application: entry for entry in waiting}
+        oldest = min((entry.oldest for entry in latest.values() if entry.oldest), default=now)
+        return SweepResult(
+            timed_out=self.timed_out,
+            undelivered=self.undelivered,
+            failed=self.failed,
+            archived=archived,
+            deleted=deleted,
+            waiting=sum(entry.waiting for entry in latest.values()),
+            oldest=(now - oldest).total_seconds(),
+            is_behind=next_position.is_behind,
+        )
+
+    def _lister(self, unfinished: frozenset[str]) -> Lister:
+        options = self.options
+        return Lister(
+            storage=self.storage,
+            grace=options.grace,
+            quiet=options.closing.quiet,
+            most_blobs=options.most_blobs,
+            unfinished=unfinished,
+            telemetry=options.telemetry,
+        )
+
+    def _look_at(
+        self, look: "_Look", listing: Listing, retries: Retries, current: CurrentApplication, now: datetime
+    ) -> None:
+        """Look at one application. One that fails blocks no other; unavailable storage ends the sweep."""
+        application = look.application
+        if not retries.is_due(application):
+            return
+        try:
+            waiting = look.run(current, listing, now)
+        except StorageUnavailable:
+            raise  # nothing is wrong with this application
+        except WriteConflict:
+            self.entries.append(OpenEntry(application=application, due=rounded(now, now)))
+            return
+        except Exception as error:  # noqa: BLE001 - recorded to be retried, then a dead letter
+            self.failed += 1
+            retries.record_failure(application, error, look.unfolded(), self.options.telemetry)
+            return
+        retries.clear(application, look.used())
+        self.timed_out += look.timed_out
+        self.undelivered += look.undelivered
+        if waiting:
+            oldest = min(waiting)
+            due_time = rounded(max(oldest + self.options.end_timeout, now), now)
+            self.entries.append(OpenEntry(application=application, due=due_time, waiting=len(waiting), oldest=oldest))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Look:
+    """A look at one application."""
+
+    storage: Storage
+    processor: ApplicationProcessor
+    options: SweepOptions
+    application: str
+    listed: Mapping[str, ListedRun]
+    is_due: bool = False
+    timed_out: int = 0
+    undelivered: int = 0
+    records: dict[str, RunRecord] = field(default_factory=dict)
+    snapshot: OpenApplication | None = None
+
+    def run(self, current: CurrentApplication, listing: Listing, now: datetime) -> list[datetime]:
+        """Fold what is late, missed or timed out. Returns the last arrivals of the runs that wait for their end."""
+        snapshot = self.snapshot = read_open(self.storage, self.application)
+        rows, missing = snapshot.by_run(), self._missing(snapshot)
+        places = {run_id: set(listing.places[run_id]) for run_id in listing.split.get(self.application, ())}
+        self.records = self._read_records(rows.keys() | missing.keys())
+        force, timed_out, waiting = set[str](), set[str](), dict[str, datetime]()
+        for run_id in sorted(rows.keys() | missing.keys() | self.records.keys()):
+            record = self.records.get(run_id)
+            events = [*rows.get(run_id, []), *self._insert(current, run_id, missing.get(run_id, ()), record)]
+            if record and record.home:
+                if events:
+                    places.setdefault(run_id, set()).update({self.application, record.home})
+                continue
+            arrived = self._arrived(run_id, events, record)
+            match self._judge(events, record, now - arrived, is_missing=run_id in missing):
+                case "force":
+                    force.add(run_id)
+                case "timed out":
+                    timed_out.add(run_id)
+                case "waits":
+                    waiting[run_id] = arrived
+        split = {run_id for run_id in places if self._is_split(run_id, places[run_id], listing, now)}
+        crowded = {run_id for run_id in waiting if len(rows.get(run_id, ())) > MAX_WAITING_EVENTS}
+        homes = self._fold(current, snapshot, frozenset((force | crowded) - split), frozenset(timed_out - split))
+        for run_id, home in homes.items():
+            places.setdefault(run_id, set()).update({self.application, home})
+        split |= homes.keys()
+        for run_id in sorted(split):
+            current.begin(self.application)
+            self._reunite(run_id, places[run_id], listing, timed_out=run_id in timed_out)
+        self.timed_out += len(timed_out)
+        self.undelivered += len(force | split)
+        return list(waiting.values())
+
+    def _judge(
+        self, events: list[EventRow], record: RunRecord | None, age: timedelta, *, is_missing: bool
+    ) -> Literal["force", "timed out", "waits", "leave"]:
+        """What to do with a run of which these events are not folded, the last of them `age` old."""
+        if record and record.is_decided:
+            return "force" if events else "leave"
+        if any(event.event.end for event in events):
+            return "force" if is_missing or age >= self.options.grace else "leave"
+        if not events and record is None:
+            return "leave"
+        return "timed out" if age >= max(self.options.end_timeout, self.options.grace) else "waits"
+
+    def _fold(
+        self, current: CurrentApplication, snapshot: OpenApplication, force: frozenset[str], timed_out: frozenset[str]
+    ) -> Mapping[str, str]:
+        """Fold these runs, and the application's own times if these are new. Returns the runs that belong elsewhere."""
+        own_times = [event.event.time for event in snapshot.by_run().get(self.application, [])]
+        times = bool(snapshot.etag and own_times) and (
+            snapshot.state.first is None or min(own_times) < snapshot.state.first
+        )
+        if not (force or timed_out or times or snapshot.state.stale):
+            return {}
+        current.begin(self.application)
+        outcome = self.processor.fold(self.application, FoldRequest(force=force, timed_out=timed_out, times=times))
+        self.records |= outcome.records
+        return outcome.homes
+
+    def _reunite(self, run_id: str, places: set[str], listing: Listing, *, timed_out: bool) -> None:
+        events = {
+            digest: event
+            for application in places
+            for digest, event in listing.applications.get(application, {}).get(run_id, ListedRun()).events.items()
+        }
+        reunite(self.processor, run_id, places, events.values())
+        if timed_out:
+            snapshots = {place: read_whole(self.storage, place) for place in sorted(places)}
+            home = home_of(run_id, snapshots, events)
+            if home:
+                self.processor.fold(home, FoldRequest(timed_out=frozenset({run_id})))
+
+    def _missing(self, snapshot: OpenApplication) -> dict[str, list[StoredEvent]]:
+        """By run, the overdue events without a row: they are folded, or were never delivered."""
+        missing: dict[str, list[StoredEvent]] = {}
+        for run_id, run in self.listed.items():
+            for event in run.overdue.values():
+                if event.row_key not in snapshot.unfolded and not self.processor.memory.has_folded(event.digest):
+                    missing.setdefault(run_id, []).append(event)
+        return missing
+
+    def _read_records(self, runs: set[str]) -> dict[str, RunRecord]:
+        """The records of these runs; of an application that is due, also those of runs that wait for their end."""
+        if len(runs) > _MAX_RECORDS or self.is_due:
+            all_records = read_whole(self.storage, self.application).records
+            return {
+                run_id: record
+                for run_id, record in all_records.items()
+                if run_id in runs or (record.verdict is State.WAITING and not record.home)
+            }
+        records = ((run_id, read_record(self.storage, self.application, run_id)) for run_id in sorted(runs))
+        return {run_id: record for run_id, record in records if record}
+
+    def _insert(
+        self, current: CurrentApplication, run_id: str, events: list[StoredEvent] | tuple[()], record: RunRecord | None
+    ) -> list[EventRow]:
+        """Write the missing rows of events that are not folded either."""
+        folded = record.digests if record else frozenset()
+        rows = [
+            EventRow(event=event, received=self.listed[run_id].arrived)
+            for event in events
+            if event.digest not in folded
+        ]
+        for row in rows:
+            current.begin(self.application)
+            self.storage.insert(APPLICATIONS, row.row(self.application))
+        return rows
+
+    def _arrived(self, run_id: str, events: list[EventRow], record: RunRecord | None) -> datetime:
+        """When the last event of a run arrived."""
+        times = [event.received for event in events if event.received]
+        times += [record.arrived] if record and record.arrived else []
+        times += [self.listed[run_id].arrived] if run_id in self.listed else []
+        return max(times, default=EPOCH)
+
+    def _is_split(self, run_id: str, places: set[str], listing: Listing, now: datetime) -> bool:
+        """Whether a run with events in several applications is to be reunited: after the grace, unless it is."""
+        runs = [
+            listing.applications[place][run_id] for place in places if run_id in listing.applications.get(place, {})
+        ]
+        if self.application not in places or any(now - run.arrived < self.options.grace for run in runs):
+            return False
+        events = {digest: event for run in runs for digest, event in run.events.items()}
+        snapshots = {place: read_whole(self.storage, place) for place in sorted(places | {run_id})}
+        snapshots = {place: snapshot for place, snapshot in snapshots.items() if place in places or snapshot.etag}
+        return home_of(run_id, snapshots, events) is None
+
+    def unfolded(self) -> list[StoredEvent]:
+        """The events of the application that are not folded, as far as they were read."""
+        return [row.event for row in self.snapshot.unfolded.values()] if self.snapshot else []
+
+    def used(self) -> set[str]:
+        """The digests of the events that are folded, as far as that was read."""
+        return {digest for record in self.records.values() for digest in record.digests}

@@ -1,0 +1,226 @@
+"""Filling a catalog from the record: waiting and lost processes, interruptions, and a catalog that asks to wait."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from shared.atlas.entities import ProcessEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, Catalog, HeldAsset, HeldProcess
+from shared.errors import CatalogUnavailable, WriteConflict
+from shared.maintenance.publish_missing import (
+    MissingPublished,
+    last_process,
+    missing_entries,
+    plan_missing,
+    publish_missing,
+)
+from shared.publishing.context import PublishOptions
+from shared.records.publish_queue import hold_publishing, pause, read_queue, release_publishing, resume_publishing
+from shared.reporting.status import status
+from shared.storage.memory import MemoryStorage
+from tests.support.events import write
+from tests.support.other_catalogs import catalog_with_other_guids
+from tests.support.publishing import Clock, context_of, post_and_settle, publish, publish_options
+
+PROCESSES = 25
+
+
+def waiting(storage: MemoryStorage, number: int = PROCESSES, tag: str = "") -> None:
+    """So many processes that nobody has published yet."""
+    for each in range(number):
+        post_and_settle(storage, *write(f"r{tag}{each}", f"app{tag}{each}", "10:00", "/in", sink=f"/out{tag}{each}"))
+
+
+def small(clock: Clock) -> PublishOptions:
+    return replace(publish_options(clock), batch=10)
+
+
+def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
+    storage, catalog, reports = MemoryStorage(), MemoryCatalog(), list[MissingPublished]()
+    waiting(storage)
+    clock = Clock()
+    assert (plan_missing(storage, small(clock)).waiting, plan_missing(storage, small(clock)).written) == (
+        PROCESSES,
+        0,
+    )
+    done = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append)
+    assert (done.published.written, done.looked, done.missing) == (PROCESSES, PROCESSES, 0)
+    assert len(catalog.processes) == PROCESSES
+    assert [each.published.written for each in reports] == sorted(each.published.written for each in reports)
+    assert {10, 20, PROCESSES} <= {each.published.written for each in reports}, "reported after each call"
+    assert last_process(storage) is None
+    writes = catalog.writes
+    assert publish_missing(context_of(storage, catalog, small(clock))).published.progress == 0
+    assert catalog.writes == writes
+
+
+def test_an_empty_catalog_gets_everything_that_the_lost_one_held() -> None:
+    storage, lost, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    waiting(storage)
+    publish(storage, lost, publish_options(clock))
+    catalog = catalog_with_other_guids()
+    assert sum(len(gone) for _, gone in missing_entries(context_of(storage, catalog, small(clock)))) == PROCESSES
+    done = publish_missing(context_of(storage, catalog, small(clock)))
+    assert (done.looked, done.missing, done.published.written) == (PROCESSES, PROCESSES, PROCESSES)
+    assert catalog.processes == lost.processes
+    assert set(catalog.assets) == set(lost.assets)
+    assert status(storage).waiting == 0
+
+
+def test_only_missing_processes_are_written_again() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    waiting(storage)
+    publish(storage, catalog, publish_options(clock))
+    before = dict(catalog.processes)
+    for name in list(before)[::7]:
+        del catalog.processes[name]
+    done = publish_missing(context_of(storage, catalog, small(clock)))
+    assert done.missing == done.published.written == len(list(before)[::7])
+    assert catalog.processes == before
+
+
+@pytest.mark.parametrize("stop_after", range(1, 12))
+def test_a_backfill_stopped_anywhere_continues_there(stop_after: int) -> None:
+    storage, clock, reports = MemoryStorage(), Clock(), list[MissingPublished]()
+    waiting(storage)
+    publish(storage, MemoryCatalog(), publish_options(clock))
+    waiting(storage, 12, "new")
+    catalog = catalog_with_other_guids()
+    stopping = replace(small(clock), stopped=lambda: len(reports) >= stop_after)
+    first = publish_missing(context_of(storage, catalog, stopping), progress=reports.append)
+    after = last_process(storage)
+    assert (after is None) == (len(reports) < stop_after)
+    publish(storage, catalog, small(clock))
+    second = publish_missing(context_of(storage, catalog, small(clock)), after=after or "")
+    assert len(catalog.processes) == PROCESSES + 12
+    assert first.looked + second.looked <= PROCESSES + 12 + 10, "what was looked for is not looked for again"
+    assert last_process(storage) is None
+
+
+class Quota(MemoryCatalog):
+    """A catalog that answers so many calls, and then asks to be left alone for a minute."""
+
+    def __init__(self, clock: Clock, calls: int) -> None:
+        super().__init__()
+        self.clock = clock
+        self.quota = calls
+        self.left = calls
+        self.until = clock()
+        self.early = 0
+
+    def _count(self) -> None:
+        if self.clock() < self.until:
+            self.early += 1
+        self.left -= 1
+        if self.left < 0:
+            self.left, self.until = self.quota, self.clock() + timedelta(seconds=60)
+            raise CatalogUnavailable("429", after=60, over=True, blames=False)
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        self._count()
+        return super().write_processes(processes, guids)
+
+    def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
+        self._count()
+        return super().read_processes(qualified_names)
+
+
+def test_a_backfill_waits_when_the_catalog_asks_to_wait() -> None:
+    storage, clock, reports = MemoryStorage(), Clock(), list[MissingPublished]()
+    waiting(storage)
+    catalog = Quota(clock, 2)
+
+    def wait(seconds: float) -> None:
+        clock.at += timedelta(seconds=seconds)
+
+    done = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
+    assert (done.published.written, done.looked) == (PROCESSES, PROCESSES)
+    assert catalog.early == 0, "not called before its time"
+    assert "429" in {each.waited for each in reports}
+
+
+def test_a_backfill_reports_the_pause_of_publishing_that_it_waits_for() -> None:
+    storage, catalog, clock, reports = MemoryStorage(), MemoryCatalog(), Clock(), list[MissingPublished]()
+    waiting(storage, 1)
+    end = clock() + timedelta(minutes=5)
+    pause(storage, end, "429")
+
+    def wait(seconds: float) -> None:
+        assert reports[-1].waited == "429"
+        clock.at += timedelta(seconds=seconds)
+
+    done = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
+    assert (clock(), done.published.written, reports[-1].waited) == (end, 1, "")
+
+
+@pytest.mark.parametrize("begins", [0, 3], ids=["before it", "while it waits"])
+def test_a_rebuild_that_holds_publishing_back_ends_the_backfill_and_nothing_is_lost(begins: int) -> None:
+    storage, catalog, clock, waits = MemoryStorage(), MemoryCatalog(), Clock(), list[float]()
+    waiting(storage)
+    pause(storage, clock() + timedelta(minutes=5), "429")
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == begins:
+            hold_publishing(storage, "the tables are being rebuilt")
+
+    if not begins:
+        hold_publishing(storage, "the tables are being rebuilt")
+    with pytest.raises(WriteConflict, match="Publishing is held back: the tables are being rebuilt"):
+        publish_missing(context_of(storage, catalog, small(clock)), wait=wait)
+    assert (len(waits), last_process(storage), catalog.writes) == (begins, "", 0)
+    release_publishing(storage)
+    resume_publishing(storage)
+    assert publish_missing(context_of(storage, catalog, small(clock))).published.written == PROCESSES
+
+
+def test_a_catalog_that_stays_unavailable_ends_the_backfill_and_nothing_is_lost() -> None:
+    class Away(MemoryCatalog):
+        def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:  # noqa: ARG002 - no answer
+            raise CatalogUnavailable("no answer", after=0)
+
+    storage, clock = MemoryStorage(), Clock()
+    waiting(storage)
+
+    def wait(seconds: float) -> None:
+        clock.at += timedelta(seconds=seconds)
+
+    with pytest.raises(CatalogUnavailable, match="no answer"):
+        publish_missing(context_of(storage, Away(), small(clock)), wait=wait)
+    assert last_process(storage) == ""
+    assert len(read_queue(storage).entries) == PROCESSES
+    clock.at += timedelta(hours=7)
+    catalog: Catalog = MemoryCatalog()
+    assert publish_missing(context_of(storage, catalog, small(clock))).published.written == PROCESSES
+
+
+def test_a_refused_process_does_not_hold_up_the_others() -> None:
+    class Picky(MemoryCatalog):
+        def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+            if any(each.qualified_name.endswith("/out7") for each in processes):
+                raise CatalogUnavailable("500", over=True, after=0)
+            return super().write_processes(processes, guids)
+
+    storage, clock = MemoryStorage(), Clock()
+    waiting(storage)
+    done = publish_missing(context_of(storage, Picky(), small(clock)))
+    assert (done.published.written, done.published.refused) == (PROCESSES - 1, 1)
+
+
+def test_a_backfill_waits_for_another_publisher() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    waiting(storage)
+    lease = storage.lease("publisher", 60)
+    assert lease
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            lease.release()
+
+    assert publish_missing(context_of(storage, catalog, small(clock)), wait=wait).published.written == PROCESSES
+    assert len(waits) == 3

@@ -1,0 +1,116 @@
+"""Reconciliation where the catalog does not report which processes use some placeholders."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from shared.atlas.entities import AssetEntity
+from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import AssetKey, CatalogGraph
+from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.maintenance.reconciliation import move, placed_assets, reconcile_due
+from shared.publishing.context import PublishContext, PublishOptions
+from shared.storage.memory import MemoryStorage
+from tests.support.asset_resolution import PATH, ROOT, SET, write
+from tests.support.publish_world import Clock, context_of, publish
+
+TOO_LONG = CatalogRefused(status=414, code="", detail="the address is too long")
+NO_ROLE = CatalogRefused(status=403, code="", detail="no role")
+TIMED_OUT = CatalogUnavailable("no answer in time", after=0)
+THROTTLED = CatalogUnavailable("429", after=30, over=True, blames=False)
+HOURS = timedelta(hours=7)
+"""Later than a miss is believed."""
+
+
+class Silent(MemoryCatalog):
+    """A catalog that does not report the lineage of some assets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: Mapping[AssetKey, Exception] = {}
+
+    def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
+        for key in self.find(self.errors):
+            if self.find([key])[key] == guid:
+                raise self.errors[key]
+        return super().lineage(guid, direction=direction, depth=depth)
+
+
+def own(name: str) -> AssetKey:
+    return (PATH, f"{ROOT}/{name}")
+
+
+class World:
+    """Jobs that read placeholders of these names, which a scan has found since."""
+
+    def __init__(self, *names: str) -> None:
+        self.storage, self.catalog, self.clock = MemoryStorage(), Silent(), Clock()
+        for name in names:
+            write(self.storage, f"job {name}", name, f"out/{name}")
+        self.publish()
+        self.catalog.create_assets(
+            [
+                AssetEntity(type=SET, qualified_name=f"{ROOT}/{name}/{{SparkPartitions}}", attributes=(("name", name),))
+                for name in names
+            ]
+        )
+        self.clock.at += HOURS
+
+    @property
+    def context(self) -> PublishContext:
+        return context_of(self.storage, self.catalog, PublishOptions(now=self.clock))
+
+    def publish(self) -> None:
+        publish(self.storage, self.catalog, self.context.publishing)
+
+    def reconcile(self) -> None:
+        reconcile_due(self.context)
+        self.publish()
+
+    @property
+    def left(self) -> list[str]:
+        """The names that processes still read from a placeholder."""
+        inputs = (key for each in self.catalog.processes.values() for key in each.inputs)
+        return sorted(name.rpartition("/")[2] for kind, name in inputs if kind == PATH)
+
+
+@pytest.mark.parametrize("error", [TOO_LONG, TIMED_OUT], ids=["refused", "timed out"])
+def test_a_placeholder_whose_users_are_not_reported_keeps_no_other_from_being_moved(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World("a", "b", "c", "d")
+    world.catalog.errors = {own("b"): error}
+    counts = move(world.context, placed_assets(world.context))
+    assert (counts.found, counts.processes, counts.failed) == (4, 3, 1)
+    assert f"placeholder not moved asset={own('b')[1]!r} error={error}" in caplog.text
+    world.publish()
+    assert world.left == ["b"]
+    assert move(world.context, placed_assets(world.context)).failed == 0, "it is not asked for again at once"
+    world.catalog.errors = {}
+    world.clock.at += HOURS
+    world.reconcile()
+    assert world.left == []
+
+
+def test_two_placeholders_in_a_row_without_an_answer_end_reconciling_until_the_next_attempt() -> None:
+    world = World("a", "b", "c", "d")
+    world.catalog.errors = {own("a"): TIMED_OUT, own("b"): TIMED_OUT}
+    with pytest.raises(CatalogUnavailable):
+        move(world.context, placed_assets(world.context), again=True)
+    world.publish()
+    assert world.left == ["a", "b", "c", "d"]
+    assert move(world.context, placed_assets(world.context), again=True).failed == 2
+    world.publish()
+    assert world.left == ["a", "b"], "two that are never answered do not block the rest"
+
+
+@pytest.mark.parametrize("error", [NO_ROLE, THROTTLED], ids=["no access", "throttled"])
+def test_an_error_that_no_placeholder_causes_ends_reconciling_and_keeps_what_was_moved(error: Exception) -> None:
+    world = World("a", "b", "c")
+    world.catalog.errors = {own("b"): error}
+    world.reconcile()
+    assert world.left == ["b", "c"]
+    world.catalog.errors = {}
+    world.reconcile()
+    assert world.left == []

@@ -1,0 +1,229 @@
+"""Marks and headers in, parts and catalog out: marks in flight, the fence, versions that never decrease."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.applications.partition import read_state
+from shared.catalog.memory import MemoryCatalog
+from shared.publishing.headers import PATIENCE
+from shared.publishing.planning import read_process
+from shared.publishing.publisher import Publisher
+from shared.records.publish_queue import PROCESS_KIND, Mark, leave_marks, read_queue
+from shared.storage.memory import MemoryStorage
+from shared.storage_layout import APPLICATIONS, PROCESSES, process_key
+from tests.support.events import run_id, write
+from tests.support.publish_world import (
+    Clock,
+    Killed,
+    UnreliableCatalog,
+    Watched,
+    context_of,
+    entries,
+    fold,
+    publish,
+    publish_options,
+    the_ledger,
+)
+
+APP = run_id("app1")
+PROCESS = process_key("throughline:v1://tests/app/file/out")
+
+
+def now_clock() -> Clock:
+    """A clock at the time at which marks are left."""
+    clock = Clock()
+    clock.at -= timedelta(days=1)
+    return clock
+
+
+class Interrupted(Watched):
+    """A store that calls `act` before the next commit of an application."""
+
+    def __init__(self, real: MemoryStorage, act: Any) -> None:
+        super().__init__(real)
+
+        def before_commit(name: str, arguments: tuple[Any, ...]) -> None:
+            if name == "transact" and arguments[0] == APPLICATIONS:
+                self.step_in = lambda _name, _arguments: None
+                act()
+
+        self.step_in = before_commit
+
+
+def die() -> None:
+    raise Killed
+
+
+def test_a_mark_in_flight_is_left_for_the_next_drain() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    during: list[Any] = []
+
+    def look() -> None:
+        during.append(publish(storage, catalog, publish_options(clock)))
+        during.append(entries(storage))
+
+    fold(Interrupted(storage, look), *write("a", "app1", "10:00", "/a"))
+    counts, left = during
+    assert (counts.progress, len(left)) == (0, 1)
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+
+
+def test_a_mark_that_never_comes_true_is_fenced_off_and_its_commit_is_refused() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    with pytest.raises(Killed):
+        fold(Interrupted(storage, die), *write("a", "app1", "10:00", "/a"))
+    assert publish(storage, catalog, publish_options(clock)).progress == 0
+    clock.at += 2 * PATIENCE
+    assert publish(storage, catalog, publish_options(clock)).unchanged == 1
+    assert entries(storage) == ()
+    snapshot = read_state(storage, APP)
+    assert snapshot
+    assert (snapshot.state.version, snapshot.state.contents) == (1, {})
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+
+
+def test_a_worker_whose_mark_was_fenced_off_starts_over() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+
+    def stall() -> None:
+        clock.at += 2 * PATIENCE
+        publish(storage, catalog, publish_options(clock))
+
+    fold(Interrupted(storage, stall), *write("a", "app1", "10:00", "/a"))
+    snapshot = read_state(storage, APP)
+    assert snapshot
+    assert snapshot.state.version == 2
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+
+
+def test_an_old_event_does_not_make_a_new_mark_old() -> None:
+    """A replay leaves marks for events that arrived long ago: the fence goes by the mark's own time."""
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    long_ago = clock.at - timedelta(days=30)
+    leave_marks(
+        storage, [Mark(kind=PROCESS_KIND, target=PROCESS, application=APP, version=1, since=long_ago, left=clock.at)]
+    )
+    assert publish(storage, catalog, publish_options(clock)).progress == 0
+    assert len(entries(storage)) == 1
+
+
+def test_what_is_true_is_published_while_another_mark_is_in_flight() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+
+    def look() -> None:
+        assert publish(storage, catalog, publish_options(clock)).written == 1
+        (entry,) = entries(storage)
+        assert [mark.version for mark in entry.marks] == [2]
+
+    fold(Interrupted(storage, look), *write("b", "app1", "10:01", "/b"))
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+    (process,) = catalog.processes.values()
+    assert [name for _, name in process.inputs] == ["file:///a", "file:///b"]
+
+
+def test_applications_that_commit_all_the_time_starve_no_process() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    leave_marks(
+        storage,
+        [Mark(kind=PROCESS_KIND, target=PROCESS, application=run_id(f"busy{n}"), version=1) for n in range(20)],
+    )
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+
+
+def test_a_stalled_worker_replaces_no_newer_mark() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    late = Mark(kind=PROCESS_KIND, target=PROCESS, application=APP, version=1)
+
+    def overtake() -> None:
+        leave_marks(storage, [late])
+        publish(storage, catalog, publish_options(clock))
+
+    fold(Interrupted(storage, overtake), *write("b", "app1", "10:01", "/b"))
+    publish(storage, catalog, publish_options(clock))
+    (process,) = catalog.processes.values()
+    assert len(process.inputs) == 2
+
+
+def test_a_stalled_publisher_writes_no_older_part() -> None:
+    catalog, clock = MemoryCatalog(), Clock()
+    storage = MemoryStorage(clock=clock.seconds)
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    stalled = Watched(storage)
+
+    def overtake(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "transact" and arguments[0] == PROCESSES:
+            stalled.step_in = lambda _name, _arguments: None
+            clock.at += timedelta(minutes=2)  # its lease ends
+            fold(storage, write("a", "app1", "10:01", "/a", end="FAIL")[1])
+            publish(storage, catalog, publish_options(clock, seconds=clock.seconds))
+
+    stalled.step_in = overtake
+    publish(stalled, catalog, publish_options(clock, seconds=clock.seconds))
+    assert read_process(storage, PROCESS).parts == {}
+    assert catalog.processes == {}
+
+
+def test_a_mark_whose_part_is_on_record_reads_no_header() -> None:
+    storage, catalog, clock = Watched(MemoryStorage()), MemoryCatalog(), Clock()
+    fold(storage.real, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
+    leave_marks(storage.real, [Mark(kind=PROCESS_KIND, target=PROCESS, application=APP, version=1)])
+    storage.calls.clear()
+    assert publish(storage, catalog, publish_options(clock)).unchanged == 1
+    assert storage.calls["read applications"] == 0
+    assert entries(storage.real) == ()
+
+
+def test_each_header_is_read_once_for_all_processes_of_its_application() -> None:
+    storage, catalog, clock = Watched(MemoryStorage()), MemoryCatalog(), Clock()
+    for number in range(10):
+        fold(storage.real, *write(f"r{number}", "app1", f"10:0{number}", "/a", sink=f"/out{number}"))
+    assert publish(storage, catalog, publish_options(clock)).written == 10
+    assert storage.calls["read applications"] == 1
+
+
+def test_known_assets_of_a_new_process_cost_no_read() -> None:
+    storage, catalog, clock = Watched(MemoryStorage()), MemoryCatalog(), Clock()
+    fold(storage.real, *write("a", "app1", "10:00", "/a"))
+    context = context_of(storage, catalog, publish_options(clock))
+    Publisher(context=context).publish()
+    fold(storage.real, *write("b", "app2", "10:00", "/out", sink="/a"))
+    storage.calls.clear()
+    assert Publisher(context=context).publish().written == 1
+    assert [call for call in storage.calls if call.endswith("assets")] == []
+
+
+def test_parts_are_written_together_with_the_ledger() -> None:
+    storage, catalog, clock = Watched(MemoryStorage()), MemoryCatalog(), Clock()
+    fold(storage.real, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
+    assert storage.calls["transact processes"] == 2, "writing with the part, written"
+    fold(storage.real, *write("b", "app2", "10:00", "/a"))
+    storage.calls.clear()
+    publish(storage, catalog, publish_options(clock))
+    assert storage.calls["transact processes"] == 1, "the part alone"
+
+
+def test_another_publisher_that_changed_a_data_set_ends_the_drain_and_nothing_is_lost() -> None:
+    storage, catalog, clock = Watched(MemoryStorage()), UnreliableCatalog(), Clock()
+    fold(storage.real, *write("a", "app1", "10:00", "/a"))
+
+    def conflict(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "transact" and arguments[0] == "assets":
+            storage.step_in = lambda _name, _arguments: None
+            for operation in arguments[1]:
+                storage.real.upsert("assets", operation.row)
+
+    storage.step_in = conflict
+    assert publish(storage, catalog, publish_options(clock)).written == 0
+    assert the_ledger(storage.real).state == "writing"
+    assert read_queue(storage.real).entries
+    clock.at += timedelta(minutes=4)
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+    assert entries(storage.real) == ()

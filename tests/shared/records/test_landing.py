@@ -1,0 +1,54 @@
+"""When calls may still take effect: who waits, and what is written once more."""
+
+from datetime import UTC, datetime, timedelta
+
+from shared.records.landing import LONGEST_WAIT, NEVER, NOTHING_BEGUN
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+LONG, SHORT, CALL = timedelta(minutes=18), timedelta(minutes=1), timedelta(minutes=2)
+
+
+def test_nothing_is_waited_for_at_first() -> None:
+    assert not NOTHING_BEGUN.is_open(NOW)
+    assert not NOTHING_BEGUN.may_land(NOW)
+    assert NOTHING_BEGUN.repeats_at(NOW) is None
+
+
+def test_others_wait_for_a_write_but_not_as_long_as_it_may_take() -> None:
+    begun = NOTHING_BEGUN.begun(NOW, LONG)
+    assert begun.is_open(NOW + LONGEST_WAIT - SHORT)
+    assert not begun.is_open(NOW + LONGEST_WAIT)
+    assert begun.may_land(NOW + LONG - SHORT)
+    short = NOTHING_BEGUN.begun(NOW, SHORT)
+    assert not short.is_open(NOW + SHORT)
+
+
+def test_a_write_after_an_interrupted_one_is_repeated_once_when_that_is_over() -> None:
+    later = NOW + LONGEST_WAIT
+    written = NOTHING_BEGUN.begun(NOW, LONG).begun(later, LONG).answered()
+    assert written.repeats_at(later) == NOW + LONG
+    assert not written.must_repeat(later)
+    over = NOW + LONG
+    assert written.must_repeat(over)
+    repeated = written.begun(over, LONG).answered()
+    assert repeated == NOTHING_BEGUN
+
+
+def test_an_answered_write_is_over() -> None:
+    assert NOTHING_BEGUN.begun(NOW, LONG).answered() == NOTHING_BEGUN
+
+
+def test_a_lost_try_makes_only_other_writes_within_its_time_be_repeated() -> None:
+    late = NOW + CALL
+    written = NOTHING_BEGUN.begun(NOW, LONG).answered(late)
+    assert not written.is_open(NOW)
+    assert written.repeats_at(NOW) is None
+    assert written.begun(NOW + SHORT, LONG).answered().repeats_at(NOW + SHORT) == late
+    assert written.begun(late, LONG).answered() == NOTHING_BEGUN
+
+
+def test_a_call_without_an_answer_is_waited_for() -> None:
+    begun = NOTHING_BEGUN.begun(NOW, LONG).unanswered(NOW + SHORT, CALL)
+    assert begun.is_open(NOW + SHORT + CALL - timedelta(seconds=1))
+    assert begun.lands == begun.until == NOW + SHORT + CALL
+    assert begun.begun(NOW + SHORT + CALL, LONG).again == NEVER, "it is over: nothing is repeated"

@@ -1,0 +1,12 @@
+"""Catalogs that are not the one that lineage was written to."""
+
+from shared.atlas.entities import AssetEntity
+from shared.catalog.memory import MemoryCatalog
+
+
+def catalog_with_other_guids() -> MemoryCatalog:
+    """Return an empty catalog whose guids differ from those of all other catalogs."""
+    catalog = MemoryCatalog()
+    made = [AssetEntity(type="x", qualified_name=str(each), attributes=(("name", "x"),)) for each in range(500)]
+    catalog.remove(list(catalog.create_assets(made).values()))
+    return catalog

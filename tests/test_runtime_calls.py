@@ -1,0 +1,23 @@
+"""The calls to storage for an event, and the rows of the publish queue, stay what docs/reference/benchmarks.md says."""
+
+import pytest
+
+from bench.runtime_calls import SCENARIOS
+from shared.storage_layout import PUBLISH_QUEUE
+
+
+@pytest.mark.parametrize(
+    ("scenario", "calls", "rows"),
+    [
+        ("one by one", 1.6, 2.0),
+        ("arrived together", 0.5, 1.1),
+        ("unchanged daily rerun", 1.8, 2.3),
+        ("burst of 2,000 runs", 0.1, 0.2),
+        ("200 applications", 1.6, 2.3),
+        ("foreachBatch stream", 3.01, 2.1),
+    ],
+)
+def test_an_event_costs_no_more_calls_than_before(scenario: str, calls: float, rows: float) -> None:
+    count = SCENARIOS[scenario]()
+    assert count.rate <= calls
+    assert count.rows[PUBLISH_QUEUE] / count.events <= rows
