@@ -15,14 +15,15 @@ from bench.figures import Figure
 from bench.sizes import Sizes, Steps
 from bench.worker import BenchError
 from local.catalog.server import CatalogServer
+from shared.applications.delivery import Delivery
+from shared.applications.processor import ApplicationProcessor
 from shared.bootstrap import assemble
 from shared.ingest.receiver import Receiver
 from shared.openlineage.decoding import decode
-from shared.processing.processor import RunProcessor
 from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import EVENTS, StoredEvent, digest_of
+from shared.storage_layout import EVENTS, digest_of, stored
 
 NAME = "calls"
 _LAKE = "abfss://raw@bench.dfs.core.windows.net"
@@ -117,6 +118,8 @@ def arrives(storage: MemoryStorage, raw: bytes) -> None:
     """Receive and process an event."""
     Receiver(storage=storage, max_body_bytes=1 << 20).receive(raw)
     event = decode(raw)
-    place = StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest_of(raw))
-    if not RunProcessor(storage=storage).receive(place, storage.get(EVENTS, place.blob) or b""):
+    place = stored(event, digest_of(raw))
+    if not Delivery(processor=ApplicationProcessor(storage=storage)).deliver(
+        place, storage.get(EVENTS, place.blob) or b""
+    ):
         raise BenchError("an event of the benchmark was not processed")

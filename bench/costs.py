@@ -26,18 +26,16 @@ from bench.replay import Item, Replay, families
 from local.azurite import Azurite
 from local.catalog.server import CatalogServer
 from shared.bootstrap import Worker, assemble
-from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import Receiver
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import sweep
+from shared.maintenance.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
-from shared.publishing.reconciliation import reconcile_due
 from shared.publishing.shadow import leave_shadow_mode
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
 from shared.storage.http_connection import Connection
 from shared.storage_layout import stored_from_blob
+from shared.sweeping.sweep import sweep
 
 MOST_BYTES = 1 << 26
 JOBS = ("cloud", "customer_master", "customer_merge", "delta_paths", "files", "jdbc_postgres", "tables")
@@ -146,19 +144,16 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
             Receiver(storage=worker.storage, max_body_bytes=MOST_BYTES).receive(item.raw)
         for item in application:
             requests.phase = name and f"{name}: parser"
-            if item.kept and RunProcessor(
-                storage=worker.storage, names=worker.names, blob_cache=worker.blob_cache
-            ).receive(stored_from_blob(item.blob), item.packed):
+            if item.kept and worker.delivery.deliver(stored_from_blob(item.blob), item.packed):
                 requests.phase = name and f"{name}: publisher"
-                Publisher(context=worker).publish()
+                Publisher(context=worker).publish_marks()
     requests.phase = ""
 
 
 def _archive(worker: Worker, requests: Requests) -> None:
     """Archive the processed events, as the sweeper does a month later."""
-    later = ArchiveOptions(after=timedelta(hours=48), at_once=8, now=lambda: datetime.now(UTC) + _LATER)
     requests.phase = "archive"
-    archive(worker.storage, later)
+    sweep(worker.storage, replace(worker.sweeping, now=lambda: datetime.now(UTC) + _LATER))
     requests.phase = ""
 
 

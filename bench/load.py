@@ -23,7 +23,7 @@ from azure.storage.blob import BlobServiceClient
 from bench.figures import ROOT, Figure, percentile
 from bench.replay import Item, Replay
 from bench.sizes import Sizes, Steps
-from bench.worker import PATH, RUNS, BenchError, Child, Timings, child
+from bench.worker import APPLICATIONS, PATH, BenchError, Child, Timings, child
 from local.azurite import Azurite
 from local.functions import FunctionsHost
 
@@ -177,7 +177,7 @@ def _stored(connection: str) -> dict[str, int]:
     found = {each.name: 0 for each in blobs.list_containers() if each.name in {"events", "ignored"}}
     for name in found:
         found[name] = sum(1 for _ in blobs.get_container_client(name).list_blobs())
-    rows = tables.get_table_client(RUNS).list_entities(select=["RowKey"])
+    rows = tables.get_table_client(APPLICATIONS).list_entities(select=["RowKey"])
     return {**found, "rows": sum(1 for row in rows if str(row["RowKey"]).startswith("event|"))}
 
 

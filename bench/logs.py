@@ -25,17 +25,16 @@ from rich.table import Table
 from bench.costs import CAPTURE, JOBS, MOST_BYTES
 from bench.log_rows import HOST_LINES, Volume, row_of
 from bench.replay import Item, Replay, families
+from shared.applications.delivery import Delivery
+from shared.applications.processor import ApplicationProcessor
 from shared.catalog.memory import MemoryCatalog
-from shared.events.archiver import ArchiveOptions, archive
 from shared.ingest.receiver import Receiver
-from shared.processing.processor import RunProcessor
-from shared.processing.sweeper import SweepOptions, sweep
-from shared.publishing.planning.context import PublishContext
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
+from shared.sweeping.sweep import SweepOptions, sweep
 from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import SWEEP
 from shared.telemetry.lines import write_line
@@ -139,15 +138,16 @@ class _Site:
                 if item.kept:
                     lines.call(f"{name}: parser")
                     place = stored_from_blob(item.blob)
-                    if RunProcessor(storage=self._storage, telemetry=self._telemetry).receive(place, item.packed):
-                        Publisher(context=context).publish()
+                    processor = ApplicationProcessor(storage=self._storage, telemetry=self._telemetry)
+                    if Delivery(processor=processor).deliver(place, item.packed):
+                        Publisher(context=context).publish_marks()
         lines.call("")
 
     def archive(self, lines: _Lines) -> int:
         """Archive the processed events, as the sweeper does a month later; return the number of deleted blobs."""
         before = sum(1 for _ in self._storage.blobs(EVENTS))
         lines.phase = "archive"
-        archive(self._storage, ArchiveOptions(after=timedelta(hours=48), now=lambda: datetime.now(UTC) + _LATER))
+        sweep(self._storage, SweepOptions(now=lambda: datetime.now(UTC) + _LATER))
         lines.phase = ""
         return before - sum(1 for _ in self._storage.blobs(EVENTS))
 

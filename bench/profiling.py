@@ -109,7 +109,7 @@ def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], 
     def both(raw: bytes, packed: bytes, blob: str) -> None:
         Receiver(storage=worker.storage, max_body_bytes=_MOST_BYTES).receive(raw)
         if parse:
-            worker.processor.receive(stored_from_blob(blob), packed)
+            worker.delivery.deliver(stored_from_blob(blob), packed)
 
     sent = 0
     for application in replay.applications(events):

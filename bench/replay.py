@@ -13,7 +13,7 @@ from uuid import UUID
 from bench.figures import ROOT
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import Keep, select
-from shared.storage_layout import StoredEvent, digest_of
+from shared.storage_layout import digest_of, stored
 
 GOLDEN = ROOT / "tests" / "golden"
 """The files that `make capture` writes: {listener}/{scenario}/events.jsonl."""
@@ -129,7 +129,7 @@ def moved(raw: bytes, shift: timedelta) -> bytes:
 
 def _item(raw: bytes) -> Item:
     event = decode(raw)
-    place = StoredEvent(run_id=event.run_id, time=event.time, type=event.type, digest=digest_of(raw))
+    place = stored(event, digest_of(raw))
     return Item(
         raw=raw,
         packed=gzip.compress(raw, compresslevel=6, mtime=0),

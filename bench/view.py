@@ -16,12 +16,12 @@ import msgspec
 from bench.figures import Figure
 from bench.sizes import Sizes, Steps
 from cli.viewer.page import page
+from shared.applications.delivery import Delivery
+from shared.applications.processor import ApplicationProcessor
 from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import Receiver
 from shared.lineage.document import LineageDocument
-from shared.processing.processor import RunProcessor
-from shared.publishing.planning.context import PublishContext
-from shared.publishing.planning.options import PublishOptions
+from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.query.recorded_document import document_of_record
 from shared.storage.memory import MemoryStorage
@@ -137,9 +137,9 @@ def _recorded(datasets: int) -> MemoryStorage:
     storage = MemoryStorage()
     for event in events(datasets):
         Receiver(storage=storage, max_body_bytes=1_000_000).receive(msgspec.json.encode(event))
-    processor = RunProcessor(storage=storage)
+    delivery = Delivery(processor=ApplicationProcessor(storage=storage))
     for fact in list(storage.blobs(EVENTS)):
-        processor.receive(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
+        delivery.deliver(stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b"")
     context = PublishContext(storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions())
     while Publisher(context=context).publish().written:
         pass

@@ -28,7 +28,7 @@ from shared.bootstrap_receiver import receiver
 from shared.ingest.receiver import Receiver
 from shared.storage_layout import EVENTS
 
-RUNS = "runs"
+APPLICATIONS = "applications"
 OTHERS = ("contributions", "publishqueue")
 """The tables of the fixed chain's two upserts for each run."""
 
@@ -162,7 +162,7 @@ class _Bare:
     def __init__(self, connection: str) -> None:
         self._blobs = BlobServiceClient.from_connection_string(connection)
         tables = TableServiceClient.from_connection_string(connection)
-        self._runs = tables.create_table_if_not_exists(RUNS)
+        self._runs = tables.create_table_if_not_exists(APPLICATIONS)
         self._others = [tables.create_table_if_not_exists(name) for name in OTHERS]
         for name in (EVENTS, FILL):
             try:

@@ -1,4 +1,4 @@
-"""`python -m bench.backfill`: how fast, and in how much memory, `throughline backfill` fills a catalog.
+"""`python -m bench.publish_missing`: how fast, and in how much memory, `throughline publish --missing` fills a catalog.
 
 It records the processes on a fresh Azurite (in memory) as if their events had arrived; each reads one table of a lake
 and writes another. Then it runs the command in a process of its own against the local catalog. With `--stop SECONDS` it
@@ -30,8 +30,9 @@ from shared.bootstrap import Worker, assemble
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
+from shared.storage_layout import APPLICATIONS, PUBLISH_QUEUE
 
-_TABLES = ("contributions", "publishqueue")
+_TABLES = (APPLICATIONS, PUBLISH_QUEUE)
 """The tables from which such processes are published."""
 _AT_ONCE = 8
 _LOOK_EVERY = 0.1
@@ -39,8 +40,8 @@ _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a line for each size, write build/bench-backfill.json."""
-    parser = argparse.ArgumentParser(prog="python -m bench.backfill", description=__doc__)
+    """Measure, print a line for each size, write build/bench-publish-missing.json."""
+    parser = argparse.ArgumentParser(prog="python -m bench.publish_missing", description=__doc__)
     parser.add_argument("--processes", type=int, nargs="+", default=[1_000, 10_000], metavar="N")
     parser.add_argument(
         "--storage", choices=("azurite", "memory"), default="azurite", help="memory: of another process"
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--stop", type=float, default=0.0, metavar="SECONDS", help="interrupt it after this time, and resume it"
     )
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench-backfill.json")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench-publish-missing.json")
     options = parser.parse_args(arguments)
     found: list[dict[str, Any]] = []
     for processes in options.processes:
@@ -128,7 +129,7 @@ def _filled(name: str, processes: int, place: _Place, options: argparse.Namespac
     began, peak, stops = time.monotonic(), 0, 0
     while True:
         resume = ["--resume"] if stops else []
-        code, most = _run(["backfill", *resume], place, 0.0 if name == "unchanged" else options.stop)
+        code, most = _run(["publish", "--missing", *resume], place, 0.0 if name == "unchanged" else options.stop)
         peak = max(peak, most)
         if code != _INTERRUPTED:
             break
@@ -136,7 +137,7 @@ def _filled(name: str, processes: int, place: _Place, options: argparse.Namespac
     spent = time.monotonic() - began
     counted = catalog.calls()
     if code or counted["entities"] < processes:
-        raise BenchError(f"the backfill ended by {code}, with {counted['entities']} entities in the catalog")
+        raise BenchError(f"publishing ended by {code}, with {counted['entities']} entities in the catalog")
     calls = _calls(catalog)
     return {
         "what": name,
@@ -189,7 +190,7 @@ def _run(arguments: Sequence[str], place: _Place, stop_after: float) -> tuple[in
 
 
 def result_of(exit_code: int, message: str) -> int:
-    """The result of a backfill that may have been interrupted: 0 if it is complete, 130 if `--resume` continues it.
+    """The result of a command that may have been interrupted: 0 if it is complete, 130 if `--resume` continues it.
 
     An interrupt can come when the work is done and the interpreter shuts down: then there is nothing to resume, and
     the command does not ask for it. Raises BenchError for every other exit code.
