@@ -1,7 +1,8 @@
 """Deliver an event whose blob has arrived: what the parser does for each trigger.
 
 An event that can't end a run costs no call. One that arrives after its run was folded is noticed at once by the process
-that has folded the run, and otherwise by the next sweep.
+that has folded the run, and otherwise by the next sweep. A stream is folded with its first RUNNING event; the sweep
+folds the further ones of a minute together.
 """
 
 from contextlib import nullcontext
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from shared.applications.processor import ENDED_RUNS, ApplicationProcessor, FoldRequest, own_run
 from shared.applications.reunion import reunite, reunite_own_run
 from shared.concurrency.single_flight import KeyedLock
+from shared.openlineage.decoding import RUNNING
 from shared.storage_layout import StoredEvent
 
 
@@ -28,12 +30,17 @@ class Delivery:
         processor.blob_cache.put(event.digest, payload)
         if memory.has_folded(event.digest):
             return event.end is not None  # whoever folded it may have died before it published
-        if event.end is None and not self._may_be_late(event):
+        streams = event.type == RUNNING and self._is_of_a_stream(event, payload)
+        if streams and memory.has_folded(event.run_id):
+            return False
+        if event.end is None and not streams and not self._may_be_late(event):
             return False
         with self.locks.at(event.application) if self.locks else nullcontext():
             if memory.has_folded(event.digest):
                 return True
-            outcome = processor.fold(event.application, self._request(event), needed=event, payload=payload)
+            outcome = processor.fold(
+                event.application, self._request(event, streams=streams), needed=event, payload=payload
+            )
         has_marks = outcome.has_marks
         for run_id, home in sorted(outcome.homes.items()):
             events = (event,) if run_id == event.run_id else ()
@@ -51,9 +58,13 @@ class Delivery:
             return True
         return event.run_id == event.application and memory.has_folded(own_run(event.application))
 
-    def _request(self, event: StoredEvent) -> FoldRequest:
+    def _is_of_a_stream(self, event: StoredEvent, payload: bytes) -> bool:
+        decoded = self.processor.event(event, payload)
+        return decoded is not None and decoded.is_of_a_stream
+
+    def _request(self, event: StoredEvent, *, streams: bool) -> FoldRequest:
         if event.end:
             return ENDED_RUNS
-        if self.processor.memory.has_folded(event.run_id):
+        if streams or self.processor.memory.has_folded(event.run_id):
             return FoldRequest(force=frozenset({event.run_id}))
         return FoldRequest(times=True)

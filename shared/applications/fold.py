@@ -148,7 +148,7 @@ class _Fold:
             if run.record and not run.record.closed:
                 self._take_out(run_id, run.record)
         merged = self._merged(runs)
-        ended_runs = {run_id: run for run_id, run in merged.items() if run.ended or runs[run_id].is_timed_out}
+        ended_runs = {run_id: run for run_id, run in merged.items() if run.counts or runs[run_id].is_timed_out}
         facts = self._facts(runs, ended_runs, all_records)
         stale = set(state.stale)
         if facts != state.facts and number > len(runs):
@@ -315,7 +315,7 @@ class _Fold:
 
     @staticmethod
     def _facts_of_record(merged: MergedRun, record: RunRecord) -> ApplicationFacts | None:
-        facts = application_facts_of(merged) if merged.ended or record.timed_out else NO_APPLICATION_FACTS
+        facts = application_facts_of(merged) if merged.counts or record.timed_out else NO_APPLICATION_FACTS
         return None if facts == NO_APPLICATION_FACTS else facts
 
     def _put_in(self, run: MergedRun, context: RunContext, record: RunRecord, events: tuple[Event, ...]) -> RunRecord:

@@ -115,6 +115,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return frozenset(map(digest_in_reference, (*self.events, *self.late, *self.archived)))
 
     @property
+    def is_running(self) -> bool:
+        """Whether it is a stream that counts, and has not ended."""
+        return self.verdict is State.CONTRIBUTED and self.ended is None and not self.timed_out
+
+    @property
     def is_decided(self) -> bool:
         """Whether nothing is awaited: neither its end nor another event."""
         return self.verdict is not State.WAITING

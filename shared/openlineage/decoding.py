@@ -22,6 +22,7 @@ from shared.openlineage.shapes.bounds import DATASETS, NAME, is_crowded
 from shared.openlineage.wire import DatasetEvent, Envelope, EventType, JobEvent, Parent, Run, RunEvent, RunRef
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
+RUNNING = "RUNNING"
 """The event types that can end a run."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -60,6 +61,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     body: RunEvent | None
     omitted: tuple[str, ...] = ()
     run_text: str = ""
+
+    @property
+    def is_of_a_stream(self) -> bool:
+        """Whether it tells of a stream that runs: such a run counts without an end."""
+        kind = self.body.job_type if self.body else None
+        return self.type == RUNNING and kind is not None and kind.is_stream
 
     @property
     def can_end_a_run(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from shared.openlineage.decoding import ENDS, Event
+from shared.openlineage.decoding import ENDS, RUNNING, Event
 from shared.openlineage.explicit_lineage import Explicit, explicit_lineage, has_explicit_lineage, with_sources
 from shared.openlineage.legacy_names import correct_legacy_names
 from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun, TagValue
@@ -55,18 +55,23 @@ def merge(events: Iterable[Event]) -> MergedRun:
     of_run: list[RunFacets] = []
     of_job: list[JobFacets] = []
     omitted: set[str] = set()
+    of_listener = 0
     for event in own:  # in one pass: most runs are small, and what is done for each event is what they cost
         omitted.update(event.omitted)
         body = event.body
         if body is None:
             continue
         bodies.append(body)
+        if body.job_type.is_snapshot and (body.inputs or body.outputs):
+            inputs, outputs = [], []
         inputs += body.inputs or ()
         outputs += body.outputs or ()
         if run_facets := body.run.facets:
             of_run.append(run_facets)
         if job_facets := body.job.facets:
             of_job.append(job_facets)
+        if not (run_facets and run_facets.plan):
+            of_listener = len(of_job)
         if has_explicit_lineage(body):
             more_inputs, more_outputs = explicit_lineage(body, explicit)
             inputs += more_inputs
@@ -76,7 +81,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = correct_legacy_names(read, written) or (read, written)
     run_id, job = own[0].run_id, bodies[0].job
-    integration, job_type, processing_type, statement = _kind_and_statement(of_job)
+    integration, job_type, processing_type, statement = _kind_and_statement(of_job, of_listener)
     parent, properties, captured, plan, tags = _of_run(of_run)
     job_tags, owners, description = _declared(of_job)
     times = [event.time for event in own]
@@ -88,6 +93,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         first=min(times),
         last=max(times),
         ended=max([event.type for event in own if event.type in ENDS], key=_STRENGTH, default=None),
+        has_run=any(event.type == RUNNING for event in own),
         integration=integration,
         job_type=job_type,
         processing_type=processing_type,
@@ -106,14 +112,17 @@ def merge(events: Iterable[Event]) -> MergedRun:
     )
 
 
-def _kind_and_statement(of_job: Iterable[JobFacets]) -> tuple[str, str, str, str]:
-    """Integration, job type and processing type: of each the first that is not empty; and the longest statement."""
+def _kind_and_statement(of_job: Sequence[JobFacets], of_listener: int) -> tuple[str, str, str, str]:
+    """Integration, job type and processing type: of each the newest that is not empty; and the longest statement. Only
+    the first `of_listener` say what kind of job it is, if there are any.
+    """
     integration = job_type = processing_type = statement = ""
-    for facets in of_job:
+    for facets in of_job[:of_listener] or of_job:
         if kind := facets.job_type:
-            integration = integration or kind.integration or ""
-            job_type = job_type or kind.job_type or ""
-            processing_type = processing_type or kind.processing_type or ""
+            integration = kind.integration or integration
+            job_type = kind.job_type or job_type
+            processing_type = kind.processing_type or processing_type
+    for facets in of_job:
         if (sql := facets.sql) and sql.query and sql.query != statement:
             statement = min(statement, sql.query, key=_longest_first)
     return integration, job_type, processing_type, statement

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from shared.openlineage.wire import Captured, InputField, JobName, OutputField, PlanFacet
+from shared.openlineage.wire import Captured, InputField, JobName, OutputField, PlanFacet, is_stream
 
 TagValue = tuple[str, str, str]
 """A tag's key, its value, and the column that it is of; no column: the data set, the job or the run."""
@@ -55,7 +55,8 @@ NO_SPARK_PROPERTIES = Captured()
 
 
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE.
+    """One run: all its events as one value. `ended` is its terminal state: FAIL and ABORT beat COMPLETE; `has_run`:
+    whether it was seen RUNNING.
 
     `integration`, `job_type` and `processing_type` are those of the jobType facet (SPARK, SQL_JOB, STREAMING), empty if
     it is missing; `hive_operation` is Hive's name of the operation; `statement` is the job's SQL text as the user wrote
@@ -73,6 +74,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last: datetime
     application: JobName | None = None
     ended: str | None = None
+    has_run: bool = False
     integration: str = ""
     job_type: str = ""
     processing_type: str = ""
@@ -92,6 +94,23 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     job_tags: tuple[TagValue, ...] = ()
     owners: tuple[str, ...] = ()
     description: str = ""
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it runs until it is cancelled."""
+        return is_stream(self.processing_type, self.integration)
+
+    @property
+    def counts(self) -> bool:
+        """Whether what it says counts or is withdrawn already: it has ended, or is a stream that has run."""
+        return self.ended is not None or (self.has_run and self.is_stream)
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether it failed or was cancelled, and is no stream that keeps what it did until then."""
+        if self.ended not in {"FAIL", "ABORT"}:
+            return False
+        return not (self.is_stream and (self.has_run or self.ended == "ABORT"))
 
     @property
     def is_application(self) -> bool:

@@ -17,6 +17,8 @@ from shared.openlineage.shapes.declared import Documentation, Ownership, Tags
 from shared.openlineage.shapes.explicit import DatasetLineage, JobLineage, Transformation
 from shared.openlineage.shapes.quality import Assertions, Expectations, Metrics, RunTests, TestExecution
 
+STREAMING = "STREAMING"
+"""The processing type of streams."""
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 Quality = tuple[Assertions | None, Expectations | None, Metrics | None]
 """The tests of a data set, those of Great Expectations, and what was measured of it."""
@@ -243,12 +245,40 @@ class Run(Wire, frozen=True):
     facets: RunFacets | None = None
 
 
+def is_stream(processing_type: str, integration: str) -> bool:
+    """Whether a job of this kind runs until it is cancelled. Spark's streams do not: each of their batches is a run
+    with an end.
+    """
+    return processing_type.upper() == STREAMING and integration.upper() != "SPARK"
+
+
+class EmissionPattern(Wire, frozen=True):
+    """How a job's events are made: EVENT_BASED or PERIODIC; each ACCUMULATIVE, or a COMPLETE_SNAPSHOT that replaces the
+    data sets of the events before (JobTypeJobFacet 2-0-4).
+    """
+
+    event_trigger: str | None = None
+    event_content_mode: str | None = None
+
+
 class JobType(Wire, frozen=True):
     """APPLICATION, SQL_JOB, RDD_JOB, TASK, MODEL …; BATCH, STREAMING or NONE; SPARK, DBT, AIRFLOW …."""
 
     job_type: str | None = None
     processing_type: str | None = None
     integration: str | None = None
+    emission_pattern: EmissionPattern | None = None
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the job runs until it is cancelled."""
+        return is_stream(self.processing_type or "", self.integration or "")
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether each event with data sets names all of them."""
+        pattern = self.emission_pattern
+        return pattern is not None and (pattern.event_content_mode or "").upper() == "COMPLETE_SNAPSHOT"
 
 
 NO_JOB_TYPE = JobType()

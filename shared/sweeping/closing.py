@@ -245,7 +245,7 @@ class _Archiving:
         put_closed(self._storage, application, rounded(self._now + self._options.keep_runs, self._now))
 
     def _may_close(self, record: RunRecord, snapshot: OpenApplication) -> bool:
-        if record.closed or record.home or not record.is_decided or record.run_id in self._blocked:
+        if record.closed or record.home or not record.is_decided or record.is_running or record.run_id in self._blocked:
             return False
         if self._options.quiet is None or record.arrived is None or snapshot.state.stale:
             return False

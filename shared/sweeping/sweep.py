@@ -22,6 +22,7 @@ from shared.applications.state import RunRecord
 from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.event_row import EventRow
 from shared.naming.names import BUILT_IN, Names
+from shared.openlineage.decoding import RUNNING
 from shared.records.states import State
 from shared.storage.lease_session import LeaseSession, start_session
 from shared.storage.port import Storage
@@ -258,7 +259,14 @@ class _Look:
             return "force" if is_missing or age >= self.options.grace else "leave"
         if not events and record is None:
             return "leave"
+        if age >= self.options.grace and any(map(self._streams, events)):
+            return "force"
         return "timed out" if age >= max(self.options.end_timeout, self.options.grace) else "waits"
+
+    def _streams(self, row: EventRow) -> bool:
+        """Whether an event tells of a stream that runs."""
+        event = self.processor.event(row.event, row.payload) if row.event.type == RUNNING else None
+        return event is not None and event.is_of_a_stream
 
     def _fold(
         self, current: CurrentApplication, snapshot: OpenApplication, force: frozenset[str], timed_out: frozenset[str]

@@ -129,7 +129,7 @@ def _contexts(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunConte
     known: dict[str, ApplicationFacts] = {}
     for run_id, facts in own.items():
         run = runs[run_id]
-        if run.ended:
+        if run.counts:
             known[run.application_run] = known.get(run.application_run, NO_APPLICATION_FACTS) | facts
     default = RunContext(names=names)
     contexts = dict.fromkeys(runs, default)
@@ -139,7 +139,7 @@ def _contexts(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunConte
             contexts[run_id] = RunContext(facts=facts, names=names)
     batches: dict[str, list[StreamBatch]] = {}
     for run_id, run in runs.items():
-        if run.ended and (batch := batch_of(run, contexts[run_id])):
+        if run.counts and (batch := batch_of(run, contexts[run_id])):
             batches.setdefault(run.application_run, []).append(batch)
     for run_id, run in runs.items():
         if run.application_run in batches and names_no_source(run):

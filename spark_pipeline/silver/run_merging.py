@@ -8,6 +8,7 @@ from pyspark.sql import functions as f
 
 from shared.errors import Refused
 from shared.openlineage.run import MergedRun
+from shared.openlineage.wire import STREAMING
 from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
 from shared.translation.run.changes import names_no_source
 from shared.translation.run.merging import merge_run
@@ -23,7 +24,6 @@ from spark_pipeline.tables.schemas import EVENTS, RUNS
 UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
 """What the core raises for events that no rule foresees: the run is unusable, and the others go on."""
 
-_STREAMING = "STREAMING"
 
 NOT_TRANSLATED = tuple(each for each in RUNS.content if each.name not in {"lifecycle_events", "outcome", "reason"})
 """The columns of runs that translation does not compute."""
@@ -111,7 +111,7 @@ def _row(run: MergedRun) -> Row:
         "first": run.first,
         "last": run.last,
         "ended": run.ended,
-        "has_context": has_facts and run.ended is not None,
+        "has_context": has_facts and run.counts,
         "may_enclose": _may_be_a_batch(run),
         "lacks_sources": names_no_source(run),
         "context": pack(facts) if has_facts else None,
@@ -131,7 +131,7 @@ def _columns_by(run: MergedRun) -> str | None:
 
 
 def _may_be_a_batch(run: MergedRun) -> bool:
-    return bool(run.ended and run.processing_type.upper() == _STREAMING and run.inputs and not run.outputs)
+    return bool(run.counts and run.processing_type.upper() == STREAMING and run.inputs and not run.outputs)
 
 
 def reason_of(error: BaseException) -> str:

@@ -13,12 +13,19 @@ from typing import Any
 from bench.replay import families, moved
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event, decode
+from shared.openlineage.wire import STREAMING
 from shared.storage_layout import stored
 from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
-from shared.translation.run.datasets import STREAMING
 from shared.translation.run.merging import merge_run
 from tests.faults.simulation import EPOCH
-from tests.faults.task_histories import UNUSABLE_NAMES, spoiling_event, unusable_run, with_schemas, with_tasks
+from tests.faults.task_histories import (
+    UNUSABLE_NAMES,
+    spoiling_event,
+    stream_events,
+    unusable_run,
+    with_schemas,
+    with_tasks,
+)
 from tests.faults.world import blob_of
 from tests.support.events import run_id
 from tests.support.histories import history
@@ -27,6 +34,7 @@ _LONGEST = 34
 """The number of captured events in one history."""
 
 _BELOW_TASKS, _WITH_SCHEMAS, _UNUSABLE, _STRAY, _REDACTED, _CLOSED = 0.4, 0.15, 0.12, 0.12, 0.12, 0.15
+_STREAMS = 0.15
 _STRAGGLERS = 0.3
 """The shares of seeds with each change."""
 
@@ -37,7 +45,8 @@ class History:
 
     `names`: the naming rules, by which some runs may be unusable; `stray`: blobs that no receiver wrote; `redact`:
     whether redaction is on; `alternate`: whether two processes take turns, so that the caches of one grow old;
-    `is_closed`: whether runs are closed and archived; `stragglers`: the events that are sent hours later then.
+    `is_closed`: whether runs are closed and archived; `stragglers`: the events that are sent hours later then;
+    `has_streams`: whether streams run beside the jobs.
     """
 
     bodies: list[bytes]
@@ -48,6 +57,7 @@ class History:
     has_tasks: bool = False
     is_closed: bool = False
     stragglers: frozenset[bytes] = frozenset()
+    has_streams: bool = False
 
     @property
     def kinds(self) -> Counter[str]:
@@ -59,6 +69,7 @@ class History:
             "with redaction": self.redact,
             "by processes in turn": self.alternate,
             "with runs that are closed": self.is_closed,
+            "with streams": self.has_streams,
         }
         return Counter(kind for kind, is_so in special.items() if is_so)
 
@@ -82,6 +93,10 @@ def history_of(seed: int) -> History:
     is_closed = draw.random() < _CLOSED
     if names is not BUILT_IN and draw.random() < 0.5:
         bodies.append(spoiling_event(bodies, draw))
+    aside = random.Random(f"streams {seed}")
+    has_streams = aside.random() < _STREAMS
+    if has_streams:
+        bodies = [*bodies, *stream_events(bodies, aside)]
     return History(
         bodies=sorted(bodies, key=lambda body: decode(body).time),
         names=names,
@@ -89,6 +104,7 @@ def history_of(seed: int) -> History:
         redact=redact,
         alternate=alternate,
         has_tasks=has_tasks,
+        has_streams=has_streams,
         is_closed=is_closed,
         stragglers=_stragglers(bodies, draw) if is_closed else frozenset(),
     )

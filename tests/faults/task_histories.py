@@ -21,6 +21,17 @@ Below = Literal["all", "some", "late", "none"]
 _BELOW: tuple[Below, ...] = ("all", "all", "some", "late", "none")
 _TASK_JOB = {"namespace": "tests", "name": "dag.task"}
 _AIRFLOW = {"jobType": {"jobType": "TASK", "processingType": "BATCH", "integration": "AIRFLOW"}}
+_STREAM_FACETS = tuple(
+    {
+        "jobType": {
+            "jobType": "JOB",
+            "processingType": "STREAMING",
+            "integration": "FLINK",
+            "emissionPattern": {"eventContentMode": mode},
+        }
+    }
+    for mode in ("ACCUMULATIVE", "COMPLETE_SNAPSHOT")
+)
 _COLUMNS = (("x", "int"), ("y", "string"), ("x", "string"), ("z", "int"))
 
 UNUSABLE_NAMES = Names(
@@ -111,6 +122,27 @@ def unusable_run(bodies: Sequence[bytes], draw: random.Random) -> list[bytes]:
         _set_parent(event, application, {"namespace": "tests", "name": "app"})
         bodies_of_run.append(json.dumps(event).encode())
     return bodies_of_run
+
+
+def stream_events(bodies: Sequence[bytes], draw: random.Random) -> list[bytes]:
+    """The events of a stream that no application is above: it runs, may be cancelled or fail, and may be restarted
+    under a new id with other inputs. It writes a data set that other jobs may write or read.
+    """
+    first, last = _times([json.loads(body) for body in bodies])
+    job = {"namespace": "tests", "name": "stream", "facets": draw.choice(_STREAM_FACETS)}
+    events: list[Json] = []
+    moment = first
+    for _ in range(draw.choice((1, 1, 2))):
+        run = run_id(f"stream {draw.randrange(10**6)}")
+        kinds = ["START", *["RUNNING"] * draw.choice((0, 1, 1, 3)), draw.choice(("", "", "ABORT", "FAIL", "COMPLETE"))]
+        for kind in filter(None, kinds):
+            event = _bare(run, kind, moment, job)
+            if draw.random() < 0.7:
+                event["inputs"] = [{"namespace": "file", "name": f"/{draw.choice('ab')}"}]
+                event["outputs"] = [{"namespace": "file", "name": f"/{draw.choice('cd')}"}]
+            events.append(event)
+            moment += timedelta(seconds=draw.uniform(1, max(2.0, (last - first).total_seconds())))
+    return [json.dumps(event).encode() for event in events]
 
 
 def spoiling_event(bodies: Sequence[bytes], draw: random.Random) -> bytes:

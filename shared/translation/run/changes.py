@@ -11,10 +11,11 @@ from shared.model import Asset, Span
 from shared.naming.canonical import canonical
 from shared.naming.internal_paths import is_noise
 from shared.openlineage.run import MergedDataset, MergedRun
+from shared.openlineage.wire import STREAMING
 from shared.translation.application.context import RunContext, StreamBatch
 from shared.translation.application.lifecycle import DROP, RENAME, TRUNCATE, LifecycleEvent
 from shared.translation.job.identity import place_of
-from shared.translation.run.datasets import STREAMING, Datasets, Place
+from shared.translation.run.datasets import Datasets, Place
 from shared.translation.run.sql_recovery import table_changed
 
 

@@ -15,6 +15,7 @@ from shared.naming.names import Names
 from shared.naming.rules.identity import Identity, RunEnvironment
 from shared.naming.stores.services import split_names
 from shared.openlineage.run import MergedDataset, MergedRun
+from shared.openlineage.wire import STREAMING
 from shared.secrets import without_secrets
 from shared.translation.application.context import RunContext
 
@@ -137,7 +138,6 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return None
 
 
-STREAMING = "STREAMING"
 _DATA_FILE = re.compile(r"/[^/]+\.(?:json|jsonl|ndjson|csv|tsv|txt|text|xml|parquet|orc|avro|gz|bz2|zst|snappy|lz4)$")
 
 

@@ -10,12 +10,13 @@ from shared.naming.rules.identity import Identity
 from shared.openlineage.operations import HIVE_OPERATIONS, UNKNOWN, Operation, split_job_name
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.selection import CHECK, CHECKS
+from shared.openlineage.wire import STREAMING
 from shared.translation.application.context import NO_CONTEXT, RunContext, StreamBatch
 from shared.translation.job.identity import JobIdentity, generic_identity, identity_of, inherit, name_process
 from shared.translation.job.origin import origin_of
 from shared.translation.process.union import union
 from shared.translation.run.columns import column_edges, sourceless
-from shared.translation.run.datasets import STREAMING, Datasets
+from shared.translation.run.datasets import Datasets
 from shared.translation.run.schemas import seen_schemas
 from shared.translation.run.sql_recovery import BEFORE_VERB, NOTHING, Recovered, recover
 
@@ -46,13 +47,14 @@ def translate(
     """Translate a run. `context`: what the other runs of its application report. `timed_out`: the run's end is no
     longer waited for. `datasets`: those of the run in this context, if the caller has them.
 
-    A run counts if it ended with COMPLETE; without an end it counts after the timeout if it read and wrote.
+    A run counts if it ended with COMPLETE; without an end it counts after the timeout if it read and wrote. A stream
+    counts as soon as it runs, and keeps what it did when it is cancelled or fails.
     """
     if run.job_type.upper() == _TEST:
         return Skip(reason=_TESTS_DATA)
-    if run.ended in {"FAIL", "ABORT"}:
+    if run.is_withdrawn:
         return Skip(reason=CHECK if run.job.namespace == CHECKS else RUN_FAILED)
-    if not run.ended and not timed_out:
+    if not run.counts and not timed_out:
         return Wait(reason="no end event yet")
     operation = _operation_in(run)
     if not run.outputs and not (run.statement and operation.moves_data):
@@ -204,7 +206,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             inputs=tuple(sorted(named.values())),
             outputs=(target,),
             columns=columns or recovered.edges(target),
-            end_not_seen=self.run.ended is None,
+            end_not_seen=not self.run.counts,
             sourceless=sourceless(output, target, columns),
             parsed=tuple(sorted(parsed)),
             unresolved_tables=() if self.run.exact_by_plan else recovered.unresolved_tables,

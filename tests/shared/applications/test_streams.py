@@ -1,0 +1,107 @@
+"""Streams on the runtime: the first RUNNING event publishes, further ones of a minute cost one fold."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.applications.partition import read_whole
+from shared.openlineage.decoding import decode
+from shared.reporting.status import status
+from shared.storage_layout import EVENTS
+from shared.translation.reference import translate_history
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
+from tests.support.events import run_id
+from tests.support.runtime import Runtime
+
+STREAM = {"jobType": {"integration": "FLINK", "jobType": "JOB", "processingType": "STREAMING"}}
+
+
+def stream(event_type: str, minute: float, *inputs: str, run: str = "stream") -> bytes:
+    """An event of a stream that copies `x` of these inputs; without data sets if there are none."""
+    fields = {"x": [source(name, "x", IDENTITY) for name in inputs]}
+    outputs = [dataset("/sink", columnLineage=lineage(fields))] if inputs else []
+    return packed(
+        body(
+            event_type,
+            minute=minute,
+            run=run,
+            application=None,
+            app_name="orders-to-lake",
+            job_facets=STREAM,
+            inputs=inputs,
+            outputs=outputs,
+        )
+    )
+
+
+def inputs_in(runtime: Runtime) -> list[str]:
+    (process,) = runtime.catalog.processes.values()
+    return [key[1] for key in process.inputs]
+
+
+def test_a_stream_is_published_with_its_first_running_event() -> None:
+    runtime = Runtime()
+    runtime.run(stream("START", 0, "/a"))
+    assert not runtime.catalog.processes
+    runtime.run(stream("RUNNING", 1, "/a"))
+    assert inputs_in(runtime) == ["file:///a"]
+    assert status(runtime.storage).reconciles
+
+
+def test_later_events_of_a_stream_are_folded_by_the_next_sweep_together() -> None:
+    runtime = Runtime()
+    runtime.run(stream("START", 0, "/a"), stream("RUNNING", 1, "/a"))
+    version = read_whole(runtime.storage, run_id("stream")).state.version
+    runtime.run(*(stream("RUNNING", minute) for minute in range(2, 9)), stream("RUNNING", 10, "/b"))
+    assert read_whole(runtime.storage, run_id("stream")).state.version == version
+    runtime.sweep()
+    assert read_whole(runtime.storage, run_id("stream")).state.version == version + 1
+    runtime.publish()
+    assert inputs_in(runtime) == ["file:///a", "file:///b"]
+
+
+def test_a_running_event_that_no_trigger_delivered_is_found() -> None:
+    runtime = Runtime()
+    runtime.receive(stream("START", 0, "/a"), stream("RUNNING", 1, "/a"))
+    runtime.sweep(timedelta(minutes=20))
+    runtime.publish()
+    assert inputs_in(runtime) == ["file:///a"]
+
+
+@pytest.mark.parametrize("end", ["ABORT", "FAIL", "COMPLETE"])
+def test_a_stream_that_is_over_keeps_what_it_did(end: str) -> None:
+    runtime = Runtime()
+    runtime.run(stream("RUNNING", 1, "/a"))
+    runtime.run(stream(end, 2))
+    assert inputs_in(runtime) == ["file:///a"]
+    record = read_whole(runtime.storage, run_id("stream")).records[run_id("stream")]
+    assert (record.ended, record.is_running) == (end, False)
+
+
+def test_a_stream_that_runs_is_not_closed_and_one_that_has_ended_is() -> None:
+    runtime = Runtime()
+    runtime.run(stream("RUNNING", 1, "/a"))
+    runtime.archive()
+    assert list(runtime.storage.blobs(EVENTS))
+    runtime.run(stream("ABORT", 2))
+    runtime.archive()
+    assert not list(runtime.storage.blobs(EVENTS))
+
+
+def test_a_stream_that_lives_for_months_and_is_restarted_ends_as_the_pure_core_says() -> None:
+    runtime = Runtime()
+    bodies: list[bytes] = [stream("START", 0, "/a")]
+    days: Any = range(1, 90)
+    bodies += [stream("RUNNING", 1440 * day, *(("/a",) if day % 30 == 1 else ())) for day in days]
+    bodies += [stream("FAIL", 1440 * 90), stream("START", 1440 * 91, "/b", run="restarted")]
+    bodies += [stream("RUNNING", 1440 * 91 + 1, "/b", run="restarted")]
+    for number, event in enumerate(bodies):
+        runtime.run(event)
+        if number % 10 == 0:
+            runtime.sweep(timedelta(hours=4))
+            runtime.publish()
+    runtime.sweep()
+    runtime.publish()
+    (process,) = translate_history(map(decode, bodies)).processes
+    assert inputs_in(runtime) == [asset.qualified_name for asset in process.inputs]

@@ -1,0 +1,88 @@
+"""Streams: they count while they run, and keep what they did when they are cancelled or fail."""
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from shared.model import RunLineage
+from shared.openlineage.decoding import Event
+from shared.openlineage.merging import fold, merge
+from shared.translation.run.translate import Skip, Wait, translate
+from tests.support.building import IDENTITY, dataset, decoded, lineage, source
+
+SNAPSHOT = {"eventTrigger": "PERIODIC", "eventContentMode": "COMPLETE_SNAPSHOT"}
+ACCUMULATIVE = {"eventTrigger": "EVENT_BASED", "eventContentMode": "ACCUMULATIVE"}
+
+
+def kind(integration: str = "FLINK", processing: str = "STREAMING", **more: Any) -> dict[str, Any]:
+    return {"jobType": {"integration": integration, "jobType": "JOB", "processingType": processing, **more}}
+
+
+def event(event_type: str, minute: float = 0, source_name: str = "/topic", **facets: Any) -> Event:
+    """An event of a job that copies `x`."""
+    sink = dataset("/sink", columnLineage=lineage({"x": [source(source_name, "x", IDENTITY)]}))
+    return decoded(
+        event_type,
+        minute=minute,
+        application=None,
+        app_name="orders-to-lake",
+        job_facets=kind(**facets),
+        inputs=[source_name],
+        outputs=[sink],
+    )
+
+
+CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], type]] = {
+    "that has not run yet": (("START",), {}, Wait),
+    "that runs": (("START", "RUNNING"), {}, RunLineage),
+    "whose start was lost": (("RUNNING",), {}, RunLineage),
+    "that was cancelled": (("START", "RUNNING", "ABORT"), {}, RunLineage),
+    "that was cancelled before its first checkpoint": (("START", "ABORT"), {}, RunLineage),
+    "that failed after it ran": (("START", "RUNNING", "FAIL"), {}, RunLineage),
+    "that failed at its start": (("START", "FAIL"), {}, Skip),
+    "that ended": (("START", "RUNNING", "COMPLETE"), {}, RunLineage),
+    "of Kafka Connect": (("START", "RUNNING"), {"integration": "KAFKA_CONNECT"}, RunLineage),
+    "in lower case": (("RUNNING",), {"processing": "streaming"}, RunLineage),
+    "of Spark, whose batches end": (("START", "RUNNING"), {"integration": "SPARK"}, Wait),
+    "of Spark, whose batch failed": (("START", "RUNNING", "FAIL"), {"integration": "SPARK"}, Skip),
+    "that is a batch": (("START", "RUNNING"), {"processing": "BATCH"}, Wait),
+    "that is a batch and was cancelled": (("START", "RUNNING", "ABORT"), {"processing": "BATCH"}, Skip),
+}
+
+
+@pytest.mark.parametrize(("types", "facets", "outcome"), CASES.values(), ids=CASES)
+def test_a_stream(types: tuple[str, ...], facets: dict[str, Any], outcome: type) -> None:
+    events = [event(event_type, minute, **facets) for minute, event_type in enumerate(types)]
+    for order in permutations(events):
+        assert isinstance(translate(merge(order)), outcome)
+        assert merge(fold(order)) == merge(events)
+
+
+def inputs_of(*events: Event) -> list[str]:
+    translated = translate(merge(events))
+    assert isinstance(translated, RunLineage)
+    (process,) = translated.processes
+    return [asset.name for asset in process.inputs]
+
+
+def test_a_snapshot_replaces_the_data_sets_before_it_in_any_order() -> None:
+    first, second = (
+        event("RUNNING", minute, name, emissionPattern=SNAPSHOT) for minute, name in ((1, "/old"), (2, "/new"))
+    )
+    end = decoded("ABORT", minute=3, application=None, app_name="orders-to-lake", job_facets=kind())
+    for order in permutations((first, second, end)):
+        assert inputs_of(*order) == ["/new"]
+        assert merge(fold(order)) == merge(order)
+
+
+def test_accumulating_events_add_data_sets() -> None:
+    events = [event("RUNNING", minute, name, emissionPattern=ACCUMULATIVE) for minute, name in ((1, "/a"), (2, "/b"))]
+    assert inputs_of(*events) == ["/a", "/b"]
+
+
+def test_the_newest_kind_of_a_job_counts() -> None:
+    """A job that begins as a batch, and turns out to be a stream."""
+    events = (event("START", 0, processing="BATCH"), event("RUNNING", 1))
+    for order in permutations(events):
+        assert merge(order).processing_type == "STREAMING"
