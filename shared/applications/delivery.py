@@ -30,7 +30,7 @@ class Delivery:
         processor.blob_cache.put(event.digest, payload)
         if memory.has_folded(event.digest):
             return event.end is not None  # whoever folded it may have died before it published
-        streams = event.type == RUNNING and self._is_of_a_stream(event, payload)
+        streams = event.type == RUNNING and self._may_stream(event, payload)
         if streams and memory.has_folded(event.run_id):
             return False
         if event.end is None and not streams and not self._may_be_late(event):
@@ -58,9 +58,9 @@ class Delivery:
             return True
         return event.run_id == event.application and memory.has_folded(own_run(event.application))
 
-    def _is_of_a_stream(self, event: StoredEvent, payload: bytes) -> bool:
+    def _may_stream(self, event: StoredEvent, payload: bytes) -> bool:
         decoded = self.processor.event(event, payload)
-        return decoded is not None and decoded.is_of_a_stream
+        return decoded is not None and decoded.may_stream
 
     def _request(self, event: StoredEvent, *, streams: bool) -> FoldRequest:
         if event.end:

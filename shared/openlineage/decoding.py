@@ -63,10 +63,16 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_text: str = ""
 
     @property
-    def is_of_a_stream(self) -> bool:
-        """Whether it tells of a stream that runs: such a run counts without an end."""
-        kind = self.body.job_type if self.body else None
-        return self.type == RUNNING and kind is not None and kind.is_stream
+    def may_stream(self) -> bool:
+        """Whether it may tell of a stream that runs: such a run counts without an end. Checkpoints of Flink do not
+        always say of what kind their job is.
+        """
+        if self.type != RUNNING or self.body is None:
+            return False
+        kind, facets = self.body.job_type, self.body.run.facets
+        if kind.processing_type or not (facets and facets.processing_engine):
+            return kind.is_stream
+        return (facets.processing_engine.name or "").lower() == "flink"
 
     @property
     def can_end_a_run(self) -> bool:

@@ -259,14 +259,14 @@ class _Look:
             return "force" if is_missing or age >= self.options.grace else "leave"
         if not events and record is None:
             return "leave"
-        if age >= self.options.grace and any(map(self._streams, events)):
+        if age >= self.options.grace and any(map(self._may_stream, events)):
             return "force"
         return "timed out" if age >= max(self.options.end_timeout, self.options.grace) else "waits"
 
-    def _streams(self, row: EventRow) -> bool:
-        """Whether an event tells of a stream that runs."""
+    def _may_stream(self, row: EventRow) -> bool:
+        """Whether an event may tell of a stream that runs."""
         event = self.processor.event(row.event, row.payload) if row.event.type == RUNNING else None
-        return event is not None and event.is_of_a_stream
+        return event is not None and event.may_stream
 
     def _fold(
         self, current: CurrentApplication, snapshot: OpenApplication, force: frozenset[str], timed_out: frozenset[str]

@@ -49,6 +49,17 @@ def test_a_stream_is_published_with_its_first_running_event() -> None:
     assert status(runtime.storage).reconciles
 
 
+def test_a_checkpoint_that_does_not_say_of_what_kind_its_job_is_publishes_too() -> None:
+    """As Flink's listener sends them."""
+    runtime = Runtime()
+    engine = {"processing_engine": {"name": "flink", "version": "1.20.0"}}
+    checkpoint = packed(
+        body("RUNNING", minute=1, run="stream", application=None, app_name="job", job_facets={}, run_facets=engine)
+    )
+    runtime.run(stream("START", 0, "/a"), checkpoint)
+    assert inputs_in(runtime) == ["file:///a"]
+
+
 def test_later_events_of_a_stream_are_folded_by_the_next_sweep_together() -> None:
     runtime = Runtime()
     runtime.run(stream("START", 0, "/a"), stream("RUNNING", 1, "/a"))
