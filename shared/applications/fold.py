@@ -304,6 +304,7 @@ class _Fold:
             ended=merged.ended,
             seen=Span(first=merged.first, last=merged.last),
             values=values,
+            plans_lost=merged.plans_lost,
             facts=self._facts_of_record(merged, record),
         )
         try:

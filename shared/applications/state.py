@@ -81,7 +81,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     For people: `job` and `sender` are the name and the namespace of its job, `run_text` is its id as it was sent where
     that is no UUID, `omitted` names the parts of its events that can't be used. `columns`: who gave the columns of a
     run of Spark that contributes; `plan_gaps`: the parts of its plan that no rule knows; `rows_from`: where rows come
-    from that no data set has.
+    from that no data set has; `plans_lost`: how many plans of its application were lost until then.
     """
 
     run_id: str
@@ -108,6 +108,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     columns: ColumnSource | None = None
     plan_gaps: tuple[str, ...] = ()
     rows_from: tuple[str, ...] = ()
+    plans_lost: int = 0
 
     @property
     def digests(self) -> frozenset[str]:

@@ -105,6 +105,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         omitted=tuple(sorted(omitted)) if omitted else (),
         captured=captured,
         plan=plan,
+        plans_lost=max([facets.plan.lost for facets in of_run if facets.plan], default=0),
         tags=tags,
         job_tags=job_tags,
         owners=owners,

@@ -60,6 +60,7 @@ def recorded_run(
         columns=record.columns,
         plan_gaps=record.plan_gaps,
         rows_from=record.rows_from,
+        plans_lost=record.plans_lost,
         run_text=record.run_text,
         omitted=record.omitted,
     )

@@ -50,6 +50,7 @@ class RecordedRun:
     columns: ColumnSource | None = None
     plan_gaps: tuple[str, ...] = ()
     rows_from: tuple[str, ...] = ()
+    plans_lost: int = 0
     run_text: str = ""
     omitted: tuple[str, ...] = ()
 

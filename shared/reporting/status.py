@@ -79,9 +79,9 @@ class Status:
     """Events by state, and what else a person wants to see first: `COUNTS` defines the numbers.
 
     `ambiguous`: qualified names of data sets that match more than one asset of the catalog, so that none was chosen.
-    `columns`: who gave the columns of runs. `last_errors`: sentences, at most five. `oldest_waiting`: when the event
-    that waits longest arrived. `sweep_is_behind`: not all events of the last two hours could be listed in one sweep, so
-    that missed ones are found later.
+    `columns`: who gave the columns of runs. `plans_lost`: plans of Spark that did not arrive. `last_errors`:
+    sentences, at most five. `oldest_waiting`: when the event that waits longest arrived. `sweep_is_behind`: not all
+    events of the last two hours could be listed in one sweep, so that missed ones are found later.
     """
 
     received: int
@@ -100,6 +100,7 @@ class Status:
     shadow: Shadow
     ambiguous: tuple[str, ...] = ()
     columns: ColumnSources = field(default_factory=ColumnSources)
+    plans_lost: int = 0
     groups: tuple[EventGroup, ...] = ()
 
     @property
@@ -179,6 +180,7 @@ class _Runs:
     by_id: dict[str, tuple[RecordedRun, ...]] = field(default_factory=dict)
     archived: DigestSet = field(default_factory=DigestSet)
     columns: Counter[ColumnSource] = field(default_factory=Counter)
+    plans_lost: dict[str, int] = field(default_factory=dict)
 
     def add(self, run: RecordedRun) -> None:
         """Add a run."""
@@ -186,6 +188,8 @@ class _Runs:
             self.archived.add(digest)
         if run.columns:
             self.columns[run.columns] += 1
+        if run.plans_lost:
+            self.plans_lost[run.application] = max(run.plans_lost, self.plans_lost.get(run.application, 0))
         if run.closed is None or len(run.archived) < len(run.folded) + len(run.late):
             self.by_id[run.run_id] = (*self.by_id.get(run.run_id, ()), run)
 
@@ -279,5 +283,6 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
         ambiguous=tuple(sorted(asset.own[1] for asset in all_assets(storage) if asset.rivals)),
         shadow=summed(tuple(held.values())),
         columns=ColumnSources.of(runs.columns),
+        plans_lost=sum(runs.plans_lost.values()),
         groups=tuple(counts.groups()),
     )

@@ -143,6 +143,16 @@ def columns_in_words(columns: ColumnSources) -> str:
     return f"columns of {counted(columns.runs, 'Spark run')}: {exact}{both}, {columns.listener:,} by listener only"
 
 
+def _show_columns(found: Status) -> None:
+    if found.columns.runs:
+        out.print(columns_in_words(found.columns))
+    if found.plans_lost:
+        number = counted(found.plans_lost, "plan")
+        out.print(
+            f"[yellow]plans lost:[/] {number} of Spark did not arrive; the listener gave the columns of their writes"
+        )
+
+
 def show(found: Status, *, wide: bool = False) -> None:
     """Print the counts as a table, what needs attention below it; `wide` lists every reason."""
     width = len(f"= {found.received:,}")
@@ -153,8 +163,7 @@ def show(found: Status, *, wide: bool = False) -> None:
             out.print(f"{'':{width}}  [dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
     out.print(f"[bold]{'=' if found.reconciles else '≠'} {found.received:,}  received[/]")
     out.print(f"{counted(found.processes, 'process')} in the catalog, {found.publish_queue:,} in the publish queue")
-    if found.columns.runs:
-        out.print(columns_in_words(found.columns))
+    _show_columns(found)
     if any(asdict(found.shadow).values()):
         out.print(f"[yellow]shadow mode:[/] {shadow_in_words(found.shadow)}; `throughline shadow` lists it")
     if found.ambiguous:

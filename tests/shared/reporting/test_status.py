@@ -16,6 +16,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, EVENTS
 from shared.sweeping.closing import ClosingOptions
 from shared.sweeping.sweep import SweepOptions, sweep
+from tests.support.building import body, packed
 from tests.support.damages import PLANTED, consistent_world
 from tests.support.events import event, write
 from tests.support.processing import Killed, Watched, post, settle
@@ -214,3 +215,25 @@ def test_progress_is_reported(storage: MemoryStorage) -> None:
     found = status(storage, seen=seen)
     assert counts["events"] + counts["ignored"] == found.received
     assert counts["applications"] == sum(1 for _ in storage.scan(APPLICATIONS))
+
+
+def test_plans_that_did_not_arrive_are_counted_once_for_an_application() -> None:
+    """Each plan says how many were lost before it; at the end the application's own run says so."""
+    runtime = Runtime()
+    for minute, (run, lost) in enumerate((("a", 0), ("b", 2), ("app", 5))):
+        facets = {"throughline_plan": {"format": 1, "lost": lost}} if lost else {}
+        own = run == "app"
+        runtime.run(
+            packed(
+                body(
+                    "COMPLETE",
+                    minute=minute,
+                    run=run,
+                    application=None if own else "app",
+                    inputs=[] if own else ["/a"],
+                    outputs=[] if own else [f"/{run}"],
+                    run_facets=facets,
+                )
+            )
+        )
+    assert status(runtime.storage).plans_lost == 5
