@@ -97,7 +97,8 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.sweeping": _room(
-        "errors naming secrets translation storage telemetry storage_layout concurrency records events applications",
+        "errors naming openlineage secrets translation storage telemetry storage_layout concurrency records events "
+        "applications",
         "msgspec",
     ),
     "shared.publishing": _room(
