@@ -21,6 +21,11 @@ class EdgeKind(StrEnum):
 DIRECT, INDIRECT = EdgeKind.DIRECT, EdgeKind.INDIRECT
 """For what looks at each edge: Python 3.11 takes seven times as long to find them in their class."""
 
+OPAQUE = "OPAQUE"
+"""The step of a direct edge whose values went through code that Spark's plan does not show (`mapInPandas`, a typed
+`map`): the input is an upper bound, it may reach the output or not. Not one of OpenLineage's words.
+"""
+
 
 class Asset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """A data set in the catalog, by `type` and `qualified_name`.
@@ -67,7 +72,8 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
     """One input column and the output column it reaches.
 
     `masked` when only a mask of the value does; `how` names the steps in OpenLineage's words (IDENTITY,
-    TRANSFORMATION, AGGREGATION; JOIN, FILTER …); `parsed` when no event said so and the job's statement was read.
+    TRANSFORMATION, AGGREGATION; JOIN, FILTER …) and OPAQUE; `parsed` when no event said so and the job's statement was
+    read.
     `expressions`: what the output is made of, where events or Spark's plan describe it, without literals.
     """
 
@@ -78,6 +84,11 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
     how: tuple[str, ...] = ()
     parsed: bool = False
     expressions: tuple[str, ...] = ()
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the input is an upper bound: its value may reach the output or not."""
+        return OPAQUE in self.how and self.kind is DIRECT
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):

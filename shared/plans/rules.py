@@ -12,10 +12,10 @@ from shared.plans.evaluation import Context, Rule
 from shared.plans.generators import generated
 from shared.plans.nodes.document import Node, children, kind, nodes, ref
 from shared.plans.nodes.flow import (
-    CHANGE,
     COPY,
     FILTER,
     GROUP_BY,
+    IN_CODE,
     JOIN,
     NOTHING,
     SORT,
@@ -198,9 +198,9 @@ def _frame(at: Context) -> Evaluated:
 
 
 def _by_function(at: Context) -> Evaluated:
-    """Rows made by a function of pandas, Arrow or the like: every column of every argument."""
+    """Rows made by a function of pandas, Arrow or the like: of every column of every argument, at most."""
     arguments = [each for name in ("functionExpr", "func") for each in at.flows(name)]
-    flow = through(CHANGE, united(arguments) if any(arguments) else _all_columns(at, COPY))
+    flow = through(IN_CODE, united(arguments) if any(arguments) else _all_columns(at, COPY))
     groups = [at.condition("groupingAttributes", GROUP_BY)]
     for name, side in zip(("leftGroupingLen", "rightGroupingLen"), at.below, strict=False):
         keys = side.columns[: int(at.node.get(name, 0))]  # the groups' columns are a side's first
@@ -215,8 +215,9 @@ def _numbered(at: Context) -> Evaluated:
 
 
 def _of_objects(at: Context) -> Evaluated:
-    """A step of a typed Dataset: an object made of all columns below."""
-    flow = through(CHANGE, united(each for name in _DESERIALIZERS for each in at.flows(name)) or _all_columns(at, COPY))
+    """A step of a typed Dataset: an object made of all columns below, at most."""
+    read = united(each for name in _DESERIALIZERS for each in at.flows(name))
+    flow = through(IN_CODE, read or _all_columns(at, COPY))
     groups = [at.condition(name, GROUP_BY) for name in ("groupingAttributes", "leftGroup", "rightGroup")]
     kept = at.below[0].columns if kind(at.node).startswith("AppendColumns") else ()
     made = at.output("outputObjAttr", flow) or tuple(

@@ -7,6 +7,7 @@ from typing import Any
 
 from shared.openlineage.run import MergedDataset
 from shared.openlineage.wire import PlanFacet
+from shared.plans.nodes.flow import OPAQUE
 
 Json = dict[str, Any]
 
@@ -74,10 +75,13 @@ def facet(document: object) -> PlanFacet:
 
 
 def edges_of(output: MergedDataset) -> set[str]:
-    """Return edges as texts: `a>out` a value, `a?out` a condition, `a?` a condition on all rows; a mask ends in `*`."""
+    """Return edges as texts: `a>out` a value, `a~out` a value that code may pass on, `a?out` a condition, `a?` a
+    condition on all rows; a mask ends in `*`.
+    """
     found = set()
     for name, fields in output.fields:
         for source in fields[0].input_fields or ():
             for step in source.transformations or ():
-                found.add(f"{source.field}{'>' if step.type == 'DIRECT' else '?'}{name}{'*' if step.masking else ''}")
+                sign = "?" if step.type != "DIRECT" else "~" if step.subtype == OPAQUE else ">"
+                found.add(f"{source.field}{sign}{name}{'*' if step.masking else ''}")
     return found | {f"{source.field}?" for source in output.rows}

@@ -9,6 +9,7 @@ from shared.plans.nodes.flow import (
     COPY,
     COUNTED,
     DECIDES,
+    IN_CODE,
     IN_WINDOW,
     MASK,
     NOTHING,
@@ -39,6 +40,9 @@ _MASKS = frozenset({"Sha1", "Sha2", "Md5", "Crc32", "XxHash64", "Murmur3Hash", "
 _RANKS = frozenset({"Rank", "DenseRank", "PercentRank"})
 _NO_COLUMN = frozenset({"Literal", "TypedNullLiteral", "BoundReference", "SimplePythonFunction"})
 _DEFINED = frozenset({"CommonExpressionRef", "NamedLambdaVariable"})
+_COUNTS = frozenset({"Count", "CountIf", "ApproxCountDistinct", "HyperLogLogPlusPlus"})
+_TYPED = frozenset({"ComplexTypedAggregateExpression", "SimpleTypedAggregateExpression"})
+"""Aggregators of typed Datasets: code that is given whole objects."""
 _SUBQUERIES = frozenset({"ScalarSubquery", "LateralSubquery", "ListQuery", "Exists", "DynamicPruningSubquery"})
 IGNORED_FIELDS = frozenset({"mode", "inputTypesForMerging", "sameOrderExpressions", "resultAttribute"})
 
@@ -172,7 +176,7 @@ def _aggregate(node: Node) -> Parts:
         return [*found, *parts(function.get("pivotColumn"), DECIDES), *parts(function.get("valueColumn"), SUMMARY)]
     if name in {"MaxBy", "MinBy"} and isinstance(function, dict):
         return [*found, *parts(function.get("valueExpr"), SUMMARY), *parts(function.get("orderingExpr"), DECIDES)]
-    step = COUNTED if name in {"Count", "CountIf", "ApproxCountDistinct", "HyperLogLogPlusPlus"} else SUMMARY
+    step = COUNTED if name in _COUNTS else IN_CODE if name in _TYPED else SUMMARY
     arguments = dict(function) if isinstance(function, dict) else {}
     found += parts(arguments.pop("orderExpressions", None), DECIDES)
     return [*found, *((each, step) for each, _ in _arguments(arguments))]

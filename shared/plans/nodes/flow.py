@@ -10,8 +10,10 @@ from typing import NamedTuple
 from shared.openlineage.run import DatasetKey
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATION"
+OPAQUE = "OPAQUE"
+"""Not OpenLineage's: rows went through code that the plan does not show, so that the source is an upper bound."""
 JOIN, FILTER, GROUP_BY, SORT, WINDOW, CONDITIONAL = "JOIN", "FILTER", "GROUP_BY", "SORT", "WINDOW", "CONDITIONAL"
-_STRENGTH = {IDENTITY: 0, TRANSFORMATION: 1, AGGREGATION: 2}
+_STRENGTH = {IDENTITY: 0, TRANSFORMATION: 1, AGGREGATION: 2, OPAQUE: 3}
 
 
 class FlowSource(NamedTuple):
@@ -34,6 +36,7 @@ CHANGE = FlowStep(direct=True, subtype=TRANSFORMATION)
 MASK = FlowStep(direct=True, subtype=TRANSFORMATION, masked=True)
 SUMMARY = FlowStep(direct=True, subtype=AGGREGATION)
 COUNTED = FlowStep(direct=True, subtype=AGGREGATION, masked=True)
+IN_CODE = FlowStep(direct=True, subtype=OPAQUE)
 DECIDES = FlowStep(direct=False, subtype=CONDITIONAL)
 IN_WINDOW = FlowStep(direct=False, subtype=WINDOW)
 
@@ -66,12 +69,14 @@ class ArrayFlow(dict[FlowSource, frozenset[FlowStep]]):
 
 
 def after(step: FlowStep, before: FlowStep) -> FlowStep:
-    """Two steps as one: `before`, then `step`."""
+    """Two steps as one: `before`, then `step`. A value that went through code is opaque from then on. Code may undo a
+    mask before it (decrypt); a mask after it is one.
+    """
     if before is COPY:
         return step
     if step is COPY:
         return before
-    masked = step.masked or before.masked
+    masked = step.masked or (before.masked and step.subtype != OPAQUE)
     if not step.direct:
         return FlowStep(direct=False, subtype=step.subtype, masked=masked)
     if not before.direct:
