@@ -10,18 +10,23 @@ from enum import StrEnum
 
 import msgspec
 
+from shared.model import OPAQUE
+
 FORMAT = 1
 NOT_SET = -1
 """Instead of the number of a point of time: since ever, or until now."""
 
 
 class Kind(StrEnum):
-    """How an input column reaches an output column. A condition only decides which rows are written."""
+    """How an input column reaches an output column. `OPAQUE`: at most, through code that Spark's plan does not show. A
+    condition only decides which rows are written.
+    """
 
     IDENTITY = "identity"
     TRANSFORMATION = "transformation"
     AGGREGATION = "aggregation"
     MASK = "mask"
+    OPAQUE = "opaque"
     CONDITION = "condition"
 
 
@@ -100,7 +105,7 @@ class Edge(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, o
     """One input column and the output column that it reaches through a process, from one point of time to another.
 
     `parsed`: no event has this edge, it was read from the SQL text. `steps`: OpenLineage's subtypes (IDENTITY,
-    TRANSFORMATION, AGGREGATION, JOIN, FILTER …). `description`: the expression, if it was asked for.
+    TRANSFORMATION, AGGREGATION, JOIN, FILTER …) and OPAQUE. `description`: the expression, if it was asked for.
     """
 
     process: int
@@ -116,7 +121,7 @@ class Edge(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, o
 
     @property
     def is_value(self) -> bool:
-        """Whether the value itself arrives, be it masked; a condition is none."""
+        """Whether the value itself arrives, be it masked, or may arrive (OPAQUE); a condition is none."""
         return self.kind is not Kind.CONDITION
 
 
@@ -200,6 +205,8 @@ def kind_of(kind: str, steps: tuple[str, ...], *, masked: bool) -> Kind:
     """The kind of an edge by OpenLineage's type (DIRECT or INDIRECT) and subtypes: the strongest step counts."""
     if kind != "DIRECT":
         return Kind.CONDITION
+    if OPAQUE in steps:
+        return Kind.OPAQUE
     if masked:
         return Kind.MASK
     strongest = (Kind.AGGREGATION, Kind.TRANSFORMATION, Kind.IDENTITY)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
-from shared.model import Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
+from shared.model import OPAQUE, Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
 from shared.naming.rules.rule import bounded
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents, Tables, present_name
 from shared.translation.job.identity import ARROW, MAX_NAME_LENGTH
@@ -245,14 +245,16 @@ def _edges(content: Process, made: Mapping[str, Sequence[Process]], names: Mappi
 
 
 def _joined(earlier: ColumnEdge, later: ColumnEdge) -> ColumnEdge:
-    """Two consecutive edges as one: direct if both are; a copy of a copy is a copy."""
+    """Two consecutive edges as one: direct if both are; a copy of a copy is a copy, and what is opaque stays so. A mask
+    that an opaque edge follows counts no longer: code may undo it.
+    """
     direct = earlier.kind == later.kind == EdgeKind.DIRECT
     ways = {*earlier.how, *later.how}
     return ColumnEdge(
         input=earlier.input,
         output=later.output,
         kind=EdgeKind.DIRECT if direct else EdgeKind.INDIRECT,
-        masked=earlier.masked or later.masked,
+        masked=later.masked or (earlier.masked and OPAQUE not in later.how),
         how=tuple(sorted(ways - {"IDENTITY"} or ways)),
         parsed=earlier.parsed or later.parsed,
         expressions=later.expressions or earlier.expressions,

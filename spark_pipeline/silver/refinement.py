@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from shared.model import OPAQUE
 from spark_pipeline.engine.concurrency import together
 from spark_pipeline.silver.affected_runs import runs_nearby, runs_to_read, runs_to_translate
 from spark_pipeline.silver.run_merging import NOT_TRANSLATED, merged_runs, touched_runs
@@ -156,15 +157,20 @@ def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
 
 
 def _edges(found: DataFrame) -> DataFrame:
-    """Column edges by application run. An edge is masked or parsed only if it is so in every contribution with it."""
+    """Column edges by application run. An edge is masked or parsed only if it is so in every contribution with it, and
+    opaque by the rule of `union_edges`.
+    """
     each = found.where("not eliminated").select(
         "application_run", "process", "first", "last", f.explode("columns").alias("e")
     )
     rows = each.select("application_run", "process", "first", "last", "e.*")
+    exact = ~f.array_contains("how", OPAQUE)
+    says = f.max(f.struct((~f.col("masked")).alias("plain"), exact.alias("exact")))
+    steps = f.sort_array(f.array_distinct(f.flatten(f.collect_set("how"))))
     return rows.groupBy("application_run", "process", "input", "input_column", "output", "output_column", "kind").agg(
         f.min("masked").alias("masked"),
         f.min("parsed").alias("parsed"),
-        f.sort_array(f.array_distinct(f.flatten(f.collect_set("how")))).alias("how"),
+        f.when(says["exact"], f.array_remove(steps, OPAQUE)).otherwise(steps).alias("how"),
         f.min("first").alias("first"),
         f.max("last").alias("last"),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.model import OPAQUE, Asset, ColumnEdge, EdgeKind, Process
 from shared.translation.job.origin import joined
 from shared.translation.process.schemas import one_each
 
@@ -81,7 +81,8 @@ def _batch_inputs(contents: Iterable[Process]) -> tuple[Asset, ...]:
 
 def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
     """The edges sorted, one for each pair of columns and kind: masked if all are, with all their steps, and the first
-    MAX_EXPRESSIONS of their expressions. Reported edges go before parsed ones.
+    MAX_EXPRESSIONS of their expressions. Reported edges go before parsed ones. An exact edge goes before an opaque one,
+    but a mask does not: beside it the plain value may arrive.
     """
     found: list[ColumnEdge] = []
     for edge in sorted(edges):  # equal input, output and kind are adjacent
@@ -96,12 +97,22 @@ def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
 
 
 def _both(one: ColumnEdge, other: ColumnEdge) -> ColumnEdge:
+    steps = {*one.how, *other.how}
+    if OPAQUE in steps and OPAQUE not in max(one, other, key=_says).how:
+        steps.remove(OPAQUE)
     expressions = one.expressions
     if other.expressions and other.expressions != expressions:
         expressions = tuple(sorted({*expressions, *other.expressions}))[:MAX_EXPRESSIONS]
     return replace(
         one,
         masked=one.masked and other.masked,
-        how=tuple(sorted({*one.how, *other.how})),
+        how=tuple(sorted(steps)),
         expressions=expressions,
     )
+
+
+def _says(edge: ColumnEdge) -> tuple[bool, bool]:
+    """How much an edge says of the plain value: of two edges the one that says more decides what both are. It says
+    nothing (opaque and masked), that it arrives masked only, that it may arrive (opaque), that it arrives.
+    """
+    return not edge.masked, OPAQUE not in edge.how

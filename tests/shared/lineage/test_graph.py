@@ -131,6 +131,10 @@ def test_the_output_of_a_process_with_an_unresolved_table_is_unresolved() -> Non
         ("DIRECT", ("AGGREGATION", "IDENTITY"), False, Kind.AGGREGATION),
         ("DIRECT", ("AGGREGATION",), True, Kind.MASK),
         ("DIRECT", (), False, Kind.TRANSFORMATION),
+        ("DIRECT", ("OPAQUE",), False, Kind.OPAQUE),
+        ("DIRECT", ("OPAQUE", "TRANSFORMATION"), False, Kind.OPAQUE),
+        ("DIRECT", ("OPAQUE",), True, Kind.OPAQUE),
+        ("INDIRECT", ("FILTER", "OPAQUE"), False, Kind.CONDITION),
     ],
 )
 def test_the_strongest_step_gives_an_edges_kind(kind: str, steps: tuple[str, ...], masked: bool, wanted: Kind) -> None:

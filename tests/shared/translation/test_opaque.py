@@ -1,0 +1,100 @@
+"""Opaque edges beside exact ones, and before and after them: of several runs, and through a staging data set."""
+
+from itertools import permutations, product
+
+import pytest
+
+from shared.lineage.document import Kind, kind_of
+from shared.model import DIRECT, OPAQUE, Asset, Column, ColumnEdge, Contribution, Process, Span
+from shared.translation.application.lifecycle import LifecycleEvents
+from shared.translation.process.union import union_edges
+from shared.translation.staging_elimination import eliminate_staging
+from tests.support.building import START
+
+IDENTITY, CHANGE, SUM = ("IDENTITY",), ("TRANSFORMATION",), ("AGGREGATION",)
+
+
+def _edge(how: tuple[str, ...], *, masked: bool = False, start: str = "/in", end: str = "/out") -> ColumnEdge:
+    return ColumnEdge(
+        input=Column(qualified_name=start, column="c"),
+        output=Column(qualified_name=end, column="c"),
+        kind=DIRECT,
+        how=how,
+        masked=masked,
+    )
+
+
+COPY, CHANGED, SUMMED = _edge(IDENTITY), _edge(CHANGE), _edge(SUM)
+MASKED, CODE, MASKED_CODE = _edge(CHANGE, masked=True), _edge((OPAQUE,)), _edge((OPAQUE,), masked=True)
+
+
+def _kind(edge: ColumnEdge) -> tuple[Kind, bool]:
+    return kind_of(edge.kind, edge.how, masked=edge.masked), edge.masked
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kind"),
+    [
+        (COPY, CODE, (Kind.IDENTITY, False)),
+        (CHANGED, CODE, (Kind.TRANSFORMATION, False)),
+        (SUMMED, CODE, (Kind.AGGREGATION, False)),
+        (COPY, MASKED_CODE, (Kind.IDENTITY, False)),
+        (CODE, CODE, (Kind.OPAQUE, False)),
+        (CODE, MASKED_CODE, (Kind.OPAQUE, False)),
+        (MASKED_CODE, MASKED_CODE, (Kind.OPAQUE, True)),
+        (MASKED, CODE, (Kind.OPAQUE, False)),  # beside the mask the plain value may arrive
+        (MASKED, MASKED_CODE, (Kind.MASK, True)),
+        (MASKED, COPY, (Kind.TRANSFORMATION, False)),
+    ],
+)
+def test_an_exact_edge_goes_before_an_opaque_one_but_a_mask_does_not(
+    one: ColumnEdge, other: ColumnEdge, kind: tuple[Kind, bool]
+) -> None:
+    for pair in permutations((one, other)):
+        (both,) = union_edges(pair)
+        assert _kind(both) == kind
+
+
+def test_edges_are_one_in_whatever_order_and_groups_they_come() -> None:
+    for three in product((COPY, CHANGED, SUMMED, MASKED, CODE, MASKED_CODE), repeat=3):
+        (whole,) = union_edges(three)
+        assert union_edges([*union_edges(three[:2]), three[2]]) == (whole,)
+        assert union_edges([three[0], *union_edges(three[1:])]) == (whole,)
+
+
+def _process(start: str, end: str, how: ColumnEdge) -> Contribution:
+    inputs, outputs = (Asset(type="fs_path", qualified_name=name, namespace="file", name=name) for name in (start, end))
+    columns = (_edge(how.how, masked=how.masked, start=start, end=end),)
+    process = Process(
+        qualified_name=f"process{end}",
+        name=end,
+        operations=("insert",),
+        inputs=(inputs,),
+        outputs=(outputs,),
+        columns=columns,
+        exact=True,
+    )
+    return Contribution(application_run="app", content=process, seen=Span(first=START, last=START))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "kind"),
+    [
+        (COPY, CODE, (Kind.OPAQUE, False)),
+        (CODE, COPY, (Kind.OPAQUE, False)),
+        (CODE, SUMMED, (Kind.OPAQUE, False)),
+        (CODE, CODE, (Kind.OPAQUE, False)),
+        (MASKED, CODE, (Kind.OPAQUE, False)),
+        (CODE, MASKED, (Kind.OPAQUE, True)),
+        (MASKED, COPY, (Kind.MASK, True)),
+    ],
+)
+def test_what_passes_a_staging_data_set_is_opaque_if_a_part_of_its_way_is(
+    earlier: ColumnEdge, later: ColumnEdge, kind: tuple[Kind, bool]
+) -> None:
+    history = [_process("/in", "/stage", earlier), _process("/stage", "/out", later)]
+    staged = eliminate_staging(history, LifecycleEvents(dropped={"/stage": START}))
+    (remaining,) = [each.remains for each in staged if each.remains]
+    (edge,) = remaining.content.columns
+    assert (edge.input.qualified_name, edge.output.qualified_name) == ("/in", "/out")
+    assert _kind(edge) == kind
