@@ -68,7 +68,7 @@ ROOMS: dict[str, Room] = {
     "shared.http_errors": _room("", "requests urllib3"),
     "shared.secrets": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
-    "shared.plans": _room("errors openlineage", "msgspec"),
+    "shared.plans": _room("errors model openlineage", "msgspec"),
     "shared.naming": _room("rules_file secrets versions", "msgspec"),
     "shared.translation": _room("model naming openlineage plans secrets versions", "msgspec sqlglot"),
     "shared.redaction": _room("naming openlineage secrets translation", "msgspec"),

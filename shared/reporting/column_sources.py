@@ -13,12 +13,14 @@ from shared.translation.run.facts import ColumnSource, column_source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSources:
-    """The contributing runs of Spark: `exact` by plan, of which the listener's events `differ` in some; by `both`; and
-    by the `listener` only, which has no plan: their jobs run without throughline-plan.jar.
+    """The contributing runs of Spark: `exact` by plan, of which the listener's events `differ` in some; by plan with
+    columns that are upper bounds (`opaque`); by `both`; and by the `listener` only, which has no plan: their jobs run
+    without throughline-plan.jar.
     """
 
     exact: int = 0
     differ: int = 0
+    opaque: int = 0
     both: int = 0
     listener: int = 0
 
@@ -29,6 +31,7 @@ class ColumnSources:
         return cls(
             exact=counts.get(ColumnSource.PLAN, 0) + differ,
             differ=differ,
+            opaque=counts.get(ColumnSource.OPAQUE, 0),
             both=counts.get(ColumnSource.BOTH, 0),
             listener=counts.get(ColumnSource.LISTENER, 0),
         )
@@ -36,7 +39,7 @@ class ColumnSources:
     @property
     def runs(self) -> int:
         """All of them."""
-        return self.exact + self.both + self.listener
+        return self.exact + self.opaque + self.both + self.listener
 
 
 EdgeKey = tuple[Column, Column, EdgeKind]
@@ -44,6 +47,7 @@ EdgeKey = tuple[Column, Column, EdgeKind]
 _WORDS: Mapping[ColumnSource | None, str] = {
     ColumnSource.PLAN: "plan",
     ColumnSource.PLAN_DIFFERS: "plan",
+    ColumnSource.OPAQUE: "plan",
     ColumnSource.BOTH: "listener or plan",
     ColumnSource.LISTENER: "listener",
     None: "events",

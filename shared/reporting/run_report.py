@@ -19,7 +19,6 @@ from shared.storage.port import Storage
 from shared.storage_layout import QUEUE_PARTITION, SHADOW
 from shared.sweeping.retries import retry_states
 from shared.translation.reference import NO_PROCESS
-from shared.translation.run.facts import BY_PLAN
 
 NOT_PROCESSED = "not processed yet"
 FORGOTTEN = "forgotten"
@@ -62,7 +61,8 @@ class RunReport:
     `end`: the strongest terminal state seen (COMPLETE, ABORT or FAIL), empty for none; `timed_out`: its end is not
     waited for any more; `closed`: when it was closed: later events are skipped. `failures` counts how often processing
     its application failed since that last succeeded, `last_error` says how. `jobs` are the job names of its events.
-    `columns_by`: `plan` where Spark's own plan decided the columns of a run that contributed; `plan_gaps`: the parts of
+    `columns_by`: `plan` where Spark's own plan decided the columns of a run that contributed, `opaque` where some of
+    them are upper bounds; `plan_gaps`: the parts of
     a plan that no rule knows; `rows_from`: where rows come from that no data set has; `omitted`: the parts of its
     events that can't be used. `run_text`: the run's id as its
     events have it, where that is no UUID.
@@ -114,7 +114,7 @@ def run_report(
         last_error=retry.error if retry else "",
         events=events,
         processes=tuple(sorted(reports, key=lambda report: (report.qualified_name, report.key))),
-        columns_by=BY_PLAN if run.columns and run.columns.is_exact else "",
+        columns_by=run.columns.columns_by if run.columns else "",
         plan_gaps=run.plan_gaps,
         rows_from=run.rows_from,
         omitted=run.omitted,

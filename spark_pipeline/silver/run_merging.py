@@ -11,6 +11,7 @@ from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import STREAMING
 from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
 from shared.translation.run.changes import names_no_source
+from shared.translation.run.facts import columns_by
 from shared.translation.run.merging import merge_run
 from spark_pipeline.bronze.decoded_events import contents, event_of
 from spark_pipeline.engine.arrow import grouped, stream
@@ -123,8 +124,8 @@ def _row(run: MergedRun) -> Row:
 
 def _columns_by(run: MergedRun) -> str | None:
     """Who gave the columns of a run of Spark, as `shared.translation.run.facts` names them; None of others."""
-    if run.exact_by_plan:
-        return "plan"
+    if by_plan := columns_by(run):
+        return by_plan
     if run.plan_gaps:
         return "both"
     return "listener" if run.integration.upper() == "SPARK" else None

@@ -81,7 +81,7 @@ RUNS = Table(
         context binary Its facts about the application: identity and environment
         lifecycle_events binary What it dropped, renamed and truncated
         merged binary The merged run
-        columns_by string Who gave its columns: plan, both (a plan with parts that no rule knows) or listener
+        columns_by string Who gave its columns: plan, opaque (a plan, some columns are upper bounds), both or listener
         outcome string translated, skipped, waiting or unusable
         reason string Why it is skipped, waiting or unusable"""),
 )

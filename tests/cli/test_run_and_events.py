@@ -279,11 +279,11 @@ def test_a_run_with_sparks_own_plan_shows_that_its_columns_are_exact() -> None:
     assert "exact, from Spark's own plan" in parts.run("run", merge).output
 
 
-def _planned(run: str, *, listener: str = "x", known: bool = True, plan: bool = True) -> list[bytes]:
-    """A run that copies column x of /a to /o, by the listener from column `listener`, with its plan."""
+def _planned(run: str, *, listener: str = "x", step: str = "Project", plan: bool = True) -> list[bytes]:
+    """A run that writes column x of /a to /o by a step, by the listener from column `listener`, with its plan."""
     plans = PlanBuilder()
     table = plans.table("file:/a", column(1, "x"))
-    child = plans.project(table, column(1, "x")) if known else plans.add("ShuffleEdge", child=table)
+    child = plans.add(step, projectList=[column(1, "x")], output=[column(2, "x")], child=table)
     facet_of = to_builtins(facet(plans.writing(child, f"file:/{run}")))
     columns = lineage({"x": [source("/a", listener, IDENTITY)]})
     options: dict[str, Any] = {"run": run, "job": f"adaptive_spark_plan.{run}"}
@@ -296,7 +296,8 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     bodies = [
         *_planned("same"),
         *_planned("differs", listener="y"),
-        *_planned("gaps", known=False),
+        *_planned("code", step="MapInPandas"),
+        *_planned("gaps", step="ShuffleEdge"),
         *_planned("alone", plan=False),
         *_planned("another", plan=False),
     ]
@@ -305,11 +306,11 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     output = " ".join(parts.run("status").output.split())
     assert (
-        "columns of 5 Spark runs: 2 exact by plan (1 unlike the listener's events), 1 by listener and plan, "
-        "2 by listener only" in output
+        "columns of 6 Spark runs: 2 exact by plan (1 unlike the listener's events), 1 by plan with upper bounds, "
+        "1 by listener and plan, 2 by listener only" in output
     )
     found = json.loads(parts.run("status", "--json").stdout)
-    assert found["columns"] == {"exact": 2, "differ": 1, "both": 1, "listener": 2}
+    assert found["columns"] == {"exact": 2, "differ": 1, "opaque": 1, "both": 1, "listener": 2}
     shown = json.loads(parts.run("details", "--json").stdout)["processes"]
     by = {
         each["outputs"][0]["name"]: [(edge["input"]["column"], edge["by"]) for edge in each["columns"]]
@@ -318,11 +319,18 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     assert by == {
         "/same": [("x", ["plan"])],
         "/differs": [("x", ["plan"])],
+        "/code": [("x", ["plan"])],
         "/gaps": [("x", ["listener or plan"])],
         "/alone": [("x", ["listener"])],
         "/another": [("x", ["listener"])],
     }
     assert "by plan" in parts.run("details", "same").output
+    assert "(opaque, by plan)" in parts.run("details", "code").output
+    (code,) = (each for each in shown if each["outputs"][0]["name"] == "/code")
+    assert [each["how"] for each in code["columns"]] == [["OPAQUE"]]
+    assert "some are an upper bound" in " ".join(parts.run("run", run_id("code")).output.split())
+    assert json.loads(parts.run("run", run_id("code"), "--json").stdout)["columns_by"] == "opaque"
+    assert "exact, from Spark's own plan" in parts.run("run", run_id("same")).output
     assert "by listener" in parts.run("details", "alone").output
 
 

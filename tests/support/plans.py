@@ -5,9 +5,9 @@ import gzip
 import json
 from typing import Any
 
+from shared.model import OPAQUE
 from shared.openlineage.run import MergedDataset
 from shared.openlineage.wire import PlanFacet
-from shared.plans.nodes.flow import OPAQUE
 
 Json = dict[str, Any]
 

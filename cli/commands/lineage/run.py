@@ -21,7 +21,7 @@ from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
 from shared.texts.visible import visible
 from shared.translation.reference import NO_PROCESS
-from shared.translation.run.facts import BY_PLAN
+from shared.translation.run.facts import BY_PLAN, WITH_UPPER_BOUNDS
 from shared.translation.run.translate import RUN_FAILED
 
 
@@ -67,10 +67,8 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
     print_fact("application", found.application)
     print_fact("state", f"{found.state}: {found.reason}" if found.reason else found.state)
     print_fact("end", found.end or ("none, timed out" if found.timed_out else "none seen yet"))
-    if found.columns_by == BY_PLAN:
-        print_fact("columns", "exact, from Spark's own plan")
-    elif found.plan_gaps:
-        print_fact("columns", f"partly from Spark's plan, which does not show: {', '.join(found.plan_gaps)}")
+    if columns := _columns(found):
+        print_fact("columns", columns)
     if found.rows_from:
         print_fact("rows", *found.rows_from)
     if found.closed:
@@ -99,6 +97,19 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
         print_table(("process", "state", "reason"), processes, wide=wide)
     for sentence in steps:
         out.print(f"\nNext: {plain(sentence)}")
+
+
+def _columns(found: RunReport) -> str:
+    """Who gave the run's columns, if Spark's plan gave some of them."""
+    if found.columns_by == BY_PLAN:
+        return "exact, from Spark's own plan"
+    if found.columns_by == WITH_UPPER_BOUNDS:
+        return (
+            "from Spark's own plan; some are an upper bound, because rows went through code that it does not show"
+            " (`throughline details` marks them as opaque)"
+        )
+    gaps = ", ".join(found.plan_gaps)
+    return f"partly from Spark's plan, which does not show: {gaps}" if gaps else ""
 
 
 _BY_PROCESS = {

@@ -138,9 +138,12 @@ def shadow_in_words(shadow: Shadow) -> str:
 def columns_in_words(columns: ColumnSources) -> str:
     """Who gave the columns of Spark's runs, in one line."""
     differ = f" ({columns.differ:,} unlike the listener's events)" if columns.differ else ""
+    opaque = f", {columns.opaque:,} by plan with upper bounds" if columns.opaque else ""
     both = f", {columns.both:,} by listener and plan" if columns.both else ""
     exact = f"{columns.exact:,} exact by plan{differ}"
-    return f"columns of {counted(columns.runs, 'Spark run')}: {exact}{both}, {columns.listener:,} by listener only"
+    return (
+        f"columns of {counted(columns.runs, 'Spark run')}: {exact}{opaque}{both}, {columns.listener:,} by listener only"
+    )
 
 
 def _show_columns(found: Status) -> None:

@@ -1,17 +1,16 @@
 """How values flow: from columns of data sets to a column, step by step.
 
-The words are those of OpenLineage's column lineage facet 1-2-0.
+The words are those of OpenLineage's column lineage facet 1-2-0, and OPAQUE.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from shared.model import OPAQUE
 from shared.openlineage.run import DatasetKey
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "IDENTITY", "TRANSFORMATION", "AGGREGATION"
-OPAQUE = "OPAQUE"
-"""Not OpenLineage's: rows went through code that the plan does not show, so that the source is an upper bound."""
 JOIN, FILTER, GROUP_BY, SORT, WINDOW, CONDITIONAL = "JOIN", "FILTER", "GROUP_BY", "SORT", "WINDOW", "CONDITIONAL"
 _STRENGTH = {IDENTITY: 0, TRANSFORMATION: 1, AGGREGATION: 2, OPAQUE: 3}
 

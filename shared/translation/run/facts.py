@@ -39,9 +39,10 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What is known of a run besides its lineage. `columns_by` is BY_PLAN where Spark's own plan decided its columns;
-    else `plan_gaps` names the parts of the plan, if there was one, that no rule knows. `plan_differs`: the listener's
-    events say something else of them, or nothing. `rows_from`: where rows come from that no data set has, by the plan.
+    """What is known of a run besides its lineage. `columns_by` is BY_PLAN where Spark's own plan decided its columns, and
+    WITH_UPPER_BOUNDS where code that it does not show makes some of them; else `plan_gaps` names the parts of the plan,
+    if there was one, that no rule knows. `plan_differs`: the listener's events say something else of its columns, or
+    nothing. `rows_from`: where rows come from that no data set has, by the plan.
     """
 
     first: datetime
@@ -64,25 +65,30 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
 
 BY_PLAN = "plan"
 """Columns that are exact: every part of Spark's plan was known."""
+WITH_UPPER_BOUNDS = "opaque"
+"""The same, but rows went through code: what some columns are made of is an upper bound."""
 
 _SPARK = frozenset({"Spark", "Databricks"})
 """The platforms (`RunFacts.platform`) whose jobs may have plans."""
 
 
 class ColumnSource(StrEnum):
-    """Who gave the columns of a run of Spark: the plan alone, where the listener's events agree or differ; both, where
-    the plan has parts that no rule knows; or the listener alone.
+    """Who gave the columns of a run of Spark: the plan alone, where the listener's events agree or differ, or some
+    columns are upper bounds; both, where the plan has parts that no rule knows; or the listener alone.
     """
 
     PLAN = "exact by plan"
     PLAN_DIFFERS = "exact by plan, unlike the listener's"
+    OPAQUE = "by plan, some an upper bound"
     BOTH = "by listener and plan"
     LISTENER = "by listener only"
 
     @property
-    def is_exact(self) -> bool:
-        """Whether Spark's own plan decided all columns."""
-        return self in {ColumnSource.PLAN, ColumnSource.PLAN_DIFFERS}
+    def columns_by(self) -> str:
+        """The same as in `RunFacts`; empty where Spark's own plan did not decide all columns."""
+        if self is ColumnSource.OPAQUE:
+            return WITH_UPPER_BOUNDS
+        return BY_PLAN if self in {ColumnSource.PLAN, ColumnSource.PLAN_DIFFERS} else ""
 
 
 def column_source(facts: RunFacts | None) -> ColumnSource | None:
@@ -91,9 +97,16 @@ def column_source(facts: RunFacts | None) -> ColumnSource | None:
         return None
     if facts.columns_by == BY_PLAN:
         return ColumnSource.PLAN_DIFFERS if facts.plan_differs else ColumnSource.PLAN
+    if facts.columns_by == WITH_UPPER_BOUNDS:
+        return ColumnSource.OPAQUE
     if facts.plan_gaps:
         return ColumnSource.BOTH
     return ColumnSource.LISTENER if facts.platform in _SPARK else None
+
+
+def columns_by(run: MergedRun) -> str:
+    """Whether Spark's own plan decided the columns of a run, as `RunFacts` has it."""
+    return "" if not run.exact_by_plan else WITH_UPPER_BOUNDS if run.opaque else BY_PLAN
 
 
 def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
@@ -130,7 +143,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         engine=short_text(engine),
         listener=short_text(listener),
         written=tuple(written[key] for key in sorted(written)),
-        columns_by=BY_PLAN if run.exact_by_plan else "",
+        columns_by=columns_by(run),
         plan_gaps=run.plan_gaps,
         rows_from=run.rows_from,
         plan_differs=run.plan_differs,

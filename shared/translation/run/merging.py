@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
+from shared.model import OPAQUE
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import merge
 from shared.openlineage.run import DatasetKey, MergedDataset, MergedRun
@@ -62,9 +63,22 @@ def _with_plan(run: MergedRun, found: PlanLineage) -> MergedRun:
         inputs=tuple(sorted(inputs.values(), key=attrgetter("key"))),
         outputs=tuple(sorted(outputs.values(), key=attrgetter("key"))),
         exact_by_plan=found.exact,
+        opaque=_has_upper_bounds(outputs.values()),
         plan_differs=found.exact and _values(run.outputs, inputs) != _values(outputs.values(), inputs),
         plan_gaps=gaps,
         rows_from=found.rows_from,
+    )
+
+
+def _has_upper_bounds(outputs: Iterable[MergedDataset]) -> bool:
+    """Whether the value of a source may reach a column, and is not known to reach it beside that."""
+    return any(
+        any(step.how == OPAQUE for step in source.transformations or ())
+        and not any(step.is_direct and not step.masking and step.how != OPAQUE for step in source.transformations or ())
+        for output in outputs
+        for _, fields in output.fields
+        for field in fields
+        for source in field.input_fields or ()
     )
 
 

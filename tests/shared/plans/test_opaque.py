@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from shared.model import OPAQUE
 from shared.plans.nodes.flow import (
     CHANGE,
     COPY,
@@ -12,7 +13,6 @@ from shared.plans.nodes.flow import (
     IN_CODE,
     IN_WINDOW,
     MASK,
-    OPAQUE,
     SUMMARY,
     FlowStep,
     after,

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from shared.openlineage.decoding import Event, decode
+from shared.translation.run.facts import columns_by
 from shared.translation.run.merging import merge_run
 from tests.support.building import Json, body, dataset, lineage, packed, source
-from tests.support.plans import PlanBuilder, column, facet
+from tests.support.plans import LITERAL, PlanBuilder, alias, call, column, facet
 
 
 def _events(first: Json, second: Json, *, with_plan: bool) -> list[Event]:
@@ -30,3 +31,38 @@ def test_column_lineage_of_each_spelling_of_an_output_is_kept(*, with_plan: bool
         run = merge_run(_events(first, second, with_plan=with_plan))
         assert bool(run.plan_gaps) == with_plan
         assert "b2" in {name for output in run.outputs for name, _ in output.fields}
+
+
+A, X = column(1, "a"), column(9, "x")
+
+
+@pytest.mark.parametrize(
+    ("after", "opaque"),
+    [
+        ({"MapInPandas": {"output": [X]}}, True),
+        ({"MapInPandas": {"output": [X]}, "Project": {"projectList": [alias(5, "h", call("Md5", X))]}}, True),
+        ({"MapInPandas": {"output": [X]}, "Project": {"projectList": [alias(5, "one", LITERAL)]}}, False),
+        ({"Project": {"projectList": [A]}}, False),
+        ({"Filter": {"condition": call("PythonUDF", A)}}, False),
+    ],
+)
+def test_a_run_is_opaque_if_what_a_column_is_made_of_is_an_upper_bound(after: dict[str, Json], opaque: bool) -> None:
+    plans = PlanBuilder()
+    query = plans.table("file:/in", A)
+    for kind, fields in after.items():
+        query = plans.add(kind, child=query, **fields)
+    event = body("COMPLETE", inputs=["/in"], outputs=["/out"])
+    event["run"]["facets"]["throughline_plan"] = msgspec.to_builtins(facet(plans.writing(query)))
+    run = merge_run([decode(packed(event))])
+    assert (run.exact_by_plan, run.opaque) == (True, opaque)
+    assert columns_by(run) == ("opaque" if opaque else "plan")
+
+
+def test_an_exact_way_beside_code_is_no_upper_bound() -> None:
+    plans = PlanBuilder()
+    code = plans.add("MapInPandas", output=[X], child=plans.table("file:/in", A))
+    query = plans.add("Union", children=[plans.table("file:/in", A), code])
+    event = body("COMPLETE", inputs=["/in"], outputs=["/out"])
+    event["run"]["facets"]["throughline_plan"] = msgspec.to_builtins(facet(plans.writing(query)))
+    run = merge_run([decode(packed(event))])
+    assert (run.exact_by_plan, run.opaque) == (True, False)
