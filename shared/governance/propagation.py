@@ -1,8 +1,9 @@
 """Propagate classifications: along values, up to a mask.
 
 A column is tagged if a plain value of an origin reaches it. It is not known if it is not tagged and a plain value of an
-unknown source reaches it. Else it is clean. An aggregation carries a plain value (`max(ssn)` is one); a condition
-(filter, join, group) carries none. A declassified column has no classification and passes none on.
+unknown source reaches it, or one of an origin may, along an opaque edge. Else it is clean. An aggregation carries a
+plain value (`max(ssn)` is one); a condition (filter, join, group) carries none. A declassified column has no
+classification and passes none on.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -14,7 +15,7 @@ from operator import attrgetter
 from shared.governance.masks import masked_columns, stopping
 from shared.governance.patterns import matching_columns
 from shared.governance.rules import Rules, TagRule
-from shared.lineage.document import Edge, LineageDocument
+from shared.lineage.document import Edge, Kind, LineageDocument
 from shared.lineage.graph import LineageGraph, unknown_columns, unresolved_datasets
 from shared.lineage.shortest_ways import reach, way_back
 from shared.rules_file.patterns import matcher
@@ -47,7 +48,8 @@ class TagState(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagPropagation:
     """The columns of one classification. `tagged`, `unknown`: columns, each with the edge by which a shortest path
-    enters it (None where it begins). `origins`: the columns where the classification begins, with their rules.
+    enters it (None where it begins); one to an unknown column may come from a tagged one. `origins`: the columns where
+    the classification begins, with their rules.
     """
 
     classification: str
@@ -63,8 +65,16 @@ class TagPropagation:
         return TagState.UNKNOWN if column in self.unknown else TagState.CLEAN
 
     def way(self, column: int) -> tuple[Edge, ...]:
-        """A shortest path to a column, from an origin or from a column whose source is not known."""
-        return way_to(column, self.tagged if column in self.tagged else self.unknown)
+        """A path to a column, from an origin or from a column whose source is not known."""
+        if column in self.tagged:
+            return way_to(column, self.tagged)
+        way = way_to(column, self.unknown)
+        return (*way_to(way[0].input, self.tagged), *way) if way else ()
+
+    def may_arrive(self, column: int) -> bool:
+        """Whether the classification is not known to reach a column, but may, along an opaque edge."""
+        way = self.way(column) if column in self.unknown else ()
+        return bool(way) and way[0].input in self.tagged
 
 
 def way_to(column: int, entered: Mapping[int, Edge | None]) -> tuple[Edge, ...]:
@@ -92,9 +102,18 @@ def propagate(
     }
     sourceless = unknown_sources(document) - masked_columns(document, rules.masks, today)
 
-    def follow(starts: Iterable[int], ends: Collection[int]) -> dict[int, Edge | None]:
-        """The columns that plain values reach from the starts; columns in `ends` are not entered."""
-        return reach(starts, lambda column: ((edge, edge.output) for edge in plain[column] if edge.output not in ends))
+    def follow(starts: Iterable[int], ends: Collection[int], *, opaque: bool) -> dict[int, Edge | None]:
+        """The columns that plain values reach from the starts, or may reach (`opaque`); columns in `ends` are not
+        entered.
+        """
+        return reach(
+            starts,
+            lambda column: (
+                (edge, edge.output)
+                for edge in plain[column]
+                if edge.output not in ends and (opaque or edge.kind is not Kind.OPAQUE)
+            ),
+        )
 
     found = {}
     for name in rules.names:
@@ -102,8 +121,10 @@ def propagate(
             number for each in rules.declassified(name, today) for number in matching_columns(document, each.where)
         }
         origins = _origins(name, document, rules, catalog or {}, without=declassified)
-        tagged = follow(origins, declassified)
-        unknown = follow(sorted(sourceless - tagged.keys() - declassified), declassified | tagged.keys())
+        tagged = follow(origins, declassified, opaque=False)
+        starts = [*tagged, *sorted(sourceless - tagged.keys() - declassified)]
+        entered = follow(starts, declassified | tagged.keys(), opaque=True)
+        unknown = {column: edge for column, edge in entered.items() if column not in tagged}
         found[name] = TagPropagation(
             classification=name, document=document, origins=origins, tagged=tagged, unknown=unknown
         )

@@ -25,6 +25,7 @@ _KINDS = {
     "~>": Kind.TRANSFORMATION,
     "+>": Kind.AGGREGATION,
     "#>": Kind.MASK,
+    "%>": Kind.OPAQUE,
     "?>": Kind.CONDITION,
 }
 
@@ -49,8 +50,8 @@ def lineage(
 ) -> LineageDocument:
     """Return a document of arrows: `crm.email -> gold.mail by load = sha2(email, 256) since 3` (days ago; `until`).
 
-    `->` identity, `~>` transformation, `+>` aggregation, `#>` mask, `?>` condition (into `gold.`: all rows), `=>` a
-    flow without columns. `columns`: further columns; `constants`: columns without a source.
+    `->` identity, `~>` transformation, `+>` aggregation, `#>` mask, `%>` opaque, `?>` condition (into `gold.`: all
+    rows), `=>` a flow without columns. `columns`: further columns; `constants`: columns without a source.
     """
     given = [_arrow(each) for each in arrows]
     names = {
@@ -187,7 +188,7 @@ def random_lineage(seed: int) -> LineageDocument:
             age=chance.choice([None, timedelta(hours=1), timedelta(hours=30)]),
         )
         for _ in range(chance.randint(1, 2 * width)):
-            sign = chance.choice(["->", "->", "~>", "+>", "#>", "?>", "=>"])
+            sign = chance.choice(["->", "->", "~>", "+>", "#>", "%>", "?>", "=>"])
             source = chance.choice(columns)
             into = f"d{target}.c{chance.randrange(width)}"
             if sign == "=>":

@@ -82,6 +82,8 @@ def reason(found: TagExplanation) -> str:
     begins = f"It begins by the rule in line {found.origin.line}" if found.origin else ""
     if found.state is TagState.TAGGED:
         return begins
+    if found.state is TagState.UNKNOWN and begins:
+        return f"{begins}, and may arrive or not: on the way is code that Spark's plan does not show"
     if found.state is TagState.UNKNOWN:
         return "The source of a value on the way is not known"
     return f"{begins}, and a mask stops it" if found.stopped_at else "No value of a column that has it arrives"

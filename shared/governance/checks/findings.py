@@ -74,6 +74,16 @@ def doubt(text: str, way: Iterable[UpstreamStep] = ()) -> Finding:
     return Finding(verdict=Verdict.UNKNOWN, text=text, way=tuple(way))
 
 
+def against(text: str, way: Iterable[UpstreamStep] = (), *, certain: bool) -> Finding:
+    """A finding that breaks the demand. It leaves it unknown if its path is not `certain`: along an opaque edge the
+    value may arrive or not.
+    """
+    return broken(text, way) if certain else doubt(f"{text} (only through {IN_CODE}, if at all)", way)
+
+
+IN_CODE = "code that Spark's plan does not show"
+
+
 def doubts_on(case: Case, walked: Walk, nodes: Iterable[int]) -> Iterator[Finding]:
     """The doubts at these nodes of a walk upstream."""
     subject, lineage = case.subject, case.subject.lineage
@@ -100,9 +110,11 @@ def columnless(case: Case, datasets: Iterable[int]) -> Iterator[Finding]:
 
 
 def sourceless(case: Case, column: int) -> str:
-    """The sentence about a column without a known source."""
+    """The sentence about a column without a known source, or with an upper bound of its sources."""
     if column in case.subject.lineage.excluded:
         return "a filter leaves out a source, of which nothing is known"
+    if column not in case.subject.lineage.unknown:
+        return f"{IN_CODE} makes {case.subject.lineage.label(column)}: its sources are an upper bound"
     return f"the source of {case.subject.lineage.label(column)} is not known"
 
 

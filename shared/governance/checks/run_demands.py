@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from shared.governance.checks.findings import Case, Finding, broken, doubt, doubts_on, name_of
+from shared.governance.checks.findings import Case, Finding, against, broken, doubt, doubts_on, name_of
 from shared.governance.checks.upstream import UpstreamStep, Walk
 from shared.governance.patterns import dataset_matcher
 from shared.lineage.document import NOT_SET, Edge, Flow, Health
@@ -16,7 +16,7 @@ def fresh_within(case: Case) -> Iterator[Finding]:
     """Data sets whose last write is too old. A data set that no process writes is a source and has no age."""
     subject, document = case.subject, case.subject.lineage.document
     walked = subject.upstream()
-    way_from = subject.ways(walked)
+    way_from, certain = subject.ways(walked), subject.certain_datasets(walked)
     oldest = case.facts.now - case.wanted.within
     for dataset in subject.datasets_of(walked):
         writers = {flow.process for flow in subject.lineage.flows_into.get(dataset, ())}
@@ -32,7 +32,8 @@ def fresh_within(case: Case) -> Iterator[Finding]:
         if len(known) < len(seen):
             yield doubt(f"it is not known when {name_of(case, dataset)} was written", way)
         else:
-            yield broken(f"{name_of(case, dataset)} was written at {max(known):%Y-%m-%d %H:%M} UTC", way)
+            text = f"{name_of(case, dataset)} was written at {max(known):%Y-%m-%d %H:%M} UTC"
+            yield against(text, way, certain=dataset in certain)
     yield from doubts_on(case, walked, walked.entered)
 
 
@@ -80,7 +81,7 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
     """Processes whose last run failed."""
     subject, document = case.subject, case.subject.lineage.document
     walked = subject.upstream()
-    way_from = subject.ways(walked)
+    way_from, certain = subject.ways(walked), subject.certain_datasets(walked)
     judged: set[int] = set()
     own = _own_columns(case)
     for dataset in subject.datasets_of(walked):
@@ -91,7 +92,8 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
             judged.add(flow.process)
             way = (_nearest(case, flow, own), *way_from(dataset))
             if process.health is Health.FAILED:
-                yield broken(f"the last run of {process.name}, which writes {name_of(case, dataset)}, failed", way)
+                text = f"the last run of {process.name}, which writes {name_of(case, dataset)}, failed"
+                yield against(text, way, certain=dataset in certain)
             else:
                 yield doubt(
                     f"the last run of {process.name}, which writes {name_of(case, dataset)}, has not ended", way
@@ -134,7 +136,7 @@ def quality_passed(case: Case) -> Iterator[Finding]:
         yield doubt("the record has no results of quality tests: check a lake instead, named by --lake")
         return
     walked = subject.upstream()
-    way_from = subject.ways(walked)
+    way_from, certain = subject.ways(walked), subject.certain_datasets(walked)
     for dataset in subject.datasets_of(walked):
         assertions = case.facts.quality.get(document.datasets[dataset].qualified_name, ())
         if not assertions and dataset in subject.datasets:
@@ -142,5 +144,5 @@ def quality_passed(case: Case) -> Iterator[Finding]:
         for each in assertions:
             if not each.success and each.severity != _ONLY_WARNS:
                 about = f"{name_of(case, dataset)}.{each.column}" if each.column else name_of(case, dataset)
-                yield broken(f"{each.name} failed on {about}", way_from(dataset))
+                yield against(f"{each.name} failed on {about}", way_from(dataset), certain=dataset in certain)
     yield from doubts_on(case, walked, walked.entered)

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from shared.governance.patterns import Selector, matching_columns, matching_datasets
 from shared.governance.propagation import unknown_sources
-from shared.lineage.document import Edge, Flow, LineageDocument
+from shared.lineage.document import Edge, Flow, Kind, LineageDocument
 from shared.lineage.graph import LineageGraph, excluded_columns, label
 from shared.lineage.shortest_ways import reach, way_back
 
@@ -62,6 +62,8 @@ class UpstreamLineage:
     unknown: frozenset[int]
     excluded: frozenset[int]
     """Columns that stand for those of data sets that the filters leave out; they are unknown too."""
+    opaque: frozenset[int]
+    """Columns that opaque edges enter: their sources are an upper bound."""
     unresolved: frozenset[int]
     named: frozenset[int]
     """Data sets of which a column is known."""
@@ -83,6 +85,11 @@ class UpstreamLineage:
         return UpstreamStep(source=datasets[link.input].name, target=datasets[link.output].name, process=process)
 
 
+def exact(into: Mapping[int, Iterable[Edge]]) -> Mapping[int, Iterable[Edge]]:
+    """The edges that enter each column without opaque ones."""
+    return {node: [edge for edge in edges if edge.kind is not Kind.OPAQUE] for node, edges in into.items()}
+
+
 def lineage_of(document: LineageDocument) -> UpstreamLineage:
     """Index a document."""
     graph = LineageGraph(document)
@@ -99,6 +106,7 @@ def lineage_of(document: LineageDocument) -> UpstreamLineage:
         flows_into=flows,
         unknown=unknown_sources(document),
         excluded=excluded_columns(document),
+        opaque=frozenset(edge.output for into in edges.values() for edge in into if edge.kind is Kind.OPAQUE),
         unresolved=frozenset(unresolved),
         named=frozenset(each.dataset for each in document.columns if each.name),
     )
@@ -153,6 +161,17 @@ class CheckSubject:
     def all_columns(self) -> Walk:
         """The walk of all columns of the subject."""
         return walk(self.lineage.edges_into, self.columns)
+
+    def certain(self, walked: Walk, ends: Callable[[int], bool] = lambda _: False) -> Walk:
+        """The part of a walk of `upstream` that is more than an upper bound: by columns, without opaque edges."""
+        if not self.by_column or not self.lineage.opaque:
+            return walked
+        columns = self.lineage.document.columns
+        return walk(exact(self.lineage.edges_into), self.columns, lambda node: ends(columns[node].dataset))
+
+    def certain_datasets(self, walked: Walk) -> frozenset[int]:
+        """The data sets on that part."""
+        return frozenset(self.datasets_of(self.certain(walked)))
 
 
 def subject_of(lineage: UpstreamLineage, where: Selector) -> CheckSubject:

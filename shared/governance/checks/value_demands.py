@@ -2,8 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from shared.governance.checks.findings import Case, Finding, broken, columnless, doubt, doubts_on, name_of, sourceless
-from shared.governance.checks.upstream import CheckSubject, Walk, walk
+from shared.governance.checks.findings import (
+    Case,
+    Finding,
+    against,
+    broken,
+    columnless,
+    doubt,
+    doubts_on,
+    name_of,
+    sourceless,
+)
+from shared.governance.checks.upstream import CheckSubject, Walk, exact, walk
 from shared.governance.masks import hides, stopping
 from shared.governance.patterns import dataset_matcher
 from shared.governance.propagation import TagState
@@ -22,8 +32,8 @@ def no_tag(case: Case) -> Iterator[Finding]:
         for column in subject.columns:
             state = found.state(column)
             way = tuple(map(lineage.step, found.way(column)))
-            if state is TagState.TAGGED:
-                yield broken(f"{name} reaches {lineage.label(column)}", way)
+            if state is TagState.TAGGED or found.may_arrive(column):
+                yield against(f"{name} reaches {lineage.label(column)}", way, certain=state is TagState.TAGGED)
             elif state is TagState.UNKNOWN:
                 at = found.way(column)[0].input if way else column
                 yield doubt(f"{lineage.label(column)} is not known to be without {name}: {sourceless(case, at)}", way)
@@ -36,7 +46,8 @@ def sources_only(case: Case) -> Iterator[Finding]:
     subject, document = case.subject, case.subject.lineage.document
     allowed = dataset_matcher(case.wanted.names)
     sources = {number for number, each in enumerate(document.datasets) if allowed(each)}
-    walked = subject.upstream(lambda dataset: dataset in sources)
+    walked = subject.upstream(sources.__contains__)
+    certain = subject.certain(walked, sources.__contains__)
     passed = _passed(case, walked, sources)
     way_from = subject.ways(walked)
     into = subject.lineage.edges_into if subject.by_column else subject.lineage.flows_into
@@ -48,8 +59,9 @@ def sources_only(case: Case) -> Iterator[Finding]:
     for node in begins:
         dataset = document.columns[node].dataset if subject.by_column else node
         if dataset not in sources and document.datasets[dataset].type != EXCLUDED.type:
-            way = map(subject.lineage.step, walked.way(node)) if subject.by_column else way_from(node)
-            yield broken(f"{name_of(case, dataset)} is no allowed source", way)
+            by = certain if node in certain.entered else walked
+            way = map(subject.lineage.step, by.way(node)) if subject.by_column else way_from(node)
+            yield against(f"{name_of(case, dataset)} is no allowed source", way, certain=by is certain)
     yield from doubts_on(case, walked, passed)
 
 
@@ -70,12 +82,14 @@ def masked_by(case: Case) -> Iterator[Finding]:
     unclear: list[Edge] = []
     passes = _unmasked(case, unclear)
     into = {node: [edge for edge in edges if passes(edge)] for node, edges in lineage.edges_into.items()}
-    walked = walk(into, subject.columns)
+    walked, certain = walk(into, subject.columns), walk(exact(into), subject.columns)
     for node in walked.entered:
         if not lineage.edges_into.get(node) and node not in lineage.unknown and not document.columns[node].constant:
-            way = tuple(map(lineage.step, walked.way(node)))
+            by = certain if node in certain.entered else walked
+            way = tuple(map(lineage.step, by.way(node)))
             if way:
-                yield broken(f"the plain value of {lineage.label(node)} reaches {way[-1].target}", way)
+                text = f"the plain value of {lineage.label(node)} reaches {way[-1].target}"
+                yield against(text, way, certain=by is certain)
             else:
                 yield doubt(f"no process writes {lineage.label(node)}")
         elif node in lineage.unknown:
@@ -109,7 +123,9 @@ def _unmasked(case: Case, unclear: list[Edge]) -> Callable[[Edge], bool]:
 
 
 def traced(case: Case) -> Iterator[Finding]:
-    """Whether enough columns have known sources. It is not known if that depends on what the filters leave out."""
+    """Whether enough columns have known sources. It is not known if that depends on what the filters leave out, or on
+    columns whose sources are an upper bound.
+    """
     subject, lineage = case.subject, case.subject.lineage
     if not subject.columns:
         yield doubt("no column is known")
@@ -117,7 +133,8 @@ def traced(case: Case) -> Iterator[Finding]:
     share = _traced_share(subject, lineage.unknown - lineage.excluded)
     finding, unknown = broken, lineage.unknown
     if share >= case.wanted.percent:
-        share, finding, unknown = _traced_share(subject, lineage.unknown), doubt, lineage.excluded
+        unknown = lineage.excluded | lineage.opaque
+        share, finding = _traced_share(subject, lineage.unknown | lineage.opaque), doubt
     if share < case.wanted.percent:
         walked = subject.all_columns()
         yield finding(f"{share:.1f} % of {len(subject.columns)} columns are traced")

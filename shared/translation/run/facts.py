@@ -39,7 +39,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What is known of a run besides its lineage. `columns_by` is BY_PLAN where Spark's own plan decided its columns, and
+    """What is known of a run besides its lineage. `columns_by` is BY_PLAN where Spark's own plan decided its columns,
     WITH_UPPER_BOUNDS where code that it does not show makes some of them; else `plan_gaps` names the parts of the plan,
     if there was one, that no rule knows. `plan_differs`: the listener's events say something else of its columns, or
     nothing. `rows_from`: where rows come from that no data set has, by the plan.

@@ -135,6 +135,134 @@ def test_a_demand_names_the_planted_edge(demand: str, document: LineageDocument,
     assert [line.strip() for line in lines[lines.index(f"  {text}") + 1 :]][: len(way)] == way
 
 
+THROUGH_CODE: dict[str, tuple[str, LineageDocument, Verdict, str]] = {
+    "no_tag, tagged": (
+        'no_tag = "PII"',
+        lineage("crm.email -> mid.mail by load", "mid.mail %> gold.id by code"),
+        Verdict.UNKNOWN,
+        "PII reaches gold.id (only through code that Spark's plan does not show, if at all)",
+    ),
+    "no_tag, beside an exact way": (
+        'no_tag = "PII"',
+        lineage("crm.email -> mid.mail by load", "mid.mail %> gold.id by code", "mid.mail -> gold.id by make"),
+        Verdict.BROKEN,
+        "PII reaches gold.id",
+    ),
+    "no_tag, untagged": ('no_tag = "PII"', lineage("crm.id %> gold.id", columns=["crm.email"]), Verdict.HOLDS, ""),
+    "sources_only, forbidden": (
+        'columns = "id"\nsources_only = "crm"',
+        lineage("web.x -> mid.x by load", "mid.x %> gold.id by code"),
+        Verdict.UNKNOWN,
+        "web is no allowed source (only through code that Spark's plan does not show, if at all)",
+    ),
+    "sources_only, an exact way beside it": (
+        'columns = "id"\nsources_only = "crm"',
+        lineage("web.x -> mid.x by load", "mid.x %> gold.id by code", "mid.x -> gold.id by make"),
+        Verdict.BROKEN,
+        "web is no allowed source",
+    ),
+    "sources_only, allowed": (
+        'columns = "id"\nsources_only = "crm"',
+        lineage("crm.x %> gold.id by code"),
+        Verdict.HOLDS,
+        "",
+    ),
+    "sources_only, of data sets": (
+        'sources_only = "crm"',
+        lineage("web.x %> gold.id by code"),
+        Verdict.BROKEN,
+        "web is no allowed source",
+    ),
+    "masked_by, plain": (
+        'columns = "id"\nmasked_by = "*"',
+        lineage("crm.email %> gold.id by code"),
+        Verdict.UNKNOWN,
+        "the plain value of crm.email reaches gold.id (only through code that Spark's plan does not show, if at all)",
+    ),
+    "masked_by, a mask before it": (
+        'columns = "id"\nmasked_by = "*"',
+        lineage("crm.email #> mid.mail by load", "mid.mail %> gold.id by code"),
+        Verdict.HOLDS,
+        "",
+    ),
+    "masked_by, a mask behind it": (
+        'columns = "id"\nmasked_by = "*"',
+        lineage("crm.email %> mid.mail by load", "mid.mail #> gold.id by code"),
+        Verdict.HOLDS,
+        "",
+    ),
+    "masked_by, an exact way beside it": (
+        'columns = "id"\nmasked_by = "*"',
+        lineage("crm.email %> gold.id by code", "crm.email -> gold.id by make"),
+        Verdict.BROKEN,
+        "the plain value of crm.email reaches gold.id",
+    ),
+    "traced": (
+        "traced = 100",
+        lineage("crm.id -> gold.id by load", "crm.id %> gold.x by load"),
+        Verdict.UNKNOWN,
+        "code that Spark's plan does not show makes gold.x: its sources are an upper bound",
+    ),
+    "traced, upstream": (
+        "traced = 100",
+        lineage("crm.id %> mid.x by load", "mid.x -> gold.x by make"),
+        Verdict.UNKNOWN,
+        "0.0 % of 1 columns are traced",
+    ),
+    "traced, enough without it": (
+        "traced = 50",
+        lineage("crm.id -> gold.id by load", "crm.id %> gold.x by load"),
+        Verdict.HOLDS,
+        "",
+    ),
+    "traced, broken without it": (
+        "traced = 100",
+        lineage("crm.id %> gold.x by load", "crm => gold by other"),
+        Verdict.BROKEN,
+        "the source of gold.x is not known",
+    ),
+    "fresh_within": (
+        'columns = "x"\nfresh_within = "24h"',
+        lineage("crm.id -> mid.id by load", "mid.id %> gold.x by code", jobs={"load": Job(age=timedelta(days=3))}),
+        Verdict.UNKNOWN,
+        "mid was written at 2026-11-20 12:00 UTC (only through code that Spark's plan does not show, if at all)",
+    ),
+    "fresh_within, of data sets": (
+        'fresh_within = "24h"',
+        lineage("crm.id -> mid.id by load", "mid.id %> gold.x by code", jobs={"load": Job(age=timedelta(days=3))}),
+        Verdict.BROKEN,
+        "mid was written at 2026-11-20 12:00 UTC",
+    ),
+    "no_failed_upstream": (
+        'columns = "x"\nno_failed_upstream = true',
+        lineage("crm.id -> mid.id by load", "mid.id %> gold.x by code", jobs={"load": Job(health=Health.FAILED)}),
+        Verdict.UNKNOWN,
+        "the last run of load, which writes mid, failed (only through code that Spark's plan does not show, if at all)",
+    ),
+    "unchanged_since": (
+        'columns = "x"\nunchanged_since = 2026-11-10',
+        lineage("crm.id %> gold.x by code since 5", history=True),
+        Verdict.BROKEN,
+        "crm.id → gold.x came at 2026-11-18 12:00 UTC",
+    ),
+}
+
+
+@pytest.mark.parametrize(("demand", "document", "verdict", "text"), THROUGH_CODE.values(), ids=THROUGH_CODE)
+def test_what_may_pass_code_is_not_known(demand: str, document: LineageDocument, verdict: Verdict, text: str) -> None:
+    (found,) = results(document, demand)
+    assert found.verdict is verdict
+    assert (text in {each.text for each in found.findings}) == bool(text)
+
+
+def test_a_failed_quality_test_behind_code_is_not_known_to_matter() -> None:
+    document = lineage("crm.id -> mid.id by load", "mid.id %> gold.x by code")
+    failed = {**PASSED, "abfss://lake/mid": (QualityAssertion(name="unique", success=False, column="id"),)}
+    for where, verdict in (('columns = "x"\n', Verdict.UNKNOWN), ("", Verdict.BROKEN)):
+        (found,) = results(document, f"{where}quality_passed = true", failed)
+        assert found.verdict is verdict
+
+
 def test_a_quality_test_that_only_warns_blocks_nothing() -> None:
     failed = QualityAssertion(name="unique", success=False, column="id", severity="warn")
     (found,) = results(sound(), "quality_passed = true", {**PASSED, "abfss://lake/mid": (failed,)})
@@ -236,9 +364,14 @@ def test_results_are_reported_as_junit_sarif_and_json() -> None:
     ]
 
 
-def _forward(document: LineageDocument, starts: set[int], *, masked: bool) -> set[int]:
-    """All columns that values of the starts reach, by repeated passes over all edges."""
-    kinds = {"identity", "transformation", "aggregation", *(["mask"] if masked else [])}
+_PLAIN = frozenset({"identity", "transformation", "aggregation"})
+
+
+def _forward(document: LineageDocument, starts: set[int], *more_kinds: str) -> set[int]:
+    """All columns that values of the starts reach along plain edges and those of further kinds, by repeated passes over
+    all edges.
+    """
+    kinds = {*_PLAIN, *more_kinds}
     reached = set(starts)
     while True:
         more = {e.output for e in document.edges if e.valid_to == -1 and e.kind in kinds and e.input in reached}
@@ -268,12 +401,12 @@ def _wanted(document: LineageDocument, dataset: int) -> dict[str, Verdict]:
     own = {number for number, each in enumerate(document.columns) if each.dataset == dataset and each.name}
     lost = _sourceless(document)
     tagged = {each.column for each in document.tags if each.name == "pii"}
-    hit, doubt = _forward(document, tagged, masked=False) & own, _forward(document, lost, masked=False) & own
+    hit, doubt = _forward(document, tagged) & own, _forward(document, lost | tagged, "opaque") & own
     into = {e.output for e in document.edges if e.valid_to == -1 and e.kind != "condition"}
     roots = {n for n, each in enumerate(document.columns) if each.name and n not in into and n not in lost}
     bad = {root for root in roots if document.datasets[document.columns[root].dataset].name != "d0"}
-    plain = any(_forward(document, {root}, masked=True) & own for root in bad)
-    unsure = any(_forward(document, {each}, masked=True) & own for each in lost)
+    plain = any(_forward(document, {root}, "mask") & own for root in bad)
+    unsure = any(_forward(document, {each}, "mask", "opaque") & own for each in lost | bad)
 
     def verdict(broken: bool, unknown: bool) -> Verdict:
         return Verdict.BROKEN if broken else Verdict.UNKNOWN if unknown else Verdict.HOLDS
@@ -316,4 +449,4 @@ def _behind_d0(document: LineageDocument, dataset: int) -> bool:
     own = {number for number, each in enumerate(document.columns) if each.dataset == dataset}
     d0 = {n for n, each in enumerate(document.columns) if document.datasets[each.dataset].name == "d0"}
     entered = {e.output for e in document.edges if e.valid_to == -1 and e.kind != "condition"}
-    return bool(_forward(document, d0, masked=True) & own and d0 & (entered | _sourceless(document)))
+    return bool(_forward(document, d0, "mask", "opaque") & own and d0 & (entered | _sourceless(document)))

@@ -68,6 +68,25 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
         {"b.y": "tagged"},
     ),
     "a mask hides what is not known, too": (["crm => a by one", "a.x #> b.y by two"], {"b.y": "clean"}),
+    "what code may pass on is not known, and what comes of it": (
+        ["crm.email %> a.x by one", "crm.id -> a.id by one", "a.x ~> b.y by two"],
+        {"a.x": "not known", "a.id": "clean", "b.y": "not known"},
+    ),
+    "code that no tag reaches passes none on": (["crm.id %> a.x by one"], {"a.x": "clean"}),
+    "code behind a mask is given nothing plain": (
+        ["crm.email #> a.x by one", "a.x %> b.y by two"],
+        {"a.x": "clean", "b.y": "clean"},
+    ),
+    "a mask behind code stops": (["crm.email %> a.x by one", "a.x #> b.y by two"], {"b.y": "clean"}),
+    "an exact way beside code is one": (
+        ["crm.email %> a.x by one", "crm.email -> a.x by two", "a.x -> b.y by three"],
+        {"a.x": "tagged", "b.y": "tagged"},
+    ),
+    "a longer exact way beside code, too": (
+        ["crm.email %> c.z by one", "crm.email -> a.x by two", "a.x -> b.y by two", "b.y -> c.z by three"],
+        {"c.z": "tagged"},
+    ),
+    "what is not known stays so behind code": (["crm => a by one", "a.x %> b.y by two"], {"b.y": "not known"}),
     "a source that nobody writes is clean": (["crm.id -> a.x by one"], {"crm.id": "clean", "crm.email": "tagged"}),
 }  # fmt: skip
 
@@ -169,6 +188,21 @@ def test_the_way_is_a_shortest_one_from_an_origin() -> None:
     assert [document.processes[each.process].name for each in way] == ["three", "four"]
 
 
+def test_a_way_along_code_begins_at_the_origin() -> None:
+    document = lineage("crm.email -> a.x by one", "a.x %> b.y by two", "b.y -> c.z by three")
+    found = propagate(document, rules(PII), today=TODAY)["PII"]
+    through_code, other = column_number(document, "c.z"), column_number(document, "a.x")
+    assert [document.processes[each.process].name for each in found.way(through_code)] == ["one", "two", "three"]
+    assert (found.may_arrive(through_code), found.may_arrive(other)) == (True, False)
+
+
+def test_an_exception_ends_a_way_along_code() -> None:
+    document = lineage("crm.email %> out.mail by one", "out.mail -> end.mail by two")
+    for kind in ('[[declassify]]\nclassification = "PII"\n', "[[mask]]\n"):
+        text = f'{PII}{kind}datasets = "out"\ncolumns = "mail"\n{APPROVED.format("2027-01-01")}'
+        assert {states(document, text)[each] for each in ("out.mail", "end.mail")} == {"clean"}, kind
+
+
 def test_rules_that_match_nothing_are_named() -> None:
     document = lineage("crm.email -> out.mail")
     text = f"""{PII}
@@ -220,9 +254,9 @@ def _no_source(document: LineageDocument, number: int) -> bool:
 def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, TagState]:
     """A search backwards from each column, with all sets made again each time."""
     plain = {"identity", "transformation", "aggregation"}
-    pairs = {(each.input, each.output) for each in document.edges if each.valid_to == -1 and each.kind in plain}
 
-    def back(number: int) -> set[int]:
+    def back(number: int, kinds: set[str]) -> set[int]:
+        pairs = {(each.input, each.output) for each in document.edges if each.valid_to == -1 and each.kind in kinds}
         seen = {number}
         while not (more := {one for one, other in pairs if other in seen}) <= seen:
             seen |= more
@@ -231,9 +265,9 @@ def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, TagSt
     begun, missing = set(origins), {each for each in range(len(document.columns)) if _no_source(document, each)}
     result = {}
     for number in range(len(document.columns)):
-        behind = back(number)
-        unknown = TagState.UNKNOWN if behind & missing else TagState.CLEAN
-        result[number] = TagState.TAGGED if behind & begun else unknown
+        perhaps = back(number, {*plain, "opaque"})
+        unknown = TagState.UNKNOWN if perhaps & (missing | begun) else TagState.CLEAN
+        result[number] = TagState.TAGGED if back(number, plain) & begun else unknown
     return result
 
 
