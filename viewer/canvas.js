@@ -21,7 +21,7 @@ const FONT = "12px system-ui, sans-serif";
 const SMALL_FONT = "11px system-ui, sans-serif";
 const CHANGES = ["added", "gone", "changed"];
 /** @type {Record<string, number[]>} */
-const DASHES = { mask: [7, 3], condition: [2, 4], gone: [4, 6] };
+const DASHES = { mask: [7, 3], opaque: [8, 3, 2, 3], condition: [2, 4], gone: [4, 6] };
 
 /** @param {HTMLCanvasElement} canvas @param {Scene} scene @param {Camera} camera */
 export function painted(canvas, scene, camera) {

@@ -3,7 +3,7 @@
 import { pathOf, pointOn } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT } from "./layout.js";
 import { MAX_LABELS } from "./scene.js";
-import { HEALTH_WORDS, KIND_WORDS, TEXTS } from "./texts.js";
+import { HEALTH_WORDS, KIND_MEANINGS, KIND_WORDS, TEXTS } from "./texts.js";
 import { attribute, lines, shown, visible } from "./visible.js";
 
 /**
@@ -52,7 +52,8 @@ export function drawn(layer, model, scene) {
 function curveElement(model, curve, labels) {
   const word = curve.kind === "table" ? "" : KIND_WORDS[curve.kind];
   const processes = curve.processes.map((number) => model.processes[number]);
-  const title = [word, curve.parsed ? TEXTS.parsed : "", curve.label, ...processes.map((each) => each.name)].filter(Boolean);
+  const bound = curve.kind === "opaque" ? KIND_MEANINGS.opaque : "";
+  const title = [word, bound, curve.parsed ? TEXTS.parsed : "", curve.label, ...processes.map((each) => each.name)].filter(Boolean);
   const group = svg("g", {
     class: `curve kind-${curve.kind} ${curve.change}`.trim(), "data-edge": curve.id, "data-from": endName(model, curve.from),
     "data-to": endName(model, curve.to), "data-kind": curve.kind, "data-masked": String(curve.masked),
@@ -66,7 +67,7 @@ function curveElement(model, curve, labels) {
   const badge = svg("g", {
     class: `badge health-${health}`, transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
     "data-process": first?.qualified_name ?? "",
-    "aria-label": named(text, TEXTS.process, ...processes.map((each) => each.name), HEALTH_WORDS[health] ?? ""),
+    "aria-label": named(text, TEXTS.process, ...processes.map((each) => each.name), HEALTH_WORDS[health] ?? "", bound),
   }, shapeOf(curve.kind));
   if (text) badge.append(svg("text", { x: 9, y: 4 }, text));
   group.append(badge);
@@ -79,11 +80,18 @@ function named(...texts) {
   return texts.filter(Boolean).join(" ");
 }
 
+/** Return how curves of a kind look, for a legend. @param {string} kind */
+export function signOf(kind) {
+  return svg("svg", { width: 48, height: 16, viewBox: "-24 -8 48 16", "aria-hidden": "true" }, svg("g", { class: `curve kind-${kind}` },
+    svg("path", { class: "line", d: "M-24 0H24" }), svg("g", { class: "badge" }, shapeOf(kind))));
+}
+
 /** Return the shape of a kind, so that colour is not the only difference. @param {string} kind */
 function shapeOf(kind) {
   if (kind === "transformation") return svg("path", { class: "shape", d: "M0 -6L6 0L0 6L-6 0Z" });
   if (kind === "aggregation") return svg("path", { class: "shape", d: "M-6 -5H6L0 6Z" });
   if (kind === "mask") return svg("rect", { class: "shape", x: -6, y: -6, width: 12, height: 12 });
+  if (kind === "opaque") return svg("path", { class: "shape", d: "M-6 -6H6V6H-6ZM-6 6L6 -6" });
   if (kind === "condition") return svg("path", { class: "shape", d: "M-5 0H5M0 -5V5" });
   return svg("circle", { class: "shape", r: 5 });
 }

@@ -1,8 +1,9 @@
 // The panel beside the picture: a data set, a process, impact, changes, all data.
 
 import { button, copied, csvRow, element, facts, saved } from "./elements.js";
+import { signOf } from "./draw.js";
 import { datasetsFrom, dependents } from "./select.js";
-import { HEALTH_WORDS, KEYS, KIND_WORDS, TEXTS } from "./texts.js";
+import { HEALTH_WORDS, KEYS, KIND_MEANINGS, KIND_WORDS, TEXTS } from "./texts.js";
 import { lines } from "./visible.js";
 
 /**
@@ -83,6 +84,7 @@ export function processPanel(view, number) {
   const list = (/** @type {string[]} */ texts) => element("ul", {}, ...[...new Set(texts)].map((text) => element("li", {}, text)));
   const conditions = edges.filter((edge) => edge.kind === "condition").map((edge) => `${name(edge.input)} (${edge.steps.join(", ").toLowerCase() || KIND_WORDS.condition})`);
   const masks = edges.filter((edge) => edge.masked && edge.kind !== "condition").map((edge) => `${name(edge.input)} → ${name(edge.output)}`);
+  const bounds = edges.filter((edge) => edge.kind === "opaque").map((edge) => `${name(edge.input)} → ${name(edge.output)}`);
   const parsed = edges.filter((edge) => edge.parsed).map((edge) => `${name(edge.input)} → ${name(edge.output)}`);
   const described = edges.filter((edge) => edge.description).map((edge) => `${name(edge.output)} = ${edge.description}`);
   const constants = (process.outputs ?? []).flatMap((each) => (model.columnsOf.get(each) ?? []).filter((column) => model.columns[column].constant).map(name));
@@ -94,7 +96,7 @@ export function processPanel(view, number) {
     element("h2", {}, process.name), element("p.name", {}, process.qualified_name),
     facts([
       [TEXTS.operations, (process.operations ?? []).join(", ")], [TEXTS.health, HEALTH_WORDS[process.health ?? ""] ?? ""],
-      [TEXTS.exact, process.exact ? TEXTS.isExact : TEXTS.isNotExact],
+      [TEXTS.exact, !process.exact ? TEXTS.isNotExact : bounds.length ? TEXTS.isBound : TEXTS.isExact],
       [TEXTS.workspace, [process.platform, process.workspace].filter(Boolean).join(" · ")], [TEXTS.job, process.job ?? ""],
       ["", outside(process.link)], [TEXTS.lastRun, process.last_run ?? ""],
       [TEXTS.firstSeen, timeText(model, process.first_seen)], [TEXTS.seenLast, timeText(model, process.last_seen)],
@@ -103,7 +105,7 @@ export function processPanel(view, number) {
     element("h3", {}, TEXTS.writes), links(flows.map((flow) => flow.output)),
     ...section(TEXTS.unresolved, process.unresolved_tables ?? []),
     ...section(TEXTS.parsedInputs, (process.parsed_inputs ?? []).map((each) => model.datasets[each].name)),
-    ...section(TEXTS.conditionsOf, conditions), ...section(TEXTS.masks, masks), ...section(TEXTS.constants, constants),
+    ...section(TEXTS.conditionsOf, conditions), ...section(TEXTS.masks, masks), ...section(TEXTS.bounds, bounds), ...section(TEXTS.constants, constants),
     ...section(TEXTS.parsed, parsed), ...section(TEXTS.description, described),
     ...(process.statement ? [element("h3", {}, TEXTS.statement), element("pre", {}, lines(process.statement.split("\n")))] : []),
   ];
@@ -238,6 +240,8 @@ export function startPanel(view) {
   };
   return [
     element("p", {}, TEXTS.start), ...list(TEXTS.favourites, state.stars), ...list(TEXTS.lastSeen, state.seen),
-    ...estatePanel(view), element("h3", {}, TEXTS.help), facts(KEYS),
+    ...estatePanel(view), element("h3", {}, TEXTS.signs),
+    element("div.signs", {}, facts(Object.entries(KIND_WORDS).map(([kind, word]) => [word, element("span", {}, signOf(kind), KIND_MEANINGS[kind])]))),
+    element("h3", {}, TEXTS.help), facts(KEYS),
   ];
 }

@@ -6,7 +6,18 @@ export const KIND_WORDS = {
   transformation: "transformation",
   aggregation: "aggregation",
   mask: "mask",
+  opaque: "opaque",
   condition: "condition",
+};
+
+/** @type {Record<string, string>} */
+export const KIND_MEANINGS = {
+  identity: "the value arrives as it is",
+  transformation: "an expression makes another value of it",
+  aggregation: "values of several rows become one",
+  mask: "only a hash or the like of the value arrives",
+  opaque: "an upper bound: the value may arrive or not, through code that Spark's plan does not show",
+  condition: "the value decides which rows are written",
 };
 
 /** @type {Record<string, string>} */
@@ -63,8 +74,10 @@ export const TEXTS = {
   health: "State",
   exact: "Columns",
   isExact: "exact: Spark's own plan gave them",
+  isBound: "from Spark's own plan: the opaque ones are an upper bound",
   isNotExact: "from the listener's events: some may be missing",
   masks: "Masks",
+  bounds: "Opaque: code that Spark's plan does not show may pass these on",
   constants: "Constants",
   conditionsOf: "Conditions",
   rowsDependOn: "All rows depend on these conditions:",
@@ -101,6 +114,7 @@ export const TEXTS = {
   zoomOut: "Zoom out",
   fit: "Fit to the window",
   help: "Keys",
+  signs: "Signs",
   record: "Source: the record. It has no history; `throughline view --lake FOLDER` has.",
   fromLake: "Source: the lake.",
   tag: "Tags",

@@ -77,7 +77,12 @@ def _cell(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-_ARROWS = {Kind.MASK: "-. mask .->", Kind.CONDITION: "-.->", Kind.AGGREGATION: "== aggregation ==>"}
+_ARROWS = {
+    Kind.MASK: "-. mask .->",
+    Kind.OPAQUE: "-. opaque .->",
+    Kind.CONDITION: "-.->",
+    Kind.AGGREGATION: "== aggregation ==>",
+}
 
 
 def as_mermaid(selection: Selection) -> str:
@@ -104,7 +109,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped_text or "#32;"}"'
 
 
-_STYLES = {Kind.MASK: "dashed", Kind.CONDITION: "dotted", Kind.AGGREGATION: "bold"}
+_STYLES = {Kind.MASK: "dashed", Kind.OPAQUE: '"dashed,bold"', Kind.CONDITION: "dotted", Kind.AGGREGATION: "bold"}
 
 
 def as_dot(selection: Selection) -> str:

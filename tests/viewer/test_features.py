@@ -14,10 +14,10 @@ from cli.viewer.page import FOLDER, page
 from local.toolchain.node import find_node
 from local.toolchain.stamp import ROOT
 from shared.lineage.building import KnownProcess, document_of
-from shared.lineage.document import FailedTest
+from shared.lineage.document import FailedTest, Kind
 from shared.lineage.exports import as_dot, as_mermaid
 from shared.lineage.selection import Question, select
-from shared.model import EdgeKind
+from shared.model import ColumnEdge, EdgeKind
 from shared.texts.visible import visible
 from tests.support.lineage import document, edge, process, random_document
 from tests.viewer.browser.driver import Browser, installed
@@ -338,20 +338,31 @@ COLOURS = """() => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const found = new Set();
   for (let place = 0; place < data.length; place += 4) found.add(data.slice(place, place + 3).join(" "));
-  return ["identity", "mask", "condition", "line"].filter((name) => {
+  return ["identity", "mask", "opaque", "condition", "line"].filter((name) => {
     const text = getComputedStyle(canvas).getPropertyValue(`--${name}`).trim();
     return found.has([1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16)).join(" "));
   });
 }"""
 
 
-@pytest.mark.parametrize("without", [(), ("Worker",)], ids=["laid out in a worker", "in a browser without workers"])
-def test_a_large_picture_is_on_a_canvas(browser: Browser, tmp_path: Path, without: tuple[str, ...]) -> None:
-    copies, masks, conditions = range(150), range(150, 300), range(300, 450)
+@pytest.mark.parametrize(
+    ("without", "kind", "made"),
+    [((), "mask", edge("hub.c", "t.c", masked=True)), (("Worker",), "opaque", edge("hub.c", "t.c", "OPAQUE"))],
+    ids=["laid out in a worker", "in a browser without workers"],
+)
+def test_a_large_picture_is_on_a_canvas(
+    browser: Browser, tmp_path: Path, without: tuple[str, ...], kind: str, made: ColumnEdge
+) -> None:
+    copies, others, conditions = range(150), range(150, 300), range(300, 450)
     decides = EdgeKind.INDIRECT
     star = document(
         *(process(f"p{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c")) for number in copies),
-        *(process(f"m{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c", masked=True)) for number in masks),
+        *(
+            process(
+                f"m{number}", "hub", f"t{number}", structs.replace(made, output=edge("hub.c", f"t{number}.c").output)
+            )
+            for number in others
+        ),
         *(
             process(f"c{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c", kind=decides))
             for number in conditions
@@ -363,7 +374,7 @@ def test_a_large_picture_is_on_a_canvas(browser: Browser, tmp_path: Path, withou
     assert browser.run("() => document.querySelectorAll('[role=treeitem]').length") > 450
     browser.go(at(asset="file:///lake/hub", column="c", conditions="1"))
     browser.press(*["+"] * 12)  # until each line is wide enough for pixels of just its colour
-    assert browser.run(COLOURS) == ["identity", "mask", "condition"]
+    assert browser.run(COLOURS) == ["identity", kind, "condition"]
     assert bool([each for each in browser.requests if each.startswith("blob:")]) == (not without)
     assert [each for each in browser.problems if "getImageData" not in each] == [], "this test reads the pixels"
 
@@ -376,6 +387,27 @@ def test_failed_quality_tests_are_marked_and_listed(browser: Browser, tmp_path: 
     browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean"))
     assert browser.texts(".card .failed-tests text") == ["✗ 2"]
     assert browser.texts("ul.failed-tests li") == ["a: not_null (error)", "row_count"]
+    assert [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}] == []
+
+
+def test_what_code_may_pass_on_is_shown_as_an_upper_bound(browser: Browser, tmp_path: Path) -> None:
+    made = edge("raw.a", "clean.b", "OPAQUE")
+    (tmp_path / "page.html").write_bytes(
+        page(document(process("code", "raw", "clean", made, exact=True), process("mart", "clean", "mart", exact=True)))
+    )
+    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean", column="b"))
+    assert browser.texts("[data-kind=opaque] .badge text") == ["opaque"]
+    dashes = "() => getComputedStyle(document.querySelector('#layer .kind-opaque .line')).strokeDasharray"
+    assert browser.run(dashes) == "8px, 3px, 2px, 3px"
+    assert browser.texts("[role=treeitem][data-dataset] > span") == ["lake/raw.a (opaque)"]
+    browser.click("[data-kind=opaque] .shape")
+    text = " ".join(browser.texts("#panel"))
+    assert "from Spark's own plan: the opaque ones are an upper bound" in text
+    assert "code that Spark's plan does not show may pass these onlake/raw.a → lake/clean.b" in text
+    browser.go(at(asset="file:///lake/mart", process="throughline:mart"))
+    assert "exact: Spark's own plan gave them" in " ".join(browser.texts("#panel"))
+    browser.go("")
+    assert len(browser.run("() => [...document.querySelectorAll('#panel .signs svg')].map(String)")) == len(Kind)
     assert [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}] == []
 
 
