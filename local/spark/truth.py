@@ -21,11 +21,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
-from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.model import OPAQUE, Asset, ColumnEdge, EdgeKind, Process
 from shared.naming.canonical import canonical
 
 Edge = tuple[tuple[str, str], tuple[str, str | None], str, bool]
-"""Input (data set, column), output (data set, column or None for all rows), kind, masked."""
+"""Input (data set, column), output (data set, column or None for all rows), kind (OPAQUE beside DIRECT and INDIRECT),
+masked.
+"""
 
 ALL = "all"
 _WHOLE_PROCESS = frozenset({"operations", "inputs", "columns"})
@@ -47,10 +49,13 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerVersion:
-    """What a version of the listener reports: whether INDIRECT edges, and whether masks."""
+    """What a version of the listener reports: whether INDIRECT edges, whether masks, and whether OPAQUE edges as such,
+    not as DIRECT ones.
+    """
 
     indirect: bool
     masks: bool
+    opaque: bool = False
 
     @classmethod
     def read(cls, path: Path, *, capture: str) -> Self:
@@ -60,13 +65,15 @@ class ListenerVersion:
         """
         for pattern, facts in json.loads(path.read_text()).items():
             if fnmatchcase(capture, pattern):
-                return cls(indirect=facts["indirect"] != "none", masks=facts["masks"])
+                return cls(
+                    indirect=facts["indirect"] != "none", masks=facts["masks"], opaque=facts.get("opaque", False)
+                )
         raise TruthError(f"{path} does not say what is reported in {capture}: add a pattern for it")
 
     def reports(self, edges: frozenset[Edge]) -> frozenset[Edge]:
         """Return these edges as this version reports them."""
         return frozenset(
-            (source, sink, kind, masked and self.masks)
+            (source, sink, kind if self.opaque or kind != OPAQUE else str(EdgeKind.DIRECT), masked and self.masks)
             for source, sink, kind, masked in edges
             if self.indirect or kind != EdgeKind.INDIRECT
         )
@@ -221,7 +228,8 @@ def _output(gap: Mapping[str, Any]) -> str:
 def _as_reported(process: Process, known: Mapping[str, str]) -> Expected:
     def mine(edge: ColumnEdge) -> Edge:
         source, sink = known[edge.input.qualified_name], known[edge.output.qualified_name]
-        return ((source, edge.input.column), (sink, edge.output.column or None), str(edge.kind), edge.masked)
+        kind = OPAQUE if edge.is_opaque else str(edge.kind)
+        return ((source, edge.input.column), (sink, edge.output.column or None), kind, edge.masked)
 
     return Expected(
         output=known[process.outputs[0].qualified_name],

@@ -20,7 +20,7 @@ from shared.atlas.limits import (
     references_within,
     text_within,
 )
-from shared.model import DIRECT, NOTHING_DECLARED, Asset, ColumnEdge, Declared, Process
+from shared.model import DIRECT, NOTHING_DECLARED, OPAQUE, Asset, ColumnEdge, Declared, Process
 from shared.naming.rules.normalization import table_shown
 from shared.translation.process.union import ALL_ROWS
 
@@ -169,6 +169,9 @@ def _shown(asset: Asset) -> str:
     return name or asset.qualified_name
 
 
+_IN_CODE = "rows pass code that Spark's plan does not show"
+
+
 def process_entity(process: Process, *, with_indirect: bool = False, notes: tuple[str, ...] = ()) -> ProcessEntity:
     """The process with its column mapping. `with_indirect` adds the columns that only filter, join or sort; `notes`:
     further sentences for its description.
@@ -181,6 +184,9 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         sentences.append("The end of its run was not seen.")
     if shown < total:
         sentences.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
+    direct = [edge for edge in process.columns if edge.kind is DIRECT]
+    if bounds := sum(OPAQUE in edge.how for edge in direct):
+        sentences.append(f"Columns: {bounds:,} of {len(direct):,} pairs are an upper bound: {_IN_CODE}.")
     outputs = sorted([asset.key for asset in process.outputs])
     inputs = sorted([asset.key for asset in process.inputs])
     held = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]

@@ -134,13 +134,26 @@ def test_a_listener_without_masks_and_indirect_edges_need_not_report_them(tmp_pa
     assert truth.as_reported_by(ListenerVersion(indirect=True, masks=True)) == truth
 
 
+def test_an_upper_bound_is_an_edge_like_others_to_a_listener_that_cannot_tell(tmp_path: Path) -> None:
+    code = {**PLAIN, "kind": "OPAQUE"}
+    truth = Truth.read(_write(tmp_path, reported_wrongly=[{"edge": code, "instead_of": MASKED}]), capture=HERE)
+    for opaque, reported in ((True, code), (False, PLAIN)):
+        (process,) = truth.as_reported_by(ListenerVersion(indirect=False, masks=True, opaque=opaque)).processes
+        assert process.edges == _edges(reported, OTHER)
+
+
 def test_the_first_matching_pattern_describes_a_listener(tmp_path: Path) -> None:
     path = tmp_path / "listeners.json"
     path.write_text(
-        json.dumps({"*-ol1.12": {"indirect": "none", "masks": False}, "spark*": {"indirect": "beside", "masks": True}})
+        json.dumps(
+            {
+                "*-ol1.12": {"indirect": "none", "masks": False},
+                "spark*": {"indirect": "beside", "masks": True, "opaque": True},
+            }
+        )
     )
     assert ListenerVersion.read(path, capture=HERE) == ListenerVersion(indirect=False, masks=False)
-    assert ListenerVersion.read(path, capture=ELSEWHERE) == ListenerVersion(indirect=True, masks=True)
+    assert ListenerVersion.read(path, capture=ELSEWHERE) == ListenerVersion(indirect=True, masks=True, opaque=True)
     with pytest.raises(TruthError, match=r"does not say what is reported in dbt-1\.54"):
         ListenerVersion.read(path, capture="dbt-1.54")
 

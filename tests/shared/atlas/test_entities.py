@@ -41,6 +41,19 @@ def test_a_missing_end_event_is_in_the_description() -> None:
     assert "end of its run was not seen" in _attributes(process("/a", end_not_seen=True))["description"]
 
 
+def test_upper_bounds_are_in_the_mapping_and_counted_in_the_description() -> None:
+    edges = (
+        _edge("/a", "x", "x"),
+        replace(_edge("/a", "y", "x"), how=("OPAQUE",)),
+        _edge("/a", "z", "", EdgeKind.INDIRECT),
+    )
+    found = _attributes(replace(process("/a"), columns=edges))
+    bounds = "Columns: 1 of 2 pairs are an upper bound: rows pass code that Spark's plan does not show."
+    assert found["description"].endswith(bounds)
+    assert [each["Source"] for each in json.loads(found["columnMapping"])[0]["ColumnMapping"]] == ["x", "y"]
+    assert "bound" not in _attributes(replace(process("/a"), columns=edges[:1]))["description"]
+
+
 def test_the_column_mapping_has_one_object_for_each_pair() -> None:
     edges = (
         _edge("b", "y", "z"),
