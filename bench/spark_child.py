@@ -229,7 +229,7 @@ def _impact(lake: Lake, edges: str) -> dict[str, Any]:
                 (f"l{layer}/t{near}", f"c{draw.integers(width)}", f"l{back}/t{table}", f"c{draw.integers(width)}")
             )
     frame = pd.DataFrame(rows, columns=["input", "input_column", "output", "output_column"]).drop_duplicates()
-    frame = frame.assign(direct=True, masked=False, process="p")
+    frame = frame.assign(direct=True, masked=False, opaque=False, process="p")
     began = time.monotonic()
     known = Columns.of(frame)
     numbered = time.monotonic() - began

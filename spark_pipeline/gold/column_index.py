@@ -62,7 +62,7 @@ class Nodes:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:
     """The columns of the current lineage as `nodes`, and its edges between them as numbers in `start` and `end`, with
-    `direct` and `masked`, and `process` as an index into `processes`.
+    `direct`, `masked` and `opaque`, and `process` as an index into `processes`.
 
     A column that decides over all rows of a data set reaches all columns of it.
     """
@@ -72,12 +72,15 @@ class Columns:
     end: Ints
     direct: npt.NDArray[np.bool_]
     masked: npt.NDArray[np.bool_]
+    opaque: npt.NDArray[np.bool_]
     process: Ints
     processes: Names
 
     @classmethod
     def of(cls, edges: pd.DataFrame) -> "Columns":
-        """From edges with `input`, `input_column`, `output`, `output_column`, `direct`, `masked` and `process`."""
+        """From edges with `input`, `input_column`, `output`, `output_column`, `direct`, `masked`, `opaque` and
+        `process`.
+        """
         asset, assets = _numbered(edges["input"], edges["output"])
         column, columns = _numbered(edges["input_column"], edges["output_column"])
         pairs, ends = np.unique(asset * len(columns) + column, return_inverse=True)
@@ -91,6 +94,7 @@ class Columns:
             end=np.concatenate((ends[len(edges) :], below)),
             direct=np.concatenate((edges["direct"].to_numpy(dtype=bool), inner)),
             masked=np.concatenate((edges["masked"].to_numpy(dtype=bool), inner)),
+            opaque=np.concatenate((edges["opaque"].to_numpy(dtype=bool), inner)),
             process=np.concatenate((process, np.full(len(above), len(processes)))),
             processes=np.append(processes, ""),
         )

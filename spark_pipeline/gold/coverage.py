@@ -6,6 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window
 
+from shared.model import OPAQUE
+from shared.translation.run.facts import BY_PLAN, WITH_UPPER_BOUNDS
 from spark_pipeline.engine.unions import union_of
 from spark_pipeline.gold.current_lineage import linked_assets
 from spark_pipeline.silver.quality import last_tests
@@ -69,6 +71,7 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
             f.max("written").alias("written"),
             f.sum("known").alias("known"),
             f.sum("source").alias("sources"),
+            f.sum("opaque").alias("opaque"),
             f.sum("test").alias("tests"),
             f.sum("failing").alias("failing"),
         )
@@ -83,6 +86,7 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
         "written": written,
         "columns": f.when(written, f.col("known")),
         "traced": f.when(written, f.col("sources")),
+        "opaque": f.when(written, f.col("opaque")),
         "tests": f.col("tests"),
         "failing": f.col("failing"),
     }
@@ -103,16 +107,15 @@ def _tests(lake: Lake) -> DataFrame:
 
 
 def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
-    """A row for each column that is known or has a known source (or is known to have none)."""
-    direct = f.filter("columns", lambda each: each["kind"] == "DIRECT")
-    traced = f.concat(
-        f.transform(direct, lambda each: f.struct(each["output"].alias("of"), each["output_column"].alias("column"))),
-        f.transform("sourceless", lambda each: f.struct(each["output"].alias("of"), each["column"].alias("column"))),
-    )
-    sourced = (
-        lake.live(CURRENT)
-        .select(f.explode(traced).alias("one"))
-        .select(f.col("one.of").alias("qualified_name"), "one.column", f.lit(1).alias("source"))
+    """A row for each column that is known, has known sources (or none, as is known), or an upper bound of them."""
+    current = lake.live(CURRENT)
+    edges = current.select(f.explode("columns").alias("one")).where("one.kind = 'DIRECT'")
+    sourceless = current.select(f.explode("sourceless").alias("one"))
+    named = f.col("one.output").alias("qualified_name")
+    opaque = f.coalesce(f.array_contains("one.how", OPAQUE).cast("int"), f.lit(0)).alias("opaque")
+    sourced = union_of(
+        edges.select(named, f.col("one.output_column").alias("column"), opaque),
+        sourceless.select(named, "one.column", f.lit(0).alias("opaque")),
     )
     fields = _latest(lake, newest).select(
         "qualified_name", f.explode_outer("fields.name").alias("column"), f.lit(True).alias("named")
@@ -120,7 +123,8 @@ def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
     return (
         union_of(fields, sourced)
         .groupBy("qualified_name", "column")
-        .agg(f.max("named").alias("named"), f.max("source").alias("source"))
+        .agg(f.max("named").alias("named"), f.max("opaque").alias("opaque"))
+        .withColumn("source", 1 - f.col("opaque"))
         .withColumn("known", f.col("column").isNotNull().cast("int"))
         .drop("column")
     )
@@ -135,7 +139,8 @@ def _runs(lake: Lake) -> DataFrame:
         "failed": failed,
         "unended": f.col("ended").isNull(),
         "unusable": f.col("outcome").eqNullSafe("unusable"),
-        "exact": translated & f.col("columns_by").eqNullSafe("plan"),
+        "exact": translated & f.col("columns_by").eqNullSafe(BY_PLAN),
+        "opaque_runs": translated & f.col("columns_by").eqNullSafe(WITH_UPPER_BOUNDS),
         "by_listener": translated & f.col("columns_by").eqNullSafe("listener"),
     }
     moved = lake.read(RUNS).where(f.col("outcome").isin(*_MOVED) | failed)

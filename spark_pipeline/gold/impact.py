@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from shared.model import OPAQUE
 from spark_pipeline.engine.arrow import schema_of
 from spark_pipeline.gold.column_index import Columns, Names, Nodes
-from spark_pipeline.gold.graph import Graph, Ints
+from spark_pipeline.gold.graph import Closure, Graph, Ints
 from spark_pipeline.tables.declaration import struct
 from spark_pipeline.tables.lake import Lake
 from spark_pipeline.tables.schemas import CURRENT, IMPACT, TAGS
@@ -36,6 +38,7 @@ def column_edges(lake: Lake) -> DataFrame:
         "e.output_column",
         (f.col("e.kind") == _DIRECT).alias("direct"),
         "e.masked",
+        f.coalesce(f.array_contains("e.how", OPAQUE), f.lit(False)).alias("opaque"),
         "process",
     )
 
@@ -80,11 +83,14 @@ _MOST_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Held:
-    """What a worker needs of the columns; `direct` is None where all edges are."""
+    """What a worker needs of the columns; `direct` is None where all edges are, `exact` (direct and not opaque) where
+    no edge is opaque.
+    """
 
     nodes: Nodes
     whole: Graph
     direct: Graph | None
+    exact: Graph | None
     process: Ints
     processes: Names
 
@@ -94,6 +100,7 @@ class _Held:
             nodes=known.nodes,
             whole=known.graph,
             direct=None if known.direct_graph is known.graph else known.direct_graph,
+            exact=known.graph_of(known.direct & ~known.opaque) if known.opaque.any() else None,
             process=known.process[known.graph.order],
             processes=known.processes,
         )
@@ -101,11 +108,8 @@ class _Held:
     def rows(self, sources: Ints, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Rows of `impact` for these columns."""
         found = self.whole.closure(sources, depth=DEEPEST)
-        direct = np.ones(len(found.source), dtype=bool)
-        if self.direct is not None:
-            plain = self.direct.closure(sources, depth=DEEPEST)
-            size = self.whole.size
-            direct = np.isin(found.source * size + found.target, plain.source * size + plain.target)
+        direct = self._reached_by(self.direct, found, sources)
+        opaque = direct & ~self._reached_by(self.exact, found, sources)
         for begin in range(0, len(found.source), _MOST_ROWS):
             part = slice(begin, begin + _MOST_ROWS)
             edge = found.edge[part]
@@ -121,19 +125,30 @@ class _Held:
                 "depth": pa.array(found.depth[part].astype(np.int32)),
                 "paths": pa.array(found.paths[part]),
                 "direct": pa.array(direct[part]),
+                "opaque": pa.array(opaque[part]),
                 "process": processes.take(pa.array(self.process[edge])),
             }
             yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
+    def _reached_by(self, graph: Graph | None, found: Closure, sources: Ints) -> npt.NDArray[np.bool_]:
+        """Which of the found pairs a graph of some edges has; None stands for all edges."""
+        if graph is None:
+            return np.ones(len(found.source), dtype=bool)
+        size, some = self.whole.size, graph.closure(sources, depth=DEEPEST)
+        return np.isin(found.source * size + found.target, some.source * size + some.target)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependent:
-    """A column that depends on another, and the process of the last step of one shortest path to it."""
+    """A column that depends on another, and the process of the last step of one shortest path to it. `direct`: by the
+    value itself; `opaque`: which may arrive there or not.
+    """
 
     asset: str
     column: str
     depth: int
     direct: bool
+    opaque: bool
     process: str
 
 
@@ -149,6 +164,7 @@ def downstream(known: Columns, asset: str, column: str) -> list[Dependent]:
             column=row["target_column"],
             depth=row["depth"],
             direct=row["direct"],
+            opaque=row["opaque"],
             process=row["process"],
         )
         for batch in rows
@@ -170,10 +186,10 @@ _TAGS = struct(TAGS.content)
 
 
 def spread(known: Columns, seeds: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`. A tag without a
-    column is of the data set.
+    """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`. Where opaque edges
+    lead it is not known to have gone. A tag without a column is of the data set.
     """
-    nodes, graph = known.nodes, known.graph_of(known.direct & ~known.masked)
+    nodes, graph = known.nodes, known.graph_of(known.direct & ~known.masked & ~known.opaque)
     best: dict[tuple[str, str, str], tuple[int, str, str]] = {}
     for asset, column, tag in seeds.fillna("").itertuples(index=False):
         best[asset, column, tag] = (0, asset, column)

@@ -179,7 +179,7 @@ COLUMN_EDGES = Table(
         kind string DIRECT (the value) or INDIRECT (filter, join, sort …)
         masked boolean Whether every way of the value passes a mask
         parsed boolean Whether it was read from the SQL text, because no event has it
-        how array<string> The steps in terms of OpenLineage
+        how array<string> The steps in terms of OpenLineage; OPAQUE: through code that Spark's plan does not show
         first timestamp The first event time of a run with it
         last timestamp The last event time of a run with it"""),
 )
@@ -225,7 +225,7 @@ HISTORY = Table(
         kind string DIRECT, INDIRECT, or TABLE for the data sets as such
         masked boolean Whether every way of the value passes a mask
         parsed boolean Whether it was read from the SQL text, because no event has it
-        how string The steps in terms of OpenLineage, with spaces between
+        how string The steps as in column_edges, with spaces between
         valid_from timestamp The first event time of an application run with it
         valid_to timestamp When a newer application run without it ended; null while it is valid
         last_seen timestamp The last event time of a run with it"""),
@@ -242,6 +242,7 @@ IMPACT = Table(
         depth int The number of steps on a shortest path
         paths bigint How many shortest paths there are
         direct boolean Whether the value itself arrives, on this path or a longer one
+        opaque boolean Whether it may only arrive: each of these paths passes code that Spark's plan does not show
         process string The process of the last step of one shortest path
         before string The data set before the last step
         before_column string Its column: follow it backwards to see the path"""),
@@ -257,12 +258,14 @@ COVERAGE = Table(
         linked bigint Of these, those that the current lineage holds
         written bigint Of these, those that a process writes
         columns bigint Columns that the written ones have by their latest schema
-        traced bigint Of these, columns with a known source, or known to have none
+        traced bigint Of these, columns with known sources, or known to have none
+        opaque bigint Of these, columns that have only an upper bound of their sources, so that they are not traced
         runs bigint Runs that moved data or should have
         failed bigint Runs that failed
         unended bigint Runs without an end event
         unusable bigint Runs that could not be translated
         exact bigint Runs of Spark whose columns are exact by its own plan
+        opaque_runs bigint Runs of Spark whose columns its plan gave, some of them as upper bounds
         by_listener bigint Runs of Spark without a plan: their job runs without throughline-plan.jar
         tests bigint Quality tests of data sets
         failing bigint Of these, those whose last result is a failure
@@ -325,7 +328,7 @@ COMPLETENESS_TREND = Table(
 )
 TAGS = Table(
     place="gold/tags",
-    comment="Where tagged columns went: along their values, ending at masks",
+    comment="Where tagged columns went: along their values, ending at masks and before opaque edges",
     keys=("qualified_name", "column", "tag"),
     content=columns("""
         qualified_name string The data set

@@ -163,7 +163,7 @@ def impact(
                 str(each.depth),
                 each.asset,
                 each.column or "(all rows)",
-                "yes" if each.direct else "",
+                "maybe" if each.opaque else "yes" if each.direct else "",
                 ", ".join(tags_of(each.asset, each.column)),
                 each.process,
             ]

@@ -46,8 +46,9 @@ def coverage(
     """Show how much of each store, owner, job or data set has lineage, worst first, and failed quality tests; or how
     completely the catalog documents the data sets.
 
-    --level job and --level owner also count the Spark runs that are exact by plan, and those that have only the
-    listener's columns, because their job runs without throughline-plan.jar.
+    --level job and --level owner also count the Spark runs that are exact by plan, those whose plan gives some columns
+    as upper bounds (opaque), and those that have only the listener's columns, because their job runs without
+    throughline-plan.jar.
 
         throughline lake coverage --level store
         throughline lake coverage --level job
@@ -78,8 +79,8 @@ def coverage(
 
 MAX_FAILED_TESTS = 20
 _OF_RUNS = ("owner", "job")
-_DATA_SETS = ("name", "assets", "linked", "columns", "traced", "failing", "score")
-_RUNS = ("name", "runs", "failed", "exact", "by_listener")
+_DATA_SETS = ("name", "assets", "linked", "columns", "traced", "opaque", "failing", "score")
+_RUNS = ("name", "runs", "failed", "exact", "opaque_runs", "by_listener")
 _NARROW = {**dict.fromkeys(_OF_RUNS, _RUNS), "all": (*_DATA_SETS, *_RUNS[1:])}
 _LEVELS = ("asset", "store", "owner", "job", "all")
 

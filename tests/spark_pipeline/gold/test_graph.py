@@ -1,9 +1,11 @@
 """Closures by arrays, compared with a plain search."""
 
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,9 +48,11 @@ def test_a_closure_equals_the_result_of_a_search(pairs: list[tuple[int, int]], d
     assert stored == {node: _search(pairs, node, deepest) for node in range(NODES)}
 
 
-def _columns(*rows: tuple[str, str, str, str, bool, bool]) -> Columns:
+def _columns(*rows: tuple[str, str, str, str, bool, bool], opaque: Sequence[int] = ()) -> Columns:
+    """Columns of these edges, of which those at the places `opaque` are opaque."""
     names = ["input", "input_column", "output", "output_column", "direct", "masked"]
-    return Columns.of(pd.DataFrame(rows, columns=names).assign(process="p"))
+    edges = pd.DataFrame(rows, columns=names).assign(process="p")
+    return Columns.of(edges.assign(opaque=[place in opaque for place in range(len(rows))]))
 
 
 def test_a_condition_of_rows_reaches_every_column() -> None:
@@ -69,6 +73,37 @@ def test_tags_end_at_masks_and_follow_values_only() -> None:
         ("a", "mail", "personal", 0, "a", "mail"),
         ("b", "mail", "personal", 1, "a", "mail"),
     ]
+
+
+def test_tags_end_before_opaque_edges() -> None:
+    known = _columns(("a", "mail", "b", "x", True, False), ("a", "mail", "c", "y", True, False), opaque=[0])
+    seeds = pd.DataFrame([("a", "mail", "personal")], columns=["qualified_name", "column", "tag"])
+    assert {each[0] for each in spread(known, seeds)} == {"a", "c"}
+
+
+@pytest.mark.parametrize(
+    ("opaque", "found"),
+    [
+        ([], {"b": (True, False), "c": (True, False), "d": (False, False)}),
+        ([0], {"b": (True, True), "c": (True, True), "d": (False, False)}),
+        ([1], {"b": (True, False), "c": (True, True), "d": (False, False)}),
+        ([0, 2], {"b": (True, True), "c": (True, True), "d": (False, False)}),
+    ],
+)
+def test_what_code_may_pass_on_may_arrive(opaque: list[int], found: dict[str, tuple[bool, bool]]) -> None:
+    known = _columns(
+        ("a", "x", "b", "x", True, False),
+        ("b", "x", "c", "x", True, False),
+        ("a", "x", "d", "", False, False),
+        opaque=opaque,
+    )
+    assert {each.asset: (each.direct, each.opaque) for each in downstream(known, "a", "x")} == found
+
+
+def test_an_exact_way_beside_code_arrives() -> None:
+    both = (("a", "x", "c", "x", True, False), ("a", "x", "b", "x", True, False), ("b", "x", "c", "x", True, False))
+    found = {each.asset: each.opaque for each in downstream(_columns(*both, opaque=[0]), "a", "x")}
+    assert found == {"b": False, "c": False}
 
 
 def test_a_tag_of_a_whole_data_set_stays_there() -> None:
