@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from shared.watching.comparing.changes import Change, ChangeKind, Severity, Topic
+from shared.watching.comparing.changes import Change, Severity, Topic
 from shared.watching.comparing.comparison import changes, views
 from shared.watching.comparing.snapshot import Snapshot
 from shared.watching.comparing.view import ColumnKey, DatasetKey, View
@@ -175,7 +175,7 @@ def _hit(was: View, now: View, found: Iterable[Change]) -> Hit:
     processes: dict[str, None] = {}
     for change in found:
         view = was if change.was else now
-        exposed = change.others if change.kind is ChangeKind.MASK_LOST else ()
+        exposed = change.others if change.topic is Topic.MASK else ()
         reached = view.downstream(change.starts)
         columns |= dict.fromkeys((*exposed, *reached.columns))
         datasets |= dict.fromkeys(each[:2] for each in (*exposed, *reached.columns))

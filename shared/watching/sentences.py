@@ -56,6 +56,11 @@ _TEXTS: dict[ChangeKind, tuple[str, str, str]] = {
         "column",
         "columns",
     ),
+    ChangeKind.MASK_UNCERTAIN: (
+        "the value of {column} was masked before, and now may reach {others} plain, through code that is not known",
+        "column",
+        "columns",
+    ),
     ChangeKind.JOB_OVERDUE: ("it last started at {before}, and by its own rhythm was due by {after}", "job", "jobs"),
     ChangeKind.GATE_BROKEN: ("{before}: {after}", "rule", "rules"),
     ChangeKind.TEST_FAILED: ("the test {after} failed{on_column}", "test failed", "tests failed"),
@@ -87,11 +92,15 @@ _HEADLINES: dict[Topic, str] = {
 }
 
 
+_MASK_UNCERTAIN = "Mask uncertain: {name}, {what}"
+
+
 def headline(changes: Sequence[Change], name: str) -> str:
     """The title of a message about these changes, which share subject and topic."""
     counts = Counter(each.kind for each in changes)
     what = ", ".join(_counted(kind, count) for kind, count in sorted(counts.items()))
-    return _HEADLINES[changes[0].topic].format(name=name, what=what)
+    uncertain = changes[0].kind is ChangeKind.MASK_UNCERTAIN  # its severity is not that of a lost mask
+    return (_MASK_UNCERTAIN if uncertain else _HEADLINES[changes[0].topic]).format(name=name, what=what)
 
 
 def _counted(kind: ChangeKind, count: int) -> str:

@@ -33,11 +33,14 @@ def state(
 ) -> Snapshot:
     """Return a state of jobs and schemas.
 
-    A job is given by edges `table.column > table.column`, optionally followed by `mask` or `filter`, or by `table >
-    table`; a schema by columns such as `id:int name:string`.
+    A job is given by edges `table.column > table.column`, optionally followed by `mask`, `filter` or `code`, or by
+    `table > table`; a schema by columns such as `id:int name:string`.
     """
     processes = [KnownProcess(process=_process(name, lines, schemas)) for name, lines in jobs.items()]
     return snapshot_of(document_of("record", processes), overdue=overdue, broken=broken)
+
+
+_STEPS = {"filter": "FILTER", "code": "OPAQUE", "mask": "IDENTITY"}
 
 
 def _process(name: str, lines: Sequence[str], schemas: Mapping[str, str]) -> Process:
@@ -56,7 +59,7 @@ def _process(name: str, lines: Sequence[str], schemas: Mapping[str, str]) -> Pro
                     output=Column(qualified_name=asset(target).qualified_name, column=to),
                     kind=EdgeKind.INDIRECT if "filter" in how else EdgeKind.DIRECT,
                     masked="mask" in how,
-                    how=("FILTER",) if "filter" in how else ("IDENTITY",),
+                    how=(_STEPS[how[0]] if how else "IDENTITY",),
                 )
             )
     return Process(
@@ -90,5 +93,5 @@ def random_state(chance: random.Random, schema: str = "a:int b:int") -> Snapshot
 
 def _random_edge(chance: random.Random, target: int) -> str:
     columns = [chance.choice("ab") for _ in range(2)]
-    how = chance.choice(("", " mask", " filter"))
+    how = chance.choice(("", " mask", " filter", " code"))
     return f"t{chance.randrange(target)}.{columns[0]} > t{target}.{columns[1]}{how}"

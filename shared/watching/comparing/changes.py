@@ -47,6 +47,7 @@ class ChangeKind(StrEnum):
     COLUMN_SOURCE_CAME = "column_source_came"
     COLUMN_SOURCE_WENT = "column_source_went"
     MASK_LOST = "mask_lost"
+    MASK_UNCERTAIN = "mask_uncertain"
     JOB_OVERDUE = "job_overdue"
     GATE_BROKEN = "gate_broken"
     TEST_FAILED = "test_failed"
@@ -57,7 +58,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
     `dataset` and `column` are what changed; a change of a job has `process` (qualified name), one of a gate `policy`.
     `before` and `after`: types, names or times, by kind; `others`: further columns that the change is about (sources
-    that came or went, columns that are plain now). `processes`: those that make the change (qualified names).
+    that came or went, columns that are or may be plain now). `processes`: those that make the change (qualified names).
     `starts`: the columns whose downstream is hit; `was`: they are to be looked for in the state before.
     """
 
