@@ -25,9 +25,10 @@ class ColumnEdge:
 
     `kind`: `DIRECT` where the value goes into the output, `INDIRECT` where it only decides which rows are written
     (filter, join, group). `masked`: every way of the value passes a mask. `steps` are OpenLineage's words for what
-    happens on the way (IDENTITY, TRANSFORMATION, AGGREGATION, JOIN, FILTER …). `parsed`: no event names this edge, it
-    was read from the SQL text. `expressions`: what the output is made of, where events or Spark's plan describe it,
-    without literals.
+    happens on the way (IDENTITY, TRANSFORMATION, AGGREGATION, JOIN, FILTER …), and OPAQUE. `parsed`: no event names
+    this edge, it was read from the SQL text. `expressions`: what the output is made of, where events or Spark's plan
+    describe it, without literals. `opaque`: the input is an upper bound: its value may arrive or not, through code that
+    Spark's plan does not show (`mapInPandas`, a typed `map`).
     """
 
     input: Column
@@ -37,6 +38,7 @@ class ColumnEdge:
     steps: tuple[str, ...]
     parsed: bool
     expressions: tuple[str, ...] = ()
+    opaque: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,6 +92,7 @@ def process_of(process: InternalProcess) -> Process:
                 steps=edge.how,
                 parsed=edge.parsed,
                 expressions=edge.expressions,
+                opaque=edge.is_opaque,
             )
             for edge in process.columns
         ),

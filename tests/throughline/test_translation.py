@@ -98,6 +98,16 @@ def test_the_library_gives_the_lineage_of_the_core() -> None:
     assert {run.job.partition(".")[0] for run in found.runs} == {"customer_master"}
 
 
+def test_what_code_makes_is_an_upper_bound() -> None:
+    events = Path(__file__).parents[1] / "golden/spark41-ol1.53-plan/pandas_functions/events.jsonl"
+    columns = {
+        each.name.rpartition(" ")[2]: {(edge.kind, edge.opaque, "OPAQUE" in edge.steps) for edge in each.columns}
+        for each in throughline.translate(events).processes
+    }
+    assert columns["gross"] == {("DIRECT", False, False)}
+    assert columns["rounded"] == {("DIRECT", True, True), ("INDIRECT", False, False)}
+
+
 def test_a_run_s_job_is_that_of_its_first_event_in_any_order_of_them() -> None:
     first, *others = (json.loads(line) for line in EVENTS.read_bytes().splitlines())
     run = first["run"]["runId"]
