@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from local.catalog.server import CatalogServer
 from shared.atlas.columns import column_name
 from shared.bootstrap import assemble
@@ -14,6 +16,7 @@ from shared.settings.reading import load
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
+from tests.support.plans import PlanBuilder, column, facet
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of, publish
 
@@ -76,6 +79,22 @@ def test_apply_makes_the_planned_changes_and_the_next_plan_is_empty(tmp_path: Pa
     assert found["classifications"] == {"Acme.PII": {"tagged": 2, "clean": 1, "not known": 0}}
     nothing = parts.run("classify", "apply", "--rules", rules(tmp_path, ""))
     assert "0 attached, 2 taken away" in nothing.output
+
+
+def test_explain_names_the_code_on_the_path(tmp_path: Path) -> None:
+    parts, plans = Parts(), PlanBuilder()
+    made = plans.add("MapInPandas", output=[column(2, "x")], child=plans.table("file:/raw", column(1, "mail")))
+    plan = to_builtins(facet(plans.writing(made, "file:/clean")))
+    event = body(inputs=["/raw"], outputs=[dataset("/clean")], run_facets={"throughline_plan": plan})
+    for place in post(parts.storage, packed(event)):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    output = parts.run("classify", "explain", "clean.x", "--rules", rules(tmp_path)).output
+    assert "Acme.PII: not known" in output
+    assert "may arrive or not: on the way is code that Spark's plan does not show" in " ".join(output.split())
+    assert "raw.mail → clean.x (opaque" in output
+    planned = parts.run("classify", "plan", "--rules", rules(tmp_path)).output
+    assert "Acme.PII: 1 tagged, 0 clean, 1 not known" in planned
 
 
 def test_explain_shows_the_path_and_the_mask(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from msgspec import to_builtins
 
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
+from tests.support.plans import PlanBuilder, column, facet
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 
@@ -52,6 +54,21 @@ def test_a_column_is_shown_with_all_steps_up(parts: Parts, arguments: tuple[str,
     assert lines[0] == "mart.total file:///lake/mart"
     assert lines[1].startswith("clean.price aggregation: sum(price) by mart")
     assert lines[2].startswith("orders.amount identity by clean")
+
+
+def test_code_on_the_way_is_opaque() -> None:
+    parts, plans = Parts(), PlanBuilder()
+    made = plans.add("MapInPandas", output=[column(2, "x")], child=plans.table("file:/raw", column(1, "mail")))
+    plan = to_builtins(facet(plans.writing(made, "file:/made")))
+    event = body(inputs=["/raw"], outputs=[dataset("/made")], run_facets={"throughline_plan": plan})
+    for place in post(parts.storage, packed(event)):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    assert "raw.mail opaque by" in parts.run("show", "made.x").output
+    tree = parts.run("show", "made", "--columns").output
+    assert "mail → x (opaque)" in tree
+    assert "1 of 1 pairs are an upper bound" in " ".join(tree.split())
+    assert json.loads(parts.run("show", "made.x", "--json").stdout)["origins"][0]["kind"] == "opaque"
 
 
 def test_a_mask_on_the_way_is_named(parts: Parts) -> None:

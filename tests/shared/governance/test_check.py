@@ -257,7 +257,10 @@ def test_what_may_pass_code_is_not_known(demand: str, document: LineageDocument,
 
 def test_a_failed_quality_test_behind_code_is_not_known_to_matter() -> None:
     document = lineage("crm.id -> mid.id by load", "mid.id %> gold.x by code")
-    failed = {**PASSED, "abfss://lake/mid": (QualityAssertion(name="unique", success=False, column="id"),)}
+    failed: dict[str, tuple[QualityAssertion, ...]] = {
+        **PASSED,
+        "abfss://lake/mid": (QualityAssertion(name="unique", success=False, column="id"),),
+    }
     for where, verdict in (('columns = "x"\n', Verdict.UNKNOWN), ("", Verdict.BROKEN)):
         (found,) = results(document, f"{where}quality_passed = true", failed)
         assert found.verdict is verdict
