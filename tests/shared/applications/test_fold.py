@@ -139,7 +139,7 @@ def test_a_failure_takes_back_that_a_data_set_was_dropped() -> None:
     dropped, failed = (event("run", kind, f"10:00:0{n}", **fields) for n, kind in enumerate(("COMPLETE", "FAIL")))
     first = fold(application, ApplicationState(), {run: _input(None, dropped)})
     (key,) = first.assets
-    assert (first.state.lifecycle.keys(), len(first.state.assets[key].latest)) == ({run}, 1)
+    assert (set(first.state.lifecycle), len(first.state.assets[key].latest)) == ({run}, 1)
     second = fold(application, first.state, {run: _input(first.records[run], dropped, failed)})
     assert second.assets == {key}, "the publisher is told"
     assert (second.state.lifecycle, second.state.assets[key].latest) == ({}, ())
