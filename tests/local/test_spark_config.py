@@ -192,7 +192,7 @@ def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None
         for edge in process["columns"]:
             assert edge["input"][0] in process["inputs"]
             assert edge["output"][0] == process["output"]
-            assert edge["kind"] in {"DIRECT", "INDIRECT"}
+            assert edge["kind"] in {"DIRECT", "OPAQUE", "INDIRECT"}
             assert edge not in [entry.get("edge") for entry in never]
     gaps = [*truth["not_reported"], *truth["reported_wrongly"], *truth.get("not_run", ())]
     assert all(entry["reason"] for entry in gaps)
