@@ -346,12 +346,12 @@ COLOURS = """() => {
 
 
 @pytest.mark.parametrize(
-    ("without", "kind", "made"),
+    ("without", "kind", "column_edge"),
     [((), "mask", edge("hub.c", "t.c", masked=True)), (("Worker",), "opaque", edge("hub.c", "t.c", "OPAQUE"))],
     ids=["laid out in a worker", "in a browser without workers"],
 )
 def test_a_large_picture_is_on_a_canvas(
-    browser: Browser, tmp_path: Path, without: tuple[str, ...], kind: str, made: ColumnEdge
+    browser: Browser, tmp_path: Path, without: tuple[str, ...], kind: str, column_edge: ColumnEdge
 ) -> None:
     copies, others, conditions = range(150), range(150, 300), range(300, 450)
     decides = EdgeKind.INDIRECT
@@ -359,7 +359,10 @@ def test_a_large_picture_is_on_a_canvas(
         *(process(f"p{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c")) for number in copies),
         *(
             process(
-                f"m{number}", "hub", f"t{number}", structs.replace(made, output=edge("hub.c", f"t{number}.c").output)
+                f"m{number}",
+                "hub",
+                f"t{number}",
+                structs.replace(column_edge, output=edge("hub.c", f"t{number}.c").output),
             )
             for number in others
         ),
@@ -391,9 +394,13 @@ def test_failed_quality_tests_are_marked_and_listed(browser: Browser, tmp_path: 
 
 
 def test_what_code_may_pass_on_is_shown_as_an_upper_bound(browser: Browser, tmp_path: Path) -> None:
-    made = edge("raw.a", "clean.b", "OPAQUE")
+    column_edge = edge("raw.a", "clean.b", "OPAQUE")
     (tmp_path / "page.html").write_bytes(
-        page(document(process("code", "raw", "clean", made, exact=True), process("mart", "clean", "mart", exact=True)))
+        page(
+            document(
+                process("code", "raw", "clean", column_edge, exact=True), process("mart", "clean", "mart", exact=True)
+            )
+        )
     )
     browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean", column="b"))
     assert browser.texts("[data-kind=opaque] .badge text") == ["opaque"]

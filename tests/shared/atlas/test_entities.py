@@ -47,10 +47,10 @@ def test_upper_bounds_are_in_the_mapping_and_counted_in_the_description() -> Non
         replace(_edge("/a", "y", "x"), how=("OPAQUE",)),
         _edge("/a", "z", "", EdgeKind.INDIRECT),
     )
-    found = _attributes(replace(process("/a"), columns=edges))
+    attributes = _attributes(replace(process("/a"), columns=edges))
     bounds = "Columns: 1 of 2 pairs are an upper bound: rows pass code that Spark's plan does not show."
-    assert found["description"].endswith(bounds)
-    assert [each["Source"] for each in json.loads(found["columnMapping"])[0]["ColumnMapping"]] == ["x", "y"]
+    assert attributes["description"].endswith(bounds)
+    assert [pair["Source"] for pair in json.loads(attributes["columnMapping"])[0]["ColumnMapping"]] == ["x", "y"]
     assert "bound" not in _attributes(replace(process("/a"), columns=edges[:1]))["description"]
 
 

@@ -98,12 +98,12 @@ def test_a_picture_is_well_formed_and_has_every_card_and_edge() -> None:
 
 def test_an_opaque_edge_looks_like_no_other_kind() -> None:
     flow = document(process("code", "raw", "clean", edge("raw.a", "clean.b", "OPAQUE")))
-    shown = select(flow, Question())
-    assert '"8 3 2 3"' in as_svg(shown)
-    assert ">opaque</text>" in as_svg(shown)
-    assert "-. opaque .->" in as_mermaid(shown)
-    assert '[style="dashed,bold", tooltip="opaque"]' in as_dot(shown)
-    assert ",opaque,no,no," in as_csv(shown)
+    picture = select(flow, Question())
+    assert '"8 3 2 3"' in as_svg(picture)
+    assert ">opaque</text>" in as_svg(picture)
+    assert "-. opaque .->" in as_mermaid(picture)
+    assert '[style="dashed,bold", tooltip="opaque"]' in as_dot(picture)
+    assert ",opaque,no,no," in as_csv(picture)
 
 
 def test_a_table_has_a_row_for_each_flow_and_edge() -> None:

@@ -186,7 +186,7 @@ def test_a_path_around_a_mask_is_a_lost_mask() -> None:
 
 
 def test_code_in_the_place_of_a_mask_may_lose_it() -> None:
-    through_code = [each.replace(" mask", " code") for each in JOBS["load"]]
+    through_code = [pair.replace(" mask", " code") for pair in JOBS["load"]]
     (change,) = changes(BEFORE, state({**JOBS, "load": through_code}, SCHEMAS))
     assert (change.kind, change.severity, change.column) == (ChangeKind.MASK_UNCERTAIN, Severity.RISKY, "mail")
     (message,) = messages(BEFORE, state({**JOBS, "load": through_code}, SCHEMAS), comparison="x", now=MONDAY)
@@ -208,10 +208,10 @@ def test_a_plain_path_beside_code_is_a_lost_mask() -> None:
 
 
 def test_a_mask_in_the_place_of_code_or_code_in_that_of_a_copy_is_no_lost_mask() -> None:
-    through_code = state({**JOBS, "load": [each.replace(" mask", " code") for each in JOBS["load"]]}, SCHEMAS)
-    plain = state({**JOBS, "load": [each.replace(" mask", "") for each in JOBS["load"]]}, SCHEMAS)
-    for one, other in ((through_code, BEFORE), (through_code, plain), (plain, through_code)):
-        assert changes(one, other) == ()
+    through_code = state({**JOBS, "load": [pair.replace(" mask", " code") for pair in JOBS["load"]]}, SCHEMAS)
+    plain = state({**JOBS, "load": [pair.replace(" mask", "") for pair in JOBS["load"]]}, SCHEMAS)
+    for first, second in ((through_code, BEFORE), (through_code, plain), (plain, through_code)):
+        assert changes(first, second) == ()
 
 
 def test_removing_a_mask_beside_a_plain_path_is_no_change() -> None:
@@ -249,13 +249,13 @@ def _ways(view: View, start: int, seen: frozenset[int], *, how: int) -> Iterator
         yield from _ways(view, edge.output, seen | {edge.output}, how=through)
 
 
-def _exposure(found: Snapshot) -> dict[tuple[object, object], set[int]]:
+def _exposure(snapshot: Snapshot) -> dict[tuple[object, object], set[int]]:
     """By pairs of columns: how values arrive on the paths between them."""
-    view = View(found.document)
+    view = View(snapshot.document)
     exposed: dict[tuple[object, object], set[int]] = {}
-    for number in range(len(found.document.columns)):
-        for reached, how in _ways(view, number, frozenset({number}), how=_PLAIN):
-            exposed.setdefault((view.key(number), view.key(reached)), set()).add(how)
+    for number in range(len(snapshot.document.columns)):
+        for column, manner in _ways(view, number, frozenset({number}), how=_PLAIN):
+            exposed.setdefault((view.key(number), view.key(column)), set()).add(manner)
     return exposed
 
 

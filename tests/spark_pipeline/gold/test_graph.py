@@ -78,7 +78,7 @@ def test_tags_end_at_masks_and_follow_values_only() -> None:
 def test_tags_end_before_opaque_edges() -> None:
     known = _columns(("a", "mail", "b", "x", True, False), ("a", "mail", "c", "y", True, False), opaque=[0])
     seeds = pd.DataFrame([("a", "mail", "personal")], columns=["qualified_name", "column", "tag"])
-    assert {each[0] for each in spread(known, seeds)} == {"a", "c"}
+    assert {asset[0] for asset in spread(known, seeds)} == {"a", "c"}
 
 
 @pytest.mark.parametrize(
