@@ -266,8 +266,10 @@ class _Drain:
         """The plans for the processes of a batch. An entry whose stored content can't be read is put off, and blocks no
         other.
         """
-        stored = self._options.parallel.each(lambda entry: read_process(self._storage, entry.key), batch)
-        for entry, rows in zip(batch, list(stored), strict=True):
+        stored = list(self._options.parallel.each(lambda entry: read_process(self._storage, entry.key), batch))
+        if not self._session.may_continue():  # another publisher may know later states than the headers that were read
+            raise WriteConflict("The lease was lost while processes were read", after=2)
+        for entry, rows in zip(batch, stored, strict=True):
             try:
                 plan = self._planner.plan(entry, rows)
                 if len(plan.queue_entry.marks) < len(entry.marks):

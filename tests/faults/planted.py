@@ -299,6 +299,13 @@ MISTAKES: tuple[Mistake, ...] = (
         mistaken="            pass  # first",
         tests=("tests/shared/sweeping/test_closing.py",),
     ),
+    Mistake(
+        name="a publisher that lost its lease while it read goes on",
+        file="shared/publishing/publisher.py",
+        original="        if not self._session.may_continue():  # another",
+        mistaken="        if False:  # another",
+        tests=("tests/shared/publishing/test_crashes.py",),
+    ),
     # --- the publisher's cache, and dead letters
     Mistake(
         name="what another publisher wrote of a data set that it put off is not read",

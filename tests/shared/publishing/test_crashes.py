@@ -15,7 +15,7 @@ from shared.records.ledger import ledger_entries
 from shared.records.publish_queue import QueueEntry, put_queued
 from shared.records.states import LedgerState
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import QUEUED_ASSET, asset_key
+from shared.storage_layout import PROCESSES, QUEUED_ASSET, asset_key
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.events import event
 from tests.support.publish_world import Clock, Killed, context_of, entries, fold, publish, publish_options
@@ -158,3 +158,32 @@ def test_a_data_set_that_was_put_off_is_read_again_by_a_publisher_that_knows_it(
     put_queued(second.storage, QueueEntry(target=target, due=first.now, revisit=True))
     first.publish()
     assert first.catalog.assets[key].columns == (X, Y)
+
+
+class Stalling:
+    """Storage that answers a read of processes only after `seconds`, when another publisher has the lease."""
+
+    def __init__(self, real: MemoryStorage) -> None:
+        self._real, self.seconds = real, 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def partition(self, table: str, *arguments: Any, **named: Any) -> Any:
+        if table == PROCESSES and not self.seconds:
+            self.seconds = 300.0
+            self._real._leases.clear()
+            assert self._real.lease("publisher", 60)
+        return self._real.partition(table, *arguments, **named)
+
+
+def test_a_publisher_that_lost_its_lease_while_it_read_writes_nothing() -> None:
+    """The headers that it has read may be old: another one may have published later states."""
+    stalling = Stalling(MemoryStorage())
+    runtime = Runtime(storage=stalling)
+    runtime.post(job("one", X, Y))
+    runtime.publish(seconds=lambda: stalling.seconds)
+    assert not runtime.catalog.processes
+    stalling._real._leases.clear()
+    runtime.publish()
+    assert len(runtime.catalog.processes) == 1
