@@ -79,7 +79,7 @@ def _is_ignored(event: Event) -> bool:
 
 
 def _runs(events: Iterable[Event], names: Names, *, times_out: bool) -> tuple[dict[str, _Run], set[str]]:
-    """The runs by id, and the ids of those that nothing can use: they say nothing but facts of their application."""
+    """The runs by id, and the ids of those that nothing can use: they say only facts and times of applications."""
     events_by_run: dict[str, list[Event]] = {}
     for event in events:
         if not _is_ignored(event):
@@ -116,9 +116,9 @@ def _history(
     }
     by_application = core._contributions(merged, outcomes)
     times = {
-        run_id: ApplicationTimes(first=run.first, last=run.last, ended=run.ended)
+        run_id: ApplicationTimes(first=run.merged.first, last=run.merged.last, ended=run.merged.ended)
         for run_id in by_application
-        if (run := merged.get(run_id))
+        if (run := runs.get(run_id))
     }
     lifecycle = core._lifecycles(merged.values(), contexts)
     staged = [
