@@ -179,7 +179,7 @@ COLUMN_EDGES = Table(
         kind string DIRECT (the value) or INDIRECT (filter, join, sort …)
         masked boolean Whether every way of the value passes a mask
         parsed boolean Whether it was read from the SQL text, because no event has it
-        how array<string> The steps in terms of OpenLineage; OPAQUE: through code that Spark's plan does not show
+        how array<string> The steps in terms of OpenLineage; OPAQUE: through code that the plan does not show
         first timestamp The first event time of a run with it
         last timestamp The last event time of a run with it"""),
 )
@@ -242,7 +242,7 @@ IMPACT = Table(
         depth int The number of steps on a shortest path
         paths bigint How many shortest paths there are
         direct boolean Whether the value itself arrives, on this path or a longer one
-        opaque boolean Whether it may only arrive: each of these paths passes code that Spark's plan does not show
+        opaque boolean Whether it may only arrive: each of these paths passes code that the plan does not show
         process string The process of the last step of one shortest path
         before string The data set before the last step
         before_column string Its column: follow it backwards to see the path"""),

@@ -5,6 +5,8 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlencode
@@ -35,6 +37,7 @@ from shared.reading.processes import recorded
 from shared.reporting.status import Status
 from shared.reporting.status import status as reporting_status
 from shared.settings.reading import load
+from shared.sweeping.sweep import sweep
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 JOBS = ("customer_master", "customer_merge")
@@ -189,6 +192,8 @@ def _settled(parts: Worker, world: World) -> Status:
             idle = not (found.in_progress or found.publish_queue or calls["in_flight"] or calls["queued"])
             if idle or time.monotonic() > deadline:
                 return found
+            if not (calls["in_flight"] or calls["queued"]):  # a host that died may have left an event that has no row
+                sweep(parts.storage, replace(parts.sweeping, grace=timedelta()))
             time.sleep(_POLL_SECONDS)
 
 
