@@ -12,9 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.model import OPAQUE, Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
-from shared.naming.rules.rule import bounded
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents, Tables, present_name
-from shared.translation.job.identity import ARROW, MAX_NAME_LENGTH
+from shared.translation.job.identity import ARROW, display_name
 from shared.translation.process.schemas import of_those, one_each, renamed
 from shared.translation.process.union import ALL_ROWS, assets, sources, union_edges
 from shared.translation.run.sql_recovery import parsed_edge
@@ -111,10 +110,8 @@ def _renamed_process(content: Process, event: LifecycleEvent) -> Process:
     after = present_name(content.qualified_name, event)
     if after == content.qualified_name:
         return content
-    job = content.name.rpartition(ARROW)[0]
-    return replace(
-        content, qualified_name=after, name=bounded(f"{job}{ARROW}{event.after.rpartition('/')[2]}", MAX_NAME_LENGTH)
-    )
+    name = display_name(content.name.rpartition(ARROW)[0], event.after)
+    return replace(content, qualified_name=after, name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

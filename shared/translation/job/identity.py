@@ -183,8 +183,7 @@ def name_process(
 def _named(namespace: str, identity: JobIdentity, sink: Identity, table: str, version: str) -> tuple[str, str]:
     namespace, job_name = text_without_secrets(namespace), text_without_secrets(identity.name)
     qualified = f"{OURS}{version}://{quote(namespace, safe='')}/{quote(job_name, safe=' ')}/{place_of(sink)}"
-    name = f"{job_name}{ARROW}{table or sink.name.rsplit('/', 1)[-1] or sink.namespace}"
-    return bounded(qualified, MAX_NAME_LENGTH), bounded(name, MAX_NAME_LENGTH)
+    return bounded(qualified, MAX_NAME_LENGTH), display_name(job_name, table or sink.name, sink.namespace)
 
 
 _remembered_process = lru_cache(maxsize=4096)(_named)
@@ -197,3 +196,13 @@ def place_of(sink: Identity) -> str:
 
 ARROW = " → "
 """Between the job and the sink in a process's display name."""
+
+
+def display_name(job: str, sink: str, otherwise: str = "") -> str:
+    """A process's display name: the job, and the last part of its sink's path (`otherwise` where that is empty). A job
+    that is called like its sink is shown with the sink's folder, so that the name does not read as a loop.
+    """
+    *folders, last = sink.split("/")
+    if folders and folders[-1] and last.casefold() == job.casefold():
+        last = f"{folders[-1]}/{last}"
+    return bounded(f"{job}{ARROW}{last or otherwise}", MAX_NAME_LENGTH)

@@ -21,6 +21,7 @@ from shared.openlineage.run import MergedRun
 from shared.translation.job.identity import (
     JobIdentity,
     Strength,
+    display_name,
     identify,
     identity_of,
     inherit,
@@ -387,6 +388,22 @@ def _names(run: MergedRun, sink: Identity) -> tuple[str, str]:
 def _name(sink: str = "/out", namespace: str = "file", **fields: Any) -> str:
     run = merged(inputs=["/in"], outputs=[sink], **fields)
     return _names(run, canonical(namespace, sink))[0]
+
+
+@pytest.mark.parametrize(
+    ("sink", "name"),
+    [
+        ("/lake/files/orders", "orders → files/orders"),
+        ("/lake/Orders", "orders → lake/Orders"),
+        ("/lake/orders_clean", "orders → orders_clean"),
+        ("shop.orders", "orders → shop.orders"),
+        ("orders", "orders → orders"),
+        ("/orders", "orders → orders"),
+        ("", "orders → file"),
+    ],
+)
+def test_a_job_that_is_called_like_its_sink_does_not_read_as_a_loop(sink: str, name: str) -> None:
+    assert display_name("orders", sink, "file") == name
 
 
 def test_a_process_is_named_by_its_job_and_sink() -> None:
