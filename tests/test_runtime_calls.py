@@ -11,9 +11,9 @@ from shared.storage_layout import PUBLISH_QUEUE
     [
         ("one by one", 1.6, 2.0),
         ("arrived together", 0.5, 1.1),
-        ("unchanged daily rerun", 1.8, 2.3),
+        ("unchanged daily rerun", 1.9, 2.3),
         ("burst of 2,000 runs", 0.1, 0.2),
-        ("200 applications", 1.6, 2.3),
+        ("200 applications", 1.7, 2.3),
         ("foreachBatch stream", 3.01, 2.1),
     ],
 )

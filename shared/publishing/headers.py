@@ -32,6 +32,7 @@ class Headers:
     states: dict[str, ApplicationState] = field(default_factory=dict)
     contents: dict[str, Mapping[str, PartContent]] = field(default_factory=dict)
     activity: dict[str, datetime | None] = field(default_factory=dict)
+    remembered: set[str] = field(default_factory=set)
 
     def state(self, application: str) -> ApplicationState:
         """The state of an application, which the marks that were looked at have reached. Raises ContentLost."""
@@ -67,13 +68,22 @@ class Headers:
         commit = self.context.memory.commit(mark.application)
         if commit and mark.application not in self.states and commit.state.version >= mark.version:
             self.states[mark.application] = commit.state
+            self.remembered.add(mark.application)
         if self.state(mark.application).version < mark.version:
             self._forget(mark.application)
         if self.state(mark.application).version >= mark.version:
             return True
         return self.context.publishing.now() - mark.left >= PATIENCE and self._fence(mark)
 
+    def confirm(self, application: str) -> None:
+        """Have the header of an application read that this process only remembers: another one may have changed it, and
+        taken away what a mark that lands late would bring back.
+        """
+        if application in self.remembered:
+            self._forget(application)
+
     def _forget(self, application: str) -> None:
+        self.remembered.discard(application)
         self.states.pop(application, None)
         self.contents.pop(application, None)
 

@@ -276,6 +276,8 @@ class Planner:
             versions[mark.application] = max(mark.version, versions.get(mark.application, 0))
         for application, version in versions.items():
             stored = rows.parts.get(application)
+            if stored is None:  # emptied parts are not kept, so no version says that a mark is old
+                self.headers.confirm(application)
             if stored is None or stored.version < version:
                 state, content = self.headers.state(application), self.headers.content(application, rows.key)
                 renewed[application] = part_of(application, state, rows.key, content, stored.etag if stored else "")

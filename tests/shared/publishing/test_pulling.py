@@ -26,6 +26,7 @@ from tests.support.publish_world import (
     publish_options,
     the_ledger,
 )
+from tests.support.runtime import Runtime
 
 APP = run_id("app1")
 PROCESS = process_key("throughline:v1://tests/app/file/out")
@@ -227,3 +228,17 @@ def test_another_publisher_that_changed_a_data_set_ends_the_drain_and_nothing_is
     clock.at += timedelta(minutes=4)
     assert publish(storage, catalog, publish_options(clock)).written == 1
     assert entries(storage.real) == ()
+
+
+def test_a_mark_that_lands_late_brings_no_old_content_back() -> None:
+    """Its worker remembers the commit of that version; another one has emptied the process since."""
+    worker = Runtime()
+    other = Runtime(storage=worker.storage, catalog=worker.catalog)
+    worker.run(*write("a", "app1", "10:00", "/a"))
+    assert worker.catalog.processes
+    other.run(write("a", "app1", "10:01", "/a", end="FAIL")[1])
+    assert not worker.catalog.processes
+    leave_marks(worker.storage, [Mark(kind=PROCESS_KIND, target=PROCESS, application=APP, version=1, left=worker.now)])
+    worker.publish()
+    assert not worker.catalog.processes
+    assert not read_process(worker.storage, PROCESS).parts
