@@ -29,7 +29,7 @@ class Delivery:
         processor, memory = self.processor, self.processor.memory
         processor.blob_cache.put(event.digest, payload)
         if memory.has_folded(event.digest):
-            return event.end is not None  # whoever folded it may have died before it published
+            return event.end is not None  # the worker that folded it may have died before it published
         streams = event.type == RUNNING and self._may_stream(event, payload)
         if streams and memory.has_folded(event.run_id):
             return False

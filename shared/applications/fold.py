@@ -1,9 +1,9 @@
 """The fold: an application's state and further events of its runs give its next state. Pure.
 
 However the events of a history are ordered, grouped and repeated, folding them leads to what
-`shared/translation/reference.py` says of all of them at once. A run is always folded with all of its events: what it
-said before is taken out of the state, and what it says now is put in. If that changes the context of other runs (facts
-of the application, batches around their writes), these are named in `stale`, to be folded again.
+`shared/translation/reference.py` says of all of them at once. A fold always takes all events of a run: it removes the
+run's earlier contribution from the state, and adds the present one. If that changes the context of other runs (facts of
+the application, batches around their writes), `stale` names these, to be folded again.
 """
 
 from collections.abc import Callable, Iterable, Mapping

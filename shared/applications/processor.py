@@ -181,7 +181,7 @@ class _Work:
         record = self._read(event.run_id)
         if record and event.digest in record.digests:
             self.needed = None
-            self.has_marks = True  # whoever folded it may have died before it published
+            self.has_marks = True  # the worker that folded it may have died before it published
             return snapshot
         if record and record.home:
             self.homes[event.run_id] = record.home
