@@ -3,7 +3,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
-PROOFS := tests/shared/end_to_end tests/spark_pipeline tests/test_bench.py tests/e2e/test_demo.py \
+PROOFS := tests/shared/end_to_end tests/lake tests/test_bench.py tests/e2e/test_demo.py \
   tests/e2e/test_platforms.py tests/e2e/test_slow_receiver.py tests/e2e/test_dbt_beside_a_notebook.py \
   tests/shared/publishing/test_unchanged_jobs.py tests/shared/governance
 # Two more than cores: many tests wait for worlds and timers.
@@ -35,7 +35,7 @@ up: $(READY) ## Keep the local world running, and print the Spark settings that 
 	@$(BIN)/throughline up $(if $(FUNC),--func) $(ARGS)
 
 atlas: $(READY) ## Run a real Apache Atlas (DELETES=hard: what is deleted goes), empty, until Ctrl-C
-	@$(BIN)/python -m local.atlas $(if $(DELETES),--deletes $(DELETES)) $(ARGS)
+	@$(BIN)/python -m throughline.local.atlas $(if $(DELETES),--deletes $(DELETES)) $(ARGS)
 
 atlas-contract: $(READY) ## Hold the catalog's contract to a real Apache Atlas, with soft and with hard deletes
 	$(BIN)/pytest --atlas --timeout 3600 -m contract -k atlas- $(ARGS)
@@ -51,7 +51,7 @@ core: $(READY) ## Only the tests of the pure core
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(CORE) $(ARGS)
 
 test-bare: $(READY) ## All tests as on a machine without Java, Node and npm
-	@for part in java node; do $(BIN)/python -m tests.bare $(BIN)/python -m local.toolchain.$$part || exit 1; done
+	@for part in java node; do $(BIN)/python -m tests.bare $(BIN)/python -m throughline.local.toolchain.$$part || exit 1; done
 	$(BIN)/python -m tests.bare $(MAKE) tests
 
 lint: $(READY) ## Only the linter and the formatter
@@ -75,13 +75,13 @@ coverage: $(READY) ## Write docs/reference/coverage.md from the kept events: whi
 	$(BIN)/python -m tests.capture.coverage
 
 reference: $(READY) ## Write docs/reference/cli*.md from the commands
-	$(BIN)/python -m cli.reference
+	$(BIN)/python -m throughline.cli.reference
 
 runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms
-	$(BIN)/python -m cli.platforms
+	$(BIN)/python -m throughline.cli.platforms
 
 bench: $(READY) ## Measure: ratios taken in one run, also written to build/bench.json
-	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m tests.bench $(ARGS)
 
 fuzz: $(READY) ## Damage real events for SECONDS (600) and look for what the core does not withstand
 	@$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),600) $(ARGS)
@@ -111,14 +111,14 @@ func-delivery: $(READY) ## Send EVENTS (2000) to a world as func start runs it, 
 	@$(BIN)/python -m tests.func_delivery --events $(or $(EVENTS),2000) $(ARGS)
 
 package: $(READY) ## Build the archive that Azure runs (DELIVERY=queue: for a queue that Event Grid fills)
-	@$(BIN)/python -m local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
-	@$(BIN)/python -m local.sbom
+	@$(BIN)/python -m throughline.local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
+	@$(BIN)/python -m throughline.local.sbom
 
 bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json
-	@$(BIN)/python -m bench.spark_lake --events $(or $(EVENTS),1000000) $(ARGS)
+	@$(BIN)/python -m tests.bench.spark_lake --events $(or $(EVENTS),1000000) $(ARGS)
 
 jar: $(READY) ## Build throughline-plan.jar, which sends Spark's own plans beside the listener's events
-	@$(BIN)/python -m local.spark.plan_jar
+	@$(BIN)/python -m throughline.local.spark.plan_jar
 
 wheel: $(READY) ## Build the wheel of `throughline`: the library, the command, and the lake for Spark clusters
 	@$(BIN)/python -m hatchling build -t wheel -d build/wheel
@@ -149,7 +149,7 @@ $(BIN)/uv: requirements/uv.txt
 	  > build/setup.log 2>&1 || $(NO_PACKAGES)
 	@touch $@
 
-$(READY): $(BIN)/uv requirements/dev.txt pyproject.toml local/runtime.txt local/azurite/package-lock.json
+$(READY): $(BIN)/uv requirements/dev.txt pyproject.toml throughline/local/runtime.txt throughline/local/azurite/package-lock.json
 	@echo "installing Python packages (the first time takes a minute: PySpark is large)"
 	@mkdir -p build
 	@# --no-deps: the file pins all; to resolve it, uv would build PySpark once more for its metadata (900 MB in its cache).

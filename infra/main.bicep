@@ -146,7 +146,7 @@ var checkedInstances = flex && instances < 40
 
 // ---- names, and the one Python version
 
-// The Python version of local/package.py; a test compares the two. See docs/contribute/releasing.md.
+// The Python version of throughline/local/package.py; a test compares the two. See docs/contribute/releasing.md.
 var pythonVersion = '3.11'
 var abbreviations = loadJsonContent('abbreviations.json')
 var planPrefix = '${abbreviations.webServerFarms}${environmentName}-'

@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from local.toolchain.stamp import BUILD
+from throughline.project import BUILD
 
 _MISSING = frozenset({"java", "javac", "jar", "node", "nodejs", "npm", "npx", "corepack"})
 

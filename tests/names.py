@@ -35,27 +35,29 @@ ADVERBS_AND_PREPOSITIONS = """
     else ever here how into later left_over less never of only onto over past rest same so spare then there to under
     upon where whole why within without
 """
+DEEPER = frozenset({"tests/shared", "throughline/cli", "throughline/lake", "throughline/local"})
+"""Folders whose folders are rooms."""
 WORDS = frozenset((PRONOUNS + PARTICIPLES + ADVERBS_AND_PREPOSITIONS).split())
 
 OLD_ROOMS: dict[str, int] = {
-    "bench": 12,
-    "cli": 11,
-    "cli/checks": 17,
-    "cli/commands": 20,
-    "cli/context": 25,
-    "cli/deploy": 6,
-    "cli/platforms": 13,
-    "cli/records": 12,
-    "cli/ui": 14,
-    "cli/viewer": 7,
-    "local": 5,
-    "local/atlas": 7,
-    "local/azurite": 11,
-    "local/catalog": 10,
-    "local/event_grid": 11,
-    "local/host": 6,
-    "local/spark": 10,
-    "local/toolchain": 7,
+    "tests/bench": 12,
+    "throughline/cli": 11,
+    "throughline/cli/checks": 17,
+    "throughline/cli/commands": 20,
+    "throughline/cli/context": 25,
+    "throughline/cli/deploy": 6,
+    "throughline/cli/platforms": 13,
+    "throughline/cli/records": 12,
+    "throughline/cli/ui": 14,
+    "throughline/cli/viewer": 7,
+    "throughline/local": 5,
+    "throughline/local/atlas": 7,
+    "throughline/local/azurite": 11,
+    "throughline/local/catalog": 10,
+    "throughline/local/event_grid": 11,
+    "throughline/local/host": 6,
+    "throughline/local/spark": 10,
+    "throughline/local/toolchain": 7,
     "shared": 11,
     "shared/announcing": 16,
     "shared/atlas": 17,
@@ -80,13 +82,13 @@ OLD_ROOMS: dict[str, int] = {
     "shared/storage": 5,
     "shared/translation": 15,
     "shared/watching": 25,
-    "spark_pipeline": 16,
-    "spark_pipeline/bronze": 15,
-    "spark_pipeline/engine": 17,
-    "spark_pipeline/gold": 19,
-    "spark_pipeline/silver": 25,
-    "spark_pipeline/synth": 10,
-    "spark_pipeline/tables": 17,
+    "throughline/lake": 16,
+    "throughline/lake/bronze": 15,
+    "throughline/lake/engine": 17,
+    "throughline/lake/gold": 19,
+    "throughline/lake/silver": 25,
+    "tests/synth": 10,
+    "throughline/lake/tables": 17,
     "tests": 10,
     "tests/capture": 6,
     "tests/cli": 17,
@@ -126,11 +128,11 @@ OLD_ROOMS: dict[str, int] = {
     "tests/shared/watching": 30,
     "tests/soak": 20,
     "tests/spark_listener": 8,
-    "tests/spark_pipeline": 19,
+    "tests/lake": 19,
     "tests/support": 10,
     "tests/throughline": 16,
     "tests/viewer": 27,
-    "throughline": 10,
+    "throughline": 8,
 }
 """Percent: the highest share of each room that was there before the limit. A bound is lowered, never raised."""
 
@@ -181,9 +183,9 @@ def says_nothing(name: str) -> bool:
 
 
 def room_of(path: str) -> str:
-    """Return the room of a file: two folders (`shared/atlas`), and with tests of `shared` three."""
+    """Return the room of a file: two folders (`shared/atlas`), and below the houses of `DEEPER` three."""
     folders = PurePosixPath(path).parent.parts
-    return "/".join(folders[: 3 if folders[:2] == ("tests", "shared") else 2])
+    return "/".join(folders[: 3 if "/".join(folders[:2]) in DEEPER else 2])
 
 
 def tallies(sources: Mapping[str, str]) -> dict[str, Tally]:

@@ -139,35 +139,40 @@ ROOMS: dict[str, Room] = {
         "pyapacheatlas",
     ),
     # the same meaning on Spark
-    "spark_pipeline": _room(),
-    "spark_pipeline.local_files": _room(),
-    "spark_pipeline.engine_choice": _room("spark_pipeline.local_files"),
-    "spark_pipeline.engine": _room(
-        "gc_tuning spark_pipeline.engine_choice spark_pipeline.local_files",
+    "throughline.lake": _room(  # its public names, loaded when they are used
+        "throughline.lake.gold throughline.lake.pipeline throughline.lake.silver throughline.lake.submit "
+        "throughline.lake.tables"
+    ),
+    "throughline.lake.local_files": _room(),
+    "throughline.lake.engine_choice": _room("throughline.lake.local_files"),
+    "throughline.lake.engine": _room(
+        "gc_tuning throughline.lake.engine_choice throughline.lake.local_files",
         "msgspec numpy pandas pyarrow pyspark pysail",
     ),
-    "spark_pipeline.tables": _room("model openlineage translation spark_pipeline.engine", "msgspec pyspark"),
-    "spark_pipeline.bronze": _room("errors openlineage spark_pipeline.engine spark_pipeline.tables", "msgspec pyspark"),
-    "spark_pipeline.silver": _room(
-        "errors model naming openlineage plans translation spark_pipeline.engine spark_pipeline.tables "
-        "spark_pipeline.bronze",
+    "throughline.lake.tables": _room("model openlineage translation throughline.lake.engine", "msgspec pyspark"),
+    "throughline.lake.bronze": _room(
+        "errors openlineage throughline.lake.engine throughline.lake.tables", "msgspec pyspark"
+    ),
+    "throughline.lake.silver": _room(
+        "errors model naming openlineage plans translation throughline.lake.engine throughline.lake.tables "
+        "throughline.lake.bronze",
         "msgspec pyspark sqlglot",
     ),
-    "spark_pipeline.gold": _room(
-        "atlas completeness governance lineage model openlineage translation spark_pipeline.engine "
-        "spark_pipeline.tables "
-        "spark_pipeline.silver",
+    "throughline.lake.gold": _room(
+        "atlas completeness governance lineage model openlineage translation throughline.lake.engine "
+        "throughline.lake.tables "
+        "throughline.lake.silver",
         "numpy pandas pyarrow pyspark",
     ),
-    "spark_pipeline.pipeline": _room(
-        "spark_pipeline.engine spark_pipeline.tables spark_pipeline.bronze spark_pipeline.silver spark_pipeline.gold",
+    "throughline.lake.pipeline": _room(
+        "throughline.lake.engine throughline.lake.tables throughline.lake.bronze throughline.lake.silver "
+        "throughline.lake.gold",
         "pyspark",
     ),
-    "spark_pipeline.submit": _room(
-        "spark_pipeline.tables spark_pipeline.bronze spark_pipeline.silver spark_pipeline.pipeline", "pyspark"
+    "throughline.lake.submit": _room(
+        "throughline.lake.tables throughline.lake.bronze throughline.lake.silver throughline.lake.pipeline", "pyspark"
     ),
-    "spark_pipeline.worker_daemon": _room("spark_pipeline.pipeline", "pandas pyspark"),
-    "spark_pipeline.synth": _room("openlineage", "msgspec"),
+    "throughline.lake.worker_daemon": _room("throughline.lake.pipeline", "pandas pyspark"),
     # the shells
     "receiver_function": _room("bootstrap_receiver errors ingest versions", "azure.functions"),
     "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
@@ -176,17 +181,17 @@ ROOMS: dict[str, Room] = {
         "announcing bootstrap errors maintenance publishing records sweeping telemetry", "azure.functions"
     ),
 }
-"""Rooms not named here (cli, local, bench) may import any package, and every room of shared by its door."""
+"""Other rooms (`throughline` but for the lake) may import any package, and every room of shared by its door."""
 
 SHELLS = frozenset(name for name in ROOMS if name.endswith("_function"))
 NAME_ADAPTERS = frozenset({"shared.bootstrap", "shared.adapters"})
 READ_ENVIRONMENT = frozenset(
     {
         "shared.settings.reading",
-        "spark_pipeline.engine.sail",  # writes Sail's settings, which Sail reads only from there
+        "throughline.lake.engine.sail",  # writes Sail's settings, which Sail reads only from there
     }
 )
-GROUPS = ("shared", "spark_pipeline")
+GROUPS = ("shared", "throughline.lake")
 """Folders whose folders and modules are rooms."""
 
 
@@ -238,7 +243,7 @@ def _judge(module: str, name: str, place: str) -> Iterator[str]:
     room = ROOMS.get(here)
     if room is None:
         return
-    if there.partition(".")[0] in GROUPS:
+    if there.startswith(GROUPS):
         if there.removeprefix("shared.") not in room.rooms:
             yield f"{place}: {here} may not import {there}"
     elif name.partition(".")[0] not in sys.stdlib_module_names and not _allowed(name, room):
@@ -252,7 +257,8 @@ def _allowed(name: str, room: Room) -> bool:
 def _room_of(name: str) -> str:
     """`shared.naming` of `shared.naming.stores.tables`, in the same way for all GROUPS; elsewhere the first part."""
     parts = name.split(".")
-    return ".".join(parts[: 2 if parts[0] in GROUPS else 1])
+    depth = next((group.count(".") + 2 for group in GROUPS if f"{name}.".startswith(f"{group}.")), 1)
+    return ".".join(parts[:depth])
 
 
 def _environment(tree: ast.AST) -> Iterator[int]:
@@ -266,7 +272,7 @@ def _environment(tree: ast.AST) -> Iterator[int]:
 
 
 def _sources() -> dict[str, str]:
-    folders = ("shared", "spark_pipeline", "cli", "local", "bench", *SHELLS)
+    folders = ("shared", "throughline", *SHELLS)
     paths = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
 
@@ -283,7 +289,7 @@ def test_the_table_lists_exactly_the_existing_rooms() -> None:
     assert {room for room in here if room in ROOMS or room.startswith(GROUPS) or room.endswith("_function")} == set(
         ROOMS
     )
-    known = {*EVERYTHING.split(), *(room for room in ROOMS if room.startswith("spark_pipeline."))}
+    known = {*EVERYTHING.split(), *(room for room in ROOMS if room.startswith("throughline.lake."))}
     assert {each for room in ROOMS.values() for each in room.rooms} <= known
 
 
@@ -345,7 +351,7 @@ def test_a_planted_circle_of_folders_is_found() -> None:
 MAX_MODULES = 12
 
 
-@pytest.mark.parametrize("top", ["shared", "cli", "spark_pipeline", "local"])
+@pytest.mark.parametrize("top", ["shared", "throughline"])
 def test_a_room_has_at_most_a_dozen_modules(top: str) -> None:
     sizes = Counter(
         path.parent.relative_to(ROOT).as_posix()
@@ -394,14 +400,22 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     ),
     "storage imports pyapacheatlas": ("shared/storage/x.py", "import pyapacheatlas", "may not import pyapacheatlas"),
     "catalog imports pyspark": ("shared/catalog/x.py", "import pyspark", "may not import pyspark"),
-    "shared imports local": ("shared/publishing/x.py", "from local.world import World", "may not import local.world"),
-    "shared imports cli": ("shared/bootstrap.py", "import cli.main", "may not import cli.main"),
+    "shared imports local": (
+        "shared/publishing/x.py",
+        "from throughline.local.world import World",
+        "may not import throughline.local.world",
+    ),
+    "shared imports cli": ("shared/bootstrap.py", "import throughline.cli.main", "may not import throughline.cli.main"),
     "the pipeline names an adapter": (
         "shared/publishing/x.py",
         "from shared.storage.azure import AzureStorage",
         "adapter",
     ),
-    "the CLI names an adapter": ("cli/x.py", "from shared.catalog.atlas.catalog import AtlasCatalog", "adapter"),
+    "the CLI names an adapter": (
+        "throughline/cli/x.py",
+        "from shared.catalog.atlas.catalog import AtlasCatalog",
+        "adapter",
+    ),
     "a shell names an adapter": (
         "parser_function/__init__.py",
         "import shared.catalog.connection.transport",
@@ -432,7 +446,11 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "from shared.storage.azure import AzureStorage",
         "adapter",
     ),
-    "bronze imports gold": ("spark_pipeline/bronze/x.py", "from spark_pipeline.gold import impact", "may not import"),
+    "bronze imports gold": (
+        "throughline/lake/bronze/x.py",
+        "from throughline.lake.gold import impact",
+        "may not import",
+    ),
     "records import processing": (
         "shared/records/x.py",
         "from shared.applications import processor",
@@ -444,7 +462,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
         "may not import shared.publishing",
     ),
     "a relative import": ("shared/naming/x.py", "from .rules import rule", "relative import"),
-    "a relative import of the parent": ("cli/x.py", "from .. import shared", "relative import"),
+    "a relative import of the parent": ("throughline/cli/x.py", "from .. import shared", "relative import"),
     "the environment in the pipeline": (
         "shared/publishing/x.py",
         "import os\nos.environ['A']",
@@ -475,7 +493,7 @@ ACCEPTED: dict[str, tuple[str, str]] = {
         "from shared.catalog.connection.transport import SteadyAtlasClient",
     ),
     "settings read the environment": ("shared/settings/reading.py", "import os\nos.environ['A']"),
-    "the local world reads the environment": ("local/x.py", "import os\nos.environ['A']"),
+    "the local world reads the environment": ("throughline/local/x.py", "import os\nos.environ['A']"),
     "a shell": (
         "parser_function/__init__.py",
         "import azure.functions as func\nfrom shared.applications import publish",

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench import publish_missing
-from bench.__main__ import BENCHMARKS, main, run
-from bench.costs import measure as measure_costs
-from bench.figures import Figure, Rounds
-from bench.host_calls import calls_of, events_a_second
-from bench.month import PRICES, ROOT, bill, quantities
-from bench.replay import Replay, families
-from bench.sizes import Sizes
-from bench.worker import BenchError
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
+from tests.bench import publish_missing
+from tests.bench.__main__ import BENCHMARKS, main, run
+from tests.bench.costs import measure as measure_costs
+from tests.bench.figures import Figure, Rounds
+from tests.bench.host_calls import calls_of, events_a_second
+from tests.bench.month import PRICES, ROOT, bill, quantities
+from tests.bench.replay import Replay, families
+from tests.bench.sizes import Sizes
+from tests.bench.worker import BenchError
 from tests.plugins.sample import Sample
 
 PRICE_LIST = tomllib.loads(PRICES.read_text())
@@ -199,7 +199,7 @@ def test_a_failed_command_fails_its_benchmark() -> None:
 
 
 def test_a_command_that_is_stopped_repeatedly_is_measured(tmp_path: Path) -> None:
-    """`python -m bench.publish_missing`: new, on an emptied catalog, and unchanged, with real Azurite and catalog."""
+    """`python -m tests.bench.publish_missing`: a new, an emptied and an unchanged catalog, with real Azurite."""
     out = tmp_path / "publish-missing.json"
     assert publish_missing.main(["--processes", "40", "--rate", "0", "--lost", "--stop", "2", "--out", str(out)]) == 0
     new, lost, unchanged = json.loads(out.read_text())["figures"]

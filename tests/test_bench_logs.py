@@ -1,12 +1,12 @@
-"""`python -m bench.logs` measures the functions' logs, and docs/reference/requests.md has its figures."""
+"""`python -m tests.bench.logs` measures the functions' logs, and docs/reference/requests.md has its figures."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from bench.log_rows import EXAMPLES, HOST_LINES, Volume, row_of
-from bench.logs import TICKS, measure
+from tests.bench.log_rows import EXAMPLES, HOST_LINES, Volume, row_of
+from tests.bench.logs import TICKS, measure
 from tests.infra.kusto.analyser import TABLES
 
 PAGE = (Path(__file__).parents[1] / "docs/reference/requests.md").read_text()

@@ -16,14 +16,14 @@ import pytest
 import typer.main
 from ruamel.yaml import YAML
 
-from cli.main import app
+from throughline.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
-    ROOT / "bench/README.md",
+    ROOT / "tests/bench/README.md",
     ROOT / "tests/golden/README.md",
 )
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -39,7 +39,7 @@ PROOFS: dict[str, str] = {
     "throughline doctor": "tests/e2e/test_doctor.py",
     "throughline events": "tests/cli/test_run_and_events.py",
     "throughline explain": "tests/cli/test_explain.py",
-    "throughline lake": "tests/spark_pipeline/tables/test_lake.py",
+    "throughline lake": "tests/lake/tables/test_lake.py",
     "throughline publish": "tests/cli/test_publish_command.py",
     "throughline purge": "tests/cli/test_control.py",
     "throughline purview attributes": "tests/cli/test_purview_commands.py",
@@ -53,7 +53,6 @@ PROOFS: dict[str, str] = {
     "throughline shadow": "tests/cli/test_control.py",
     "throughline show": "tests/e2e/test_world.py",
     "throughline status": "tests/e2e/test_world.py",
-    "throughline synth": "tests/cli/test_synth_command.py",
     "throughline translate": "tests/cli/test_translate_command.py",
     "throughline view": "tests/cli/test_view.py",
     "throughline types": "tests/cli/test_types_command.py",
@@ -70,16 +69,17 @@ PROOFS: dict[str, str] = {
     "make soak": "tests/e2e/test_soak.py",
     "make test": ".github/workflows/test.yml",
     "make up": "tests/e2e/test_demo.py",
-    "python -m bench": "tests/test_bench.py",
-    "python -m bench.costs": "tests/test_bench.py",
-    "python -m bench.logs": "tests/test_bench_logs.py",
-    "python -m bench.month": "tests/test_bench.py",
-    "python -m bench.profiling": "bench/profiling.py",
-    "python -m bench.publish_missing": "tests/test_bench.py",
-    "python -m bench.runtime_calls": "tests/test_runtime_calls.py",
-    "python -m local.azurite": "tests/local/test_azurite.py",
-    "python -m local.catalog": "tests/local/test_catalog_server.py",
-    "python -m local.event_grid": "tests/local/test_event_grid_command.py",
+    "python -m tests.bench": "tests/test_bench.py",
+    "python -m tests.synth": "tests/test_synth.py",
+    "python -m tests.bench.costs": "tests/test_bench.py",
+    "python -m tests.bench.logs": "tests/test_bench_logs.py",
+    "python -m tests.bench.month": "tests/test_bench.py",
+    "python -m tests.bench.profiling": "tests/bench/profiling.py",
+    "python -m tests.bench.publish_missing": "tests/test_bench.py",
+    "python -m tests.bench.runtime_calls": "tests/test_runtime_calls.py",
+    "python -m throughline.local.azurite": "tests/local/test_azurite.py",
+    "python -m throughline.local.catalog": "tests/local/test_catalog_server.py",
+    "python -m throughline.local.event_grid": "tests/local/test_event_grid_command.py",
     "python -m tests.consumer_scenarios": "tests/consumer_scenarios/test_consumer_scenarios.py",
     "python -m tests.faults.interleavings": "tests/faults/test_exploring.py",
     "python -m tests.faults.mutation": "tests/faults/test_mutation.py",
@@ -91,11 +91,11 @@ PROOFS: dict[str, str] = {
     "python -m tests.plan_truth.tpcds": "tests/plan_truth/test_comparison.py",
     "python -m tests.plan_truth.tracer": "tests/plan_truth/test_tracer.py",
     "python -m tests.soak": "tests/e2e/test_soak.py",
-    "python3 -m cli.deploy": "tests/infra/test_deploy.py",
+    "python3 -m throughline.cli.deploy": "tests/infra/test_deploy.py",
     "curl -H": "tests/local/test_catalog_troubles.py",
     "pytest tests/shared/naming": "tests/shared/naming/test_extending.py",
     "func start": "tests/e2e/test_func.py",
-    "spark-submit --py-files": "tests/spark_pipeline/test_submit.py",
+    "spark-submit --py-files": "tests/lake/test_submit.py",
     "spark-submit --properties-file": "tests/e2e/test_platforms.py",
 }
 """The test of each command: the file that runs it, or the functions behind it."""
@@ -266,7 +266,7 @@ def test_targets_files_and_links_on_a_page_exist(page: Path) -> None:
     assert set(re.findall(r"`make ([a-z-]+)", text)) <= TARGETS
     assert {line.split()[1] for line in lines(page) if line.startswith("make ")} <= TARGETS
     assert broken_links(page) == []
-    named = re.findall(r"`((?:infra|tests|local|shared|bench|examples|spark_pipeline)/[\w./-]+\.\w+)`", text)
+    named = re.findall(r"`((?:infra|tests|shared|throughline|examples)/[\w./-]+\.\w+)`", text)
     assert [name for name in named if name not in CREATED_BY_READER and not list(ROOT.glob(name))] == []
 
 

@@ -43,7 +43,7 @@ def test_events_are_received_at_the_paths_of_openlineage_clients_with_a_key(fold
 
 
 def test_every_connection_is_a_setting_of_the_example() -> None:
-    values = read(ROOT / "local.settings.json.example")["Values"]
+    values = read(ROOT / "examples/local.settings.json.example")["Values"]
     for folder in FUNCTIONS:
         for binding in read(folder / "function.json")["bindings"]:
             if "connection" in binding:
@@ -51,7 +51,7 @@ def test_every_connection_is_a_setting_of_the_example() -> None:
 
 
 def test_the_example_of_local_settings_is_for_python_and_azurite() -> None:
-    example = read(ROOT / "local.settings.json.example")
+    example = read(ROOT / "examples/local.settings.json.example")
     assert example["IsEncrypted"] is False
     assert example["Values"]["FUNCTIONS_WORKER_RUNTIME"] == "python"
     assert example["Values"]["AzureWebJobsStorage"] == "UseDevelopmentStorage=true"
@@ -112,4 +112,4 @@ def test_developers_use_the_versions_that_are_deployed() -> None:
 def test_local_settings_are_neither_tracked_nor_deployed() -> None:
     assert "local.settings.json" in (ROOT / ".gitignore").read_text().splitlines()
     ignored = (ROOT / ".funcignore").read_text().splitlines()
-    assert {"/local.settings.json", "/tests", "/local", "/cli", ".venv", "/build"} <= set(ignored)
+    assert {"/local.settings.json", "/tests", "/throughline", ".venv", "/build"} <= set(ignored)

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from local.spark.truth import ListenerVersion, Truth
 from shared.atlas.entities import asset_entity, process_entity
 from shared.model import EdgeKind, Process
 from shared.openlineage.merging import merge
@@ -25,6 +24,7 @@ from tests.capture.scenario import LISTENERS, scenarios
 from tests.support.declared import declared_truth
 from tests.support.golden import FOLDERS, _events
 from tests.support.golden_entities import condensed, expanded, scenario_file, text_of
+from throughline.local.spark.truth import ListenerVersion, Truth
 
 every_scenario = pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 

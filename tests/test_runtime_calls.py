@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.runtime_calls import SCENARIOS
 from shared.storage_layout import PUBLISH_QUEUE
+from tests.bench.runtime_calls import SCENARIOS
 
 
 @pytest.mark.parametrize(

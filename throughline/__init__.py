@@ -16,20 +16,24 @@ All results are frozen values; `throughline.ThroughlineError` is the root of all
 argument. docs/reference/python.md shows more.
 """
 
-from shared.errors import (
-    CatalogRefused,
-    CatalogUnavailable,
-    Misconfigured,
-    StorageUnavailable,
-    ThroughlineError,
-)
-from shared.query.processes import AmbiguousError, UnknownError
-from shared.query.traversal import Lineage, Step
-from throughline import plan
-from throughline.client import Client, connect
-from throughline.policy import PolicyError, require
-from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
-from throughline.translation import InvalidEvent, explain, translate
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shared.errors import (
+        CatalogRefused,
+        CatalogUnavailable,
+        Misconfigured,
+        StorageUnavailable,
+        ThroughlineError,
+    )
+    from shared.query.processes import AmbiguousError, UnknownError
+    from shared.query.traversal import Lineage, Step
+    from throughline import plan
+    from throughline.client import Client, connect
+    from throughline.policy import PolicyError, require
+    from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
+    from throughline.translation import InvalidEvent, explain, translate
 
 __all__ = [
     "AmbiguousError",
@@ -57,3 +61,30 @@ __all__ = [
     "require",
     "translate",
 ]
+_MODULES = {
+    "shared.errors": (
+        "CatalogRefused",
+        "CatalogUnavailable",
+        "Misconfigured",
+        "StorageUnavailable",
+        "ThroughlineError",
+    ),
+    "shared.query.processes": ("AmbiguousError", "UnknownError"),
+    "shared.query.traversal": ("Lineage", "Step"),
+    "throughline.client": ("Client", "connect"),
+    "throughline.policy": ("PolicyError", "require"),
+    "throughline.results": ("Column", "ColumnEdge", "Dataset", "Explanation", "Process", "Run", "Translation"),
+    "throughline.translation": ("InvalidEvent", "explain", "translate"),
+}
+"""The public names, which are loaded when they are used: the command starts without them, and
+`throughline.cli.deploy` runs where nothing is installed."""
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name. Raises AttributeError for any other."""
+    if name == "plan":
+        return importlib.import_module("throughline.plan")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -18,7 +18,7 @@ _EXTRAS = {
 
 def main() -> None:
     """Run the command line. Ends with one sentence where a package is missing that an extra brings."""
-    from cli.main import main as run  # noqa: PLC0415 - what it imports may be missing
+    from throughline.cli.main import main as run  # noqa: PLC0415 - what it imports may be missing
 
     try:
         run()

@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from local.world import HOME, running_world
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.classifying.reading import reading_if_there
 from shared.errors import Misconfigured
@@ -24,6 +23,7 @@ from shared.records.settings_record import settings_on_record
 from shared.reporting.run_report import run_report
 from shared.settings.reading import load, named
 from shared.settings.table import ENDPOINT
+from throughline.local.world import HOME, running_world
 from throughline.results import Process, Run
 from throughline.translation import process_of
 

@@ -12,8 +12,8 @@ sent as with `spark.jars` and `spark.extraListeners`. docs/concepts/exact-lineag
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from local.spark.plan_jar import LISTENER_CLASS, plan_jar
 from shared.errors import Misconfigured
+from throughline.local.spark.plan_jar import LISTENER_CLASS, plan_jar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

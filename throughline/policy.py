@@ -18,7 +18,7 @@ from shared.settings.kinds import file
 from throughline.client import Client, connect, judged_by, reading_by
 
 if TYPE_CHECKING:
-    from spark_pipeline.tables.lake import Lake
+    from throughline.lake.tables.lake import Lake
 
 
 class PolicyError(ThroughlineError):
@@ -49,8 +49,8 @@ def require(
         raise Misconfigured("no file of policies is named: give its path")
     rules = parse_policies(found.text, found.place)
     if lake is not None:
-        from spark_pipeline.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
-        from spark_pipeline.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
+        from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+        from throughline.lake.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
 
         document = document_of_lake(lake, expressions=True)
         facts = Facts(now=datetime.now(UTC), quality=quality_of_lake(lake))

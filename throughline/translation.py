@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.records.event_files import UnreadableFileError, events_in
 from shared.errors import Misconfigured, Refused
 from shared.model import Asset
 from shared.model import Process as InternalProcess
@@ -16,6 +15,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history
+from throughline.cli.records.event_files import UnreadableFileError, events_in
 from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
 
 OneEvent = bytes | str | Mapping[str, Any]

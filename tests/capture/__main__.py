@@ -11,11 +11,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from local.spark.truth import not_run
-from local.toolchain.versions import LISTENER_VERSION, PLATFORMS, SPARK_3
 from tests.capture.needs import NeedsError
 from tests.capture.runner import PROBLEMS, capture
 from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures, scenarios
+from throughline.local.spark.truth import not_run
+from throughline.local.toolchain.versions import LISTENER_VERSION, PLATFORMS, SPARK_3
 
 _INTERRUPTED = 130
 

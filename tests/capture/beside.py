@@ -6,10 +6,10 @@ The events of one run give both: without those of the plan they are the unmodifi
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from local.spark.truth import Edge, Expected, ListenerVersion, Truth, not_run
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.capture.scenario import GOLDEN, WITH_PLANS, Scenario
+from throughline.local.spark.truth import Edge, Expected, ListenerVersion, Truth, not_run
 
 _PLAN = b'"throughline_plan"'
 _HEAD = """\

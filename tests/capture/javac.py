@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from local.toolchain.java import JavaHome
-from local.toolchain.stamp import install_once
+from throughline.local.toolchain.java import JavaHome
+from throughline.local.toolchain.stamp import install_once
 
 
 class NoCompilerError(Exception):

@@ -10,12 +10,6 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from local.process.leashed import Leashed
-from local.spark.failure import explain_failure
-from local.spark.job import PATIENCE_SECONDS, SMALL_SESSION, SparkJob, file_configuration, listener_configuration
-from local.spark.plan_jar import PlanJarError, plan_configuration
-from local.toolchain.interpreter import InterpreterError, made_for
-from local.toolchain.java import JavaNeed, NoJavaError, find_java
 from tests.capture.cloud import cloud_configuration
 from tests.capture.javac import NoCompilerError, classes_beside
 from tests.capture.needs import Needs, NeedsError, merge_configurations
@@ -23,6 +17,18 @@ from tests.capture.plans import packed, unpacked
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
 from tests.capture.scrub import ROOT, LeakError, Machine, scrub
 from tests.capture.systems import System, SystemsError, system
+from throughline.local.process.leashed import Leashed
+from throughline.local.spark.failure import explain_failure
+from throughline.local.spark.job import (
+    PATIENCE_SECONDS,
+    SMALL_SESSION,
+    SparkJob,
+    file_configuration,
+    listener_configuration,
+)
+from throughline.local.spark.plan_jar import PlanJarError, plan_configuration
+from throughline.local.toolchain.interpreter import InterpreterError, made_for
+from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java
 
 WORK = PROJECT / "build" / "capture"
 

@@ -4,9 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.spark.truth import not_run
-from local.toolchain.versions import LISTENER_VERSION, LISTENER_VERSIONS, SPARK_3, SPARK_4, Platform, capture_name
 from tests.capture.needs import Needs
+from throughline.local.spark.truth import not_run
+from throughline.local.toolchain.versions import (
+    LISTENER_VERSION,
+    LISTENER_VERSIONS,
+    SPARK_3,
+    SPARK_4,
+    Platform,
+    capture_name,
+)
 
 PROJECT = Path(__file__).resolve().parents[2]
 GOLDEN = PROJECT / "tests" / "golden"

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.main import app
-from local.catalog.server import CatalogServer
 from shared.bootstrap import Worker, assemble
 from shared.records.format_version import Versions, note_versions
 from shared.records.settings_record import record_settings, settings_on_record
@@ -18,6 +16,8 @@ from shared.settings.table import SETTINGS
 from shared.versions import LAYOUT, NAMING
 from tests.support.events import run_id, write
 from tests.support.publishing import post_and_settle, publish
+from throughline.cli.main import app
+from throughline.local.catalog.server import CatalogServer
 
 runner = CliRunner()
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from local.catalog.server import CatalogServer
 from shared.atlas.columns import column_name
 from shared.bootstrap import assemble
 from shared.publishing.publisher import Publisher
@@ -19,6 +18,7 @@ from tests.support.cli import Parts
 from tests.support.plans import PlanBuilder, column, facet
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of, publish
+from throughline.local.catalog.server import CatalogServer
 
 RULES = """
 [[classification]]

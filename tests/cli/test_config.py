@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.commands.local.up import session_properties, typed
-from cli.context.target import HOME
-from cli.main import app
-from cli.platforms.__main__ import PAGES, with_table
-from cli.platforms.configuration import NEVER, Configuration, Installation, as_text
-from cli.platforms.configuration import configuration as configuration_of
-from cli.platforms.runtimes import RUNTIMES, PlatformError, Proof, Runtime, runtimes_of
-from cli.platforms.table import DATABRICKS_LISTENER, PLATFORMS
-from cli.platforms.texts import AZURE_DATABRICKS
-from local.spark.job import LISTENER_CLASS
-from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from local.spark.plan_jar import PlanJarError, plan_jar
+from throughline.cli.commands.local.up import session_properties, typed
+from throughline.cli.context.target import HOME
+from throughline.cli.main import app
+from throughline.cli.platforms.__main__ import PAGES, with_table
+from throughline.cli.platforms.configuration import NEVER, Configuration, Installation, as_text
+from throughline.cli.platforms.configuration import configuration as configuration_of
+from throughline.cli.platforms.runtimes import RUNTIMES, PlatformError, Proof, Runtime, runtimes_of
+from throughline.cli.platforms.table import DATABRICKS_LISTENER, PLATFORMS
+from throughline.cli.platforms.texts import AZURE_DATABRICKS
+from throughline.local.spark.job import LISTENER_CLASS
+from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from throughline.local.spark.plan_jar import PlanJarError, plan_jar
 
 GOLDEN = Path(__file__).parent / "platforms"
 TODAY = date(2026, 11, 23)

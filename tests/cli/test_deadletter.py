@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.main import app
-from cli.records.dead_letters import pretty, unpacked
 from shared.applications.processor import ApplicationProcessor
 from shared.bootstrap import Worker, assemble
 from shared.bootstrap_receiver import receiver_storage
@@ -33,6 +31,8 @@ from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace
 from tests.support.events import run_id, write
 from tests.support.processing import post, settle
 from tests.support.publishing import UnreliableCatalog
+from throughline.cli.main import app
+from throughline.cli.records.dead_letters import pretty, unpacked
 
 runner = CliRunner()
 

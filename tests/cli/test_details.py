@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from cli.records.processes import detailed_document, process_document
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
@@ -22,6 +20,8 @@ from shared.translation.reference import translate_history
 from tests.support.events import event, write
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from throughline.cli.main import app
+from throughline.cli.records.processes import detailed_document, process_document
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 runner = CliRunner()

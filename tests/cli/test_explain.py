@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
+from throughline.cli.main import app
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"
 AZURE_SQL = "sqlserver://srv.database.windows.net:1433;database=db;encrypt=true"
@@ -175,7 +175,7 @@ def test_help_contains_examples() -> None:
 
 
 def test_a_character_outside_the_encoding_of_the_terminal_becomes_a_question_mark() -> None:
-    command = [sys.executable, "-m", "cli", "explain", "file", "/caf\u00e9"]
+    command = [sys.executable, "-m", "throughline", "explain", "file", "/caf\u00e9"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     answer = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parents[2], env=environment)
     assert b"file:///caf?" in answer.stdout
@@ -183,7 +183,7 @@ def test_a_character_outside_the_encoding_of_the_terminal_becomes_a_question_mar
 
 def test_the_command_works_from_a_shell() -> None:
     """As a user calls it, with nothing around the JSON."""
-    command = [sys.executable, "-m", "cli", "explain", "bigquery", "p.d.t", "--json"]
+    command = [sys.executable, "-m", "throughline", "explain", "bigquery", "p.d.t", "--json"]
     answer = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parents[2])
     assert json.loads(answer.stdout)["qualified_name"] == "bigquery://p/d/t"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from cli.records.file_kinds import FORMS, HEAD, sentence_of
+from throughline.cli.main import app
+from throughline.cli.records.file_kinds import FORMS, HEAD, sentence_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 DBT = '{"metadata": {"dbt_schema_version": "https://schemas.getdbt.com/dbt/%s/v12.json"}, "nodes": {}}'

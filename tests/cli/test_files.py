@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.records.event_files import UnreadableFileError, events_in
+from throughline.cli.records.event_files import UnreadableFileError, events_in
 
 ONE, TWO = b'{"a": 1}', b'{"b": [2]}'
 DEEP = b'{"a":' * 50_000 + b"1" + b"}" * 50_000

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 import throughline
-from local.toolchain.versions import SPARK_3
-from spark_pipeline.engine.opening import opened
-from spark_pipeline.engine.session import Local
-from spark_pipeline.tables.lake import Lake
 from tests.support.building import IDENTITY, START, Json, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
 from tests.support.command_process import ProcessOfCommands
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from throughline.lake.engine.opening import opened
+from throughline.lake.engine.session import Local
+from throughline.lake.tables.lake import Lake
+from throughline.local.toolchain.versions import SPARK_3
 
 MASKED = step("DIRECT", "TRANSFORMATION", masking=True)
 LAST = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from local.catalog.server import CatalogServer
 from shared.bootstrap import assemble
 from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
@@ -19,6 +18,7 @@ from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
 from tests.support.webhook_server import webhook_server
+from throughline.local.catalog.server import CatalogServer
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/get-started/govern.md").read_text()

@@ -170,7 +170,6 @@ RUNS: dict[str, tuple[str, ...]] = {
 NO_NAMES = {
     "demo": "its own jobs; prints what the commands print that are tried here",
     "up": "prints its own addresses",
-    "synth": "makes its own names",
     "purview grant": "names of a Purview account: its printing is the same function",
     "purview attributes": "the same",
     "lake run": "prints counts",

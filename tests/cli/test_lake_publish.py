@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import requests
 
-from local.catalog.server import CatalogServer
 from shared.bootstrap import assemble
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
@@ -16,6 +15,7 @@ from shared.settings.table import SETTINGS
 from tests.support.command_process import CommandResult, ProcessOfCommands
 from tests.support.events import write
 from tests.support.golden import GOLDEN
+from throughline.local.catalog.server import CatalogServer
 
 
 @pytest.fixture

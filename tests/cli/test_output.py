@@ -10,15 +10,15 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from cli.main import GROUPS, app
-from cli.ui import tables
-from cli.ui.console import out
-from cli.ui.tables import fold, print_table
-from cli.ui.teaching import WIDTH, folded, shaped
 from shared.texts.suggestion import nearest
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from throughline.cli.main import GROUPS, app
+from throughline.cli.ui import tables
+from throughline.cli.ui.console import out
+from throughline.cli.ui.tables import fold, print_table
+from throughline.cli.ui.teaching import WIDTH, folded, shaped
 
 CAPTURED = Path(__file__).parents[1] / "golden" / "spark35-ol1.53" / "queries" / "events.jsonl"
 LONG = "abfss://raw@contosodatalake.dfs.core.windows.net/sales/europe/orders_of_all_the_years/by_customer_and_day"

@@ -12,10 +12,6 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 from typer.testing import CliRunner, Result
 
-from cli.checks.catalog import KNOWN, check_catalog
-from cli.checks.findings import CheckResult, CheckState
-from cli.main import app
-from local.catalog.server import CatalogServer
 from shared.atlas.entities import ORIGIN_WORDS
 from shared.atlas.managed import MANAGED
 from shared.bootstrap import Worker, account_at
@@ -32,6 +28,10 @@ from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions
 from tests.support.placeholder_columns import TABLE, X, copy_run, publish_options, settle
 from tests.support.publishing import publish
+from throughline.cli.checks.catalog import KNOWN, check_catalog
+from throughline.cli.checks.findings import CheckResult, CheckState
+from throughline.cli.main import app
+from throughline.local.catalog.server import CatalogServer
 
 runner = CliRunner()
 PUBLIC = "https://purview.azure.net/.default"

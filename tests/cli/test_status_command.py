@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
@@ -21,6 +20,7 @@ from tests.support.dead_letters import Stepped
 from tests.support.events import event
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
+from throughline.cli.main import app
 
 Run = Callable[..., Result]
 

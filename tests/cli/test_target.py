@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from local.world import running_world
 from tests.support.scripted import ScriptedAnswer, scripted
+from throughline.cli.main import app
+from throughline.local.world import running_world
 
 runner = CliRunner()
 

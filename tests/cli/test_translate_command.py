@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
 from tests.support.building import body, packed
 from tests.support.events import event, run_id, write
+from throughline.cli.main import app
 
 runner = CliRunner()
 

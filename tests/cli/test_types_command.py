@@ -11,8 +11,6 @@ import pytest
 import requests
 from typer.testing import CliRunner, Result
 
-from cli.main import app
-from local.catalog.server import CatalogServer
 from shared.atlas.types import TypeAction, type_changes, wanted_types
 from shared.bootstrap import Worker
 from shared.catalog.atlas.catalog import AtlasCatalog
@@ -31,6 +29,8 @@ from tests.support.processing import post
 from tests.support.publishing import publish
 from tests.support.scanned import scanned
 from tests.support.scanned_jobs import jobs, settle_all
+from throughline.cli.main import app
+from throughline.local.catalog.server import CatalogServer
 
 runner = CliRunner()
 

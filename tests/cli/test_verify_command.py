@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.main import app
 from shared.bootstrap import Worker
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.maintenance.verify.findings import MEANINGS
@@ -24,6 +23,7 @@ from shared.sweeping.sweep import SweepOptions
 from tests.support.damages import PLANTED, PUBLISHING, consistent_world
 from tests.support.dead_letters import Stepped
 from tests.support.publishing import UnreliableCatalog
+from throughline.cli.main import app
 
 WITHOUT_WAITING = SweepOptions(grace=timedelta(0), end_timeout=timedelta(0))
 Run = Callable[..., Result]

@@ -98,8 +98,6 @@ def test_an_unwritable_lake_is_an_error(arguments: str, current_folder: Path) ->
     [
         "config local --url http://127.0.0.1:1 --no-plan --output build/spark",
         "config local --url http://127.0.0.1:1 --no-plan --output build",
-        "synth --datasets 4 --out build/estate",
-        "synth --datasets 4 --out build",
     ],
 )
 def test_unwritable_output_is_reported_in_one_line(arguments: str, current_folder: Path) -> None:

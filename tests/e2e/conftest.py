@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from local.spark.job import QUICK_SESSION, SparkJob
-from local.toolchain.versions import LISTENER_VERSION, SPARK_3
-from local.world import World
+from throughline.local.spark.job import QUICK_SESSION, SparkJob
+from throughline.local.toolchain.versions import LISTENER_VERSION, SPARK_3
+from throughline.local.world import World
 
 
 @pytest.fixture(scope="module")

@@ -4,19 +4,19 @@ import shutil
 import subprocess
 import sys
 
-from local.world import ROOT
 from tests.bare import bare_environment
+from throughline.project import ROOT
 
 _SLICE = (
     "tests/e2e/test_platforms.py::test_a_local_session_sends_lineage",
-    "tests/spark_pipeline/bronze/test_decoded_events.py::test_an_event_decoded_by_other_code_is_decoded_again",
+    "tests/lake/bronze/test_decoded_events.py::test_an_event_decoded_by_other_code_is_decoded_again",
 )
 """A world (Azurite needs Node) with a job on Spark 3.5 and the listener, and the lake, which needs another Java."""
 
 _SPARK_4_1 = """
 import subprocess
-from local.toolchain.java import JavaNeed, find_java
-from local.toolchain.versions import SPARK_4
+from throughline.local.toolchain.java import JavaNeed, find_java
+from throughline.local.toolchain.versions import SPARK_4
 java = find_java(JavaNeed(platform=SPARK_4, listener=True))
 assert java.source.startswith("PyPI"), java
 subprocess.run([java.path / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"], check=True)
@@ -45,11 +45,11 @@ def test_the_bare_environment_has_no_java_and_no_node() -> None:
 
 def test_tests_that_start_java_or_node_pass_without_installed_ones() -> None:
     for part in ("java", "node"):
-        bare("-m", f"local.toolchain.{part}")
+        bare("-m", f"throughline.local.toolchain.{part}")
     passed = bare("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--proofs", *_SLICE)
     assert f"{len(_SLICE)} passed" in passed
 
 
 def test_a_java_of_pypi_accepts_the_arguments_of_spark_4() -> None:
-    bare("-m", "local.toolchain.java")
+    bare("-m", "throughline.local.toolchain.java")
     bare("-c", _SPARK_4_1)

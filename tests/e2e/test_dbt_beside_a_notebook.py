@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from local.spark.job import QUICK_SESSION, SparkJob, file_configuration
 from shared.naming.names import Names
 from shared.naming.rules.identity import NO_ENVIRONMENT
 from shared.naming.user_rules import parse_names
@@ -22,6 +21,7 @@ from shared.translation.run.quality import quality_results
 from tests.capture.scenarios._dbt import dbt, write_project
 from tests.capture.systems import pythons
 from tests.capture.systems.serving import free_port
+from throughline.local.spark.job import QUICK_SESSION, SparkJob, file_configuration
 
 pytestmark = [pytest.mark.e2e, pytest.mark.proof]
 JOB = Path(__file__).with_name("serving_notebook.py")

@@ -15,9 +15,6 @@ import psutil
 import pytest
 import requests
 
-from bench.replay import Family, Replay
-from local.azurite import Azurite
-from local.world import RunningWorld, running_world
 from shared.bootstrap import assemble
 from shared.errors import StorageUnavailable
 from shared.events.stored_runs import RunFilter
@@ -27,7 +24,10 @@ from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.storage.port import Storage
 from shared.versions import LAYOUT
+from tests.bench.replay import Family, Replay
 from tests.support.azurite import on_azurite
+from throughline.local.azurite import Azurite
+from throughline.local.world import RunningWorld, running_world
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ class Command:
         self.output = home.parent / f"{arguments[0]}.txt"
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cli", *arguments, "--free-ports", "--home", str(home)],
+                [sys.executable, "-m", "throughline", *arguments, "--free-ports", "--home", str(home)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "COLUMNS": "200"},
@@ -163,12 +163,12 @@ def test_commands_suggested_by_pages_and_demo_work(home: Path, up: Command) -> N
     up.world()
     texts = [
         (ROOT / name).read_text()
-        for name in ("README.md", "docs/get-started/quickstart.md", "cli/commands/local/demo.py")
+        for name in ("README.md", "docs/get-started/quickstart.md", "throughline/cli/commands/local/demo.py")
     ]
     commands = {found for text in texts for found in re.findall(r"throughline ((?:show|details) [a-z_/]+)", text)}
     assert len(commands) >= 2
     for command_line in sorted(commands):
-        command = [sys.executable, "-m", "cli", *command_line.split(), "--home", str(home)]
+        command = [sys.executable, "-m", "throughline", *command_line.split(), "--home", str(home)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (command_line, done.stderr)
         assert "customer_id" in done.stdout or "customer_staging" in done.stdout
@@ -177,13 +177,16 @@ def test_commands_suggested_by_pages_and_demo_work(home: Path, up: Command) -> N
 def test_a_busy_port_and_a_running_world_are_refused_with_a_message(home: Path, up: Command) -> None:
     port = int(up.world().catalog_url.rpartition(":")[2])
     other = subprocess.run(
-        [sys.executable, "-m", "local.catalog", "--port", str(port)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "throughline.local.catalog", "--port", str(port)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert other.returncode == 2
     assert len(other.stderr.strip().splitlines()) == 1
     assert str(port) in other.stderr
     again = subprocess.run(
-        [sys.executable, "-m", "cli", "up", "--home", str(home)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "throughline", "up", "--home", str(home)], capture_output=True, text=True, check=False
     )
     assert again.returncode == 2
     assert "a world is running already" in again.stderr
@@ -195,7 +198,7 @@ def test_up_prints_the_properties_of_config_local(home: Path, up: Command) -> No
         assert up.process.poll() is None, up.text()
         time.sleep(0.1)
     printed = re.findall(r"--conf ([^= ]+)=(\S+)", up.text())
-    command = [sys.executable, "-m", "cli", "config", "local", "--json", "--home", str(home)]
+    command = [sys.executable, "-m", "throughline", "config", "local", "--json", "--home", str(home)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert dict(printed) == found["properties"]
@@ -221,7 +224,7 @@ def test_data_of_another_layout_is_refused_with_a_message(tmp_path: Path) -> Non
         note_versions(on_azurite(azurite.connection_string), Versions(layout=LAYOUT - 1))
     for command in ("up", "demo"):
         done = subprocess.run(
-            [sys.executable, "-m", "cli", command, "--free-ports", "--home", str(home)],
+            [sys.executable, "-m", "throughline", command, "--free-ports", "--home", str(home)],
             capture_output=True,
             text=True,
             check=False,

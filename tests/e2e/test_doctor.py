@@ -4,10 +4,10 @@ import json
 
 from typer.testing import CliRunner, Result
 
-from cli.main import app
-from local.process.listening import listen
-from local.world import World
 from tests.support.local_world import throughline
+from throughline.cli.main import app
+from throughline.local.process.listening import listen
+from throughline.local.world import World
 
 
 def test_doctor_follows_both_test_events_to_the_catalog(world: World) -> None:

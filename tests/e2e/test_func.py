@@ -8,14 +8,14 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from local.func import Func, find_func
-from local.functions import FunctionsHostError
-from local.toolchain.java import JavaNeed, find_java
-from local.toolchain.versions import SPARK_3
-from local.world import World
 from tests.func_delivery import SOON, send_slowly, stand_in
 from tests.support.local_world import GOLDEN, throughline, wait_until_idle
+from throughline.cli.main import app
+from throughline.local.func import Func, find_func
+from throughline.local.functions import FunctionsHostError
+from throughline.local.toolchain.java import JavaNeed, find_java
+from throughline.local.toolchain.versions import SPARK_3
+from throughline.local.world import World
 
 
 @pytest.fixture

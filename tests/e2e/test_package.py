@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 import requests
 
-from local.package import DELIVERIES, ROOT, Package, delivered_by
-from local.spark.truth import Truth
-from local.world import World
 from shared.reading.processes import recorded as publishing_recorded
 from shared.versions import PACKAGE_HEADER
 from tests.capture.scenario import scenarios
 from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
+from throughline.local.package import DELIVERIES, Package, delivered_by
+from throughline.local.spark.truth import Truth
+from throughline.local.world import World
+from throughline.project import ROOT
 
 
 @pytest.fixture(scope="module", params=DELIVERIES)

@@ -21,14 +21,14 @@ import msgspec
 import pytest
 import requests
 
-from cli.platforms.table import DATABRICKS_LISTENER
-from local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob
-from local.spark.plan_jar import JAR as PLAN_JAR
-from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from local.world import World
 from shared.reading.processes import recorded
 from tests.support.local_world import parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
+from throughline.cli.platforms.table import DATABRICKS_LISTENER
+from throughline.local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob
+from throughline.local.spark.plan_jar import JAR as PLAN_JAR
+from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from throughline.local.world import World
 
 pytestmark = pytest.mark.e2e
 KEY = "k3y-of-this-platform"

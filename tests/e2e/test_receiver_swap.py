@@ -1,8 +1,9 @@
 """The deployment's own swap of the receiver, under load, on platforms that behave as Azure's worst reports say.
 
-`cli.deploy` runs as it is, on real hosts behind front ends: one whose processes read the keys of the slot in which they
-were started, also after a swap (for six minutes, which is longer than any of these tests), one that also ends running
-requests, and one that does not accept the copied keys. What is lost is counted; docs/operate/upgrading.md tells it.
+`throughline.cli.deploy` runs as it is, on real hosts behind front ends: one whose processes read the keys of the slot
+in which they were started, also after a swap (for six minutes, which is longer than any of these tests), one that also
+ends running requests, and one that does not accept the copied keys. What is lost is counted; docs/operate/upgrading.md
+tells it.
 """
 
 import io
@@ -16,12 +17,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cli.deploy.errors import DeployError
-from cli.deploy.packaging import read_package
-from cli.deploy.progress import Progress
-from cli.deploy.receiver import ROUTE, DeployedReceiver, ProbeAnswer, post_nothing
-from cli.deploy.waiting import PollLimits
-from local.world import World
 from tests.infra.test_deploy import NEW, OLD, package, target
 from tests.support.front import Front
 from tests.support.listener import Listener
@@ -37,6 +32,12 @@ from tests.support.upgrades import (
     sending,
     wait_until,
 )
+from throughline.cli.deploy.errors import DeployError
+from throughline.cli.deploy.packaging import read_package
+from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.receiver import ROUTE, DeployedReceiver, ProbeAnswer, post_nothing
+from throughline.cli.deploy.waiting import PollLimits
+from throughline.local.world import World
 
 pytestmark = pytest.mark.e2e
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.local.demo import EXAMPLES
-from local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
+from throughline.cli.commands.local.demo import EXAMPLES
+from throughline.local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
 
 pytestmark = [pytest.mark.e2e, pytest.mark.proof]
 SLOW_SECONDS = 1.0

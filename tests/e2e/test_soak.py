@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from local.world import World
 from tests.soak.siege import Siege, differences, settle_down
+from throughline.local.world import World
 
 
 def test_no_event_is_lost_or_doubled_when_the_functions_host_is_killed(tmp_path: Path) -> None:

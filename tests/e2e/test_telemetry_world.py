@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from local.azurite import KEY as ACCOUNT_KEY
-from local.world import World
 from shared.telemetry.otel import trace_of
 from tests.support.events import run_id, write
 from tests.support.local_world import post, wait_until_idle
+from throughline.local.azurite import KEY as ACCOUNT_KEY
+from throughline.local.world import World
 
 SETTINGS = {
     "THROUGHLINE_TELEMETRY": "console",

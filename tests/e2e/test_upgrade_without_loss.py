@@ -17,14 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from local.functions import FunctionsHost
-from local.package import DELIVERIES
-from local.world import World
 from tests.soak.siege import differences, settle_down
 from tests.support.events import event
 from tests.support.front import Front
 from tests.support.listener import TIMEOUT_SECONDS, Listener
 from tests.support.upgrades import HOST_ID, PATIENCE_SECONDS, RECEIVER, WORKER, app_of, busy, host, sending, wait_until
+from throughline.local.functions import FunctionsHost
+from throughline.local.package import DELIVERIES
+from throughline.local.world import World
 
 pytestmark = pytest.mark.e2e
 

@@ -9,9 +9,6 @@ from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 from openlineage.client.transport.http import HttpConfig, HttpTransport
 
-from cli.main import app
-from local.spark.truth import Truth
-from local.world import World
 from shared.reading.processes import recorded as publishing_recorded
 from shared.records.settings_record import settings_on_record
 from shared.reporting.status import status
@@ -19,6 +16,9 @@ from tests.capture.scenario import scenarios
 from tests.support.events import event, run_id, write
 from tests.support.local_world import GOLDEN, parts_of, post, runner, throughline, wait_for_status, wait_until_idle
 from tests.support.publishing import process_in
+from throughline.cli.main import app
+from throughline.local.spark.truth import Truth
+from throughline.local.world import World
 
 
 @pytest.mark.parametrize("scenario", ["customer_master", "customer_merge"])

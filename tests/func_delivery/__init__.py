@@ -7,11 +7,12 @@ from pathlib import Path
 
 import requests
 
-from local.world import ROOT, World
 from shared.bootstrap import assemble
 from shared.reporting.status import status
 from shared.settings.reading import load
 from tests.support.events import write
+from throughline.local.world import World
+from throughline.project import ROOT
 
 SOON = 30.0
 """Seconds after the last event within which all must be published."""
@@ -23,7 +24,7 @@ _STAND_IN = f"""\
 test "$1 $2" = "start --port" || {{ echo "no such command: $*"; exit 9; }}
 test -f host.json -a -f receiver_function/function.json || {{ echo "no app in $PWD"; exit 8; }}
 test "$FUNCTIONS_WORKER_RUNTIME" = python || {{ echo "which language?"; exit 7; }}
-PYTHONPATH={ROOT} exec python -m local.host --port "$3" --delivery emulator
+PYTHONPATH={ROOT} exec python -m throughline.local.host --port "$3" --delivery emulator
 """
 
 

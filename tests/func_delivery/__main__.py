@@ -9,9 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from local.host.blobs.delivery import EMULATOR, EVENT_GRID
-from local.world import World
 from tests.func_delivery import SOON, send_slowly, stand_in
+from throughline.local.host.blobs.delivery import EMULATOR, EVENT_GRID
+from throughline.local.world import World
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.figures import ROOT
+from tests.bench.figures import ROOT
 from tests.fuzz.hunt import WAYS, hunt, permute, replay
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from bench.replay import families
+from tests.bench.replay import families
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

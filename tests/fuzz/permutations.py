@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from bench.replay import families
 from shared.atlas.entities import ProcessEntity, process_entity
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import History, translate_history
+from tests.bench.replay import families
 
 if TYPE_CHECKING:
     from shared.openlineage.wire import Dataset

@@ -3,8 +3,8 @@
 import logging
 import sys
 
-from local.catalog.server import CatalogServer
 from tests.hostile.runs import HEALED_AFTER, HOSTILE, POISONS, ROUNDS, SEARCHED, Run, publish_all_against
+from throughline.local.catalog.server import CatalogServer
 
 _FORM = "{:46} {:>6} {:>6} {:>7} {:>8} {:>8}\n"
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local.catalog.server import CatalogServer
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.rate_limiter import RateLimiter
@@ -19,6 +18,7 @@ from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
 from tests.support.publishing import post_and_settle, publish
+from throughline.local.catalog.server import CatalogServer
 
 PROCESSES = 120
 BATCH = 10

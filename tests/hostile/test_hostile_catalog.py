@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.catalog.server import CatalogServer
 from shared.reporting.status import status
 from tests.hostile.runs import BATCH, HEALED_AFTER, HOSTILE, POISONS, PROCESSES, SEARCHED, Run, publish_all_against
+from throughline.local.catalog.server import CatalogServer
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from cli.deploy.target import OPTIONAL
 from tests.infra.bicep import read
+from throughline.cli.deploy.target import OPTIONAL
 
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"
@@ -81,8 +81,11 @@ def test_each_operating_system_runs_the_same_deployment_in_its_own_shell() -> No
     """A hook with `windows` and `posix` has no other key; without `exit` pwsh hides a failure."""
     hook = AZURE["hooks"]["predeploy"]
     assert set(hook) == {"windows", "posix"}
-    assert (hook["posix"]["shell"], hook["posix"]["run"]) == ("sh", "python3 -m cli.deploy")
-    assert (hook["windows"]["shell"], hook["windows"]["run"]) == ("pwsh", "python -m cli.deploy; exit $LASTEXITCODE")
+    assert (hook["posix"]["shell"], hook["posix"]["run"]) == ("sh", "python3 -m throughline.cli.deploy")
+    assert (hook["windows"]["shell"], hook["windows"]["run"]) == (
+        "pwsh",
+        "python -m throughline.cli.deploy; exit $LASTEXITCODE",
+    )
 
 
 def test_azd_up_makes_the_resources_and_then_deploys() -> None:
@@ -103,10 +106,10 @@ def test_each_parameter_has_a_variable_of_the_azd_environment() -> None:
 
 
 def test_the_deployment_reads_existing_outputs() -> None:
-    program = (ROOT / "cli/deploy/target.py").read_text()
+    program = (ROOT / "throughline/cli/deploy/target.py").read_text()
     read_by_program = set(re.findall(r'\boutput\("(\w+)"\)', program))
     assert {"RECEIVER_NAME", "RECEIVER_SLOT", "WORKER_NAME", "DELIVERY", "EVENT_TOPIC_NAME"} <= read_by_program
     assert read_by_program - OPTIONAL <= read(INFRA / "main.bicep").outputs
-    given = set(re.findall(r'f"(\w+)=\{target', (ROOT / "cli/deploy/worker.py").read_text()))
+    given = set(re.findall(r'f"(\w+)=\{target', (ROOT / "throughline/cli/deploy/worker.py").read_text()))
     subscription = read(INFRA / "subscription.bicep").params
     assert {name for name, needed in subscription.items() if needed} <= given <= set(subscription)

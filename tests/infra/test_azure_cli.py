@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.deploy import azure_cli
-from cli.deploy.azure_cli import AzureCli, AzureCliError
-from cli.deploy.record import last_good
 from tests.infra.azure_stand_in import AzureStandIn, Failure, changed_case
+from throughline.cli.deploy import azure_cli
+from throughline.cli.deploy.azure_cli import AzureCli, AzureCliError
+from throughline.cli.deploy.record import last_good
 
 
 @pytest.fixture

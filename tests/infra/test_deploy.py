@@ -1,4 +1,4 @@
-"""`python -m cli.deploy`, with a stand-in for `az` that answers as Azure does, and a server as the receiver."""
+"""`python -m throughline.cli.deploy`, with a stand-in for `az` that answers as Azure does, and a receiver."""
 
 import io
 import json
@@ -16,16 +16,16 @@ from threading import Thread
 
 import pytest
 
-from cli.deploy.azure_cli import WEB_API, AzureCli, AzureCliError
-from cli.deploy.errors import DeployError
-from cli.deploy.packaging import Package, checked, read_package
-from cli.deploy.progress import Progress
-from cli.deploy.receiver import ProbeAnswer, post_nothing
-from cli.deploy.target import OPTIONAL, Target, from_azd
-from cli.deploy.waiting import PollLimits
-from cli.deploy.worker import EXTENSION_KEY, deploy_worker
 from shared.versions import PACKAGE_FILE, PACKAGE_HEADER
 from tests.infra.azure_stand_in import AzureStandIn, Failure
+from throughline.cli.deploy.azure_cli import WEB_API, AzureCli, AzureCliError
+from throughline.cli.deploy.errors import DeployError
+from throughline.cli.deploy.packaging import Package, checked, read_package
+from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.receiver import ProbeAnswer, post_nothing
+from throughline.cli.deploy.target import OPTIONAL, Target, from_azd
+from throughline.cli.deploy.waiting import PollLimits
+from throughline.cli.deploy.worker import EXTENSION_KEY, deploy_worker
 
 ROOT = Path(__file__).parents[2]
 KEY = "key-of-production"
@@ -114,7 +114,7 @@ def receiver_at(*statuses: int, token: str = "") -> Iterator[str]:
 def deploy(az: AzureStandIn, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command in an otherwise empty environment."""
     return subprocess.run(
-        [sys.executable, "-m", "cli.deploy", *arguments],
+        [sys.executable, "-m", "throughline.cli.deploy", *arguments],
         cwd=ROOT,
         env=az.environment(**environment),
         capture_output=True,
@@ -212,7 +212,7 @@ def test_without_a_token_nothing_is_deployed_unless_it_is_not_to_be_asked(az: Az
 def test_a_missing_group_is_refused_with_a_message(az: AzureStandIn) -> None:
     done = deploy(az)
     assert (done.returncode, az.calls) == (2, ())
-    assert "name the resource group, as in: python3 -m cli.deploy GROUP" in done.stderr
+    assert "name the resource group, as in: python3 -m throughline.cli.deploy GROUP" in done.stderr
 
 
 @pytest.mark.parametrize("name", sorted(set(OUTPUTS) - OPTIONAL))
@@ -350,7 +350,7 @@ def test_ctrl_c_ends_the_deployment_with_a_message_and_without_processes(az: Azu
 _WITH_DEFAULT_SIGNALS = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from cli.deploy.command import main
+from throughline.cli.deploy.command import main
 sys.exit(main())
 """
 
@@ -380,16 +380,22 @@ def test_progress_counts_seconds_on_a_terminal_and_only_start_and_end_in_a_log()
 
 def test_help_names_the_steps_and_shows_examples() -> None:
     done = subprocess.run(
-        [sys.executable, "-S", "-m", "cli.deploy", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-S", "-m", "throughline.cli.deploy", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "The worker goes before the swap because" in done.stdout
-    assert "python3 -m cli.deploy lineage --rollback" in done.stdout
+    assert "python3 -m throughline.cli.deploy lineage --rollback" in done.stdout
 
 
 def test_the_deployment_can_be_imported_without_any_package() -> None:
     """It runs before any environment exists: -S excludes installed packages, -I the shell's additions."""
-    modules = [f"cli.deploy.{module.stem}" for module in sorted((ROOT / "cli/deploy").glob("*.py"))]
-    assert "cli.deploy.packaging" in modules
+    modules = [
+        f"throughline.cli.deploy.{module.stem}" for module in sorted((ROOT / "throughline/cli/deploy").glob("*.py"))
+    ]
+    assert "throughline.cli.deploy.packaging" in modules
     statements = f"import importlib, sys; sys.path.insert(0, {str(ROOT)!r}); "
     statements += f"[importlib.import_module(name) for name in {modules!r}]"
     done = subprocess.run(

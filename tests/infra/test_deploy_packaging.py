@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from cli.deploy.errors import DeployError
-from cli.deploy.packaging import build, find_python, read_package
-from cli.deploy.progress import Progress
-from local.package import Package
+from throughline.cli.deploy.errors import DeployError
+from throughline.cli.deploy.packaging import build, find_python, read_package
+from throughline.cli.deploy.progress import Progress
+from throughline.local.package import Package
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
-    "cli",
-    "local",
     "shared",
+    "throughline",
     "requirements",
     *(path.parent.name for path in ROOT.glob("*_function/function.json")),
 )

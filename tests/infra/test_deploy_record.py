@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from cli.deploy.azure_cli import AzureCli
-from cli.deploy.command import main
-from cli.deploy.errors import DeployError
-from cli.deploy.progress import Progress
-from cli.deploy.record import deploy_template, last_good
 from tests.infra.azure_stand_in import AzureStandIn
+from throughline.cli.deploy.azure_cli import AzureCli
+from throughline.cli.deploy.command import main
+from throughline.cli.deploy.errors import DeployError
+from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.record import deploy_template, last_good
 
 CREATE = "deployment group create"
 PARAMETERS = {"environmentName": "lineage", "purviewAccountName": "pv"}

@@ -11,9 +11,9 @@ import pytest
 import typer.main
 from typer.core import TyperGroup
 
-from cli.main import app
-from cli.platforms.table import PLATFORMS
 from tests.infra.bicep import read
+from throughline.cli.main import app
+from throughline.cli.platforms.table import PLATFORMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -75,11 +75,14 @@ def test_dependabot_checks_every_folder_with_pinned_versions() -> None:
         for path in (
             *ROOT.glob("*.txt"),
             *ROOT.glob("requirements/*.txt"),
-            *ROOT.glob("local/*/**/*.txt"),
+            *ROOT.glob("throughline/local/*/**/*.txt"),
             *ROOT.glob("tests/capture/**/*.txt"),
         )
         if "==" in path.read_text()
-    } | {path.parent for path in (*ROOT.glob("local/*/package.json"), *ROOT.glob("tests/infra/*/package.json"))}
+    } | {
+        path.parent
+        for path in (*ROOT.glob("throughline/local/*/package.json"), *ROOT.glob("tests/infra/*/package.json"))
+    }
     assert {ROOT / place.strip("/") for place in folders} - {ROOT} == pinned - {ROOT}
     assert "/" in folders
 

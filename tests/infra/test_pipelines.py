@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from cli.deploy.command import NO_PROBE
+from throughline.cli.deploy.command import NO_PROBE
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -18,7 +18,7 @@ PIPELINES = sorted((ROOT / ".azdo/pipelines").glob("*.yml"))
 VERSION = (ROOT / ".python-version").read_text().strip()
 WHAT_IF = 'az deployment group what-if --resource-group "$GROUP" --parameters "$PARAMETERS"'
 CREATE = 'az deployment group create --resource-group "$GROUP" --name throughline --parameters "$PARAMETERS"'
-DEPLOY = 'python3 -m cli.deploy "$GROUP" --package'
+DEPLOY = 'python3 -m throughline.cli.deploy "$GROUP" --package'
 ARCHIVE = "build/tested/throughline.zip"
 PINNED = re.compile(r"uses: (?:\./\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+)\n")
 

@@ -11,7 +11,6 @@ import pytest
 from azure.data.tables import TableClient, TableServiceClient
 from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, ContainerClient
 
-from cli.checks.azure import reading
 from shared.errors import Refused
 from shared.ingest.receiver import note_refusal
 from shared.openlineage.glob_filter import GlobFilter
@@ -24,6 +23,7 @@ from tests.infra.azure_roles import BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMET
 from tests.infra.bicep import read
 from tests.support.events import event, write
 from tests.support.receiving import receive
+from throughline.cli.checks.azure import reading
 
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"

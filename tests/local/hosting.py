@@ -15,8 +15,8 @@ from typing import Any
 
 import requests
 
-from local.event_grid import EventGrid, Weather, subscriptions
-from local.host.blobs.delivery import EVENT_GRID, POLLING
+from throughline.local.event_grid import EventGrid, Weather, subscriptions
+from throughline.local.host.blobs.delivery import EVENT_GRID, POLLING
 
 CALM = Weather()
 APPS = Path(__file__).parent / "apps"
@@ -51,7 +51,17 @@ class App:
         fast = ("--delivery", self.delivery, "--poll", "0.2", "--visibility", "2", "--restart", "0.5")
         with log.open("wb") as stderr:
             process = subprocess.Popen(
-                [sys.executable, "-m", "local.host", "--root", self.root, "--fd", number, *fast, *self.flags],
+                [
+                    sys.executable,
+                    "-m",
+                    "throughline.local.host",
+                    "--root",
+                    self.root,
+                    "--fd",
+                    number,
+                    *fast,
+                    *self.flags,
+                ],
                 cwd=PROJECT,
                 env={**os.environ, **self.env, "CALLS": str(self.scratch / "calls")},
                 pass_fds=(self.listening.fileno(),),

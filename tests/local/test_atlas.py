@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from local.atlas import AtlasError, AtlasServer
-from local.atlas.configuration import configure
-from local.atlas.install import Installed
-from local.atlas.model import base_model, lacking
-from local.atlas.server import alone, ports
-from local.catalog.types import builtin_typedefs
+from throughline.local.atlas import AtlasError, AtlasServer
+from throughline.local.atlas.configuration import configure
+from throughline.local.atlas.install import Installed
+from throughline.local.atlas.model import base_model, lacking
+from throughline.local.atlas.server import alone, ports
+from throughline.local.catalog.types import builtin_typedefs
 
 
 def test_base_model_and_lacking_types_together_are_the_local_catalog_s_types() -> None:

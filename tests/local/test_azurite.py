@@ -11,11 +11,11 @@ import pytest
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
-from local.azurite import Azurite, AzuriteError, install
-from local.toolchain.node import NodeTools, find_node, missing_requirement
-from local.toolchain.stamp import install_once
 from tests.local.hosting import PROJECT, wait_for
 from tests.support.started import started
+from throughline.local.azurite import Azurite, AzuriteError, install
+from throughline.local.toolchain.node import NodeTools, find_node, missing_requirement
+from throughline.local.toolchain.stamp import install_once
 
 pytestmark = pytest.mark.azurite
 
@@ -86,7 +86,7 @@ def test_the_error_of_a_failed_start_contains_the_output_of_azurite(tmp_path: Pa
 def test_azurite_ends_when_its_parent_is_killed() -> None:
     """It ends although the parent could not end it."""
     script = (
-        "import time; from local.azurite import Azurite; running = Azurite().__enter__(); "
+        "import time; from throughline.local.azurite import Azurite; running = Azurite().__enter__(); "
         "print(running.ports['blob'], flush=True); time.sleep(60)"
     )
     with started([sys.executable, "-c", script], cwd=PROJECT) as parent:
@@ -100,7 +100,7 @@ def test_azurite_ends_when_its_parent_is_killed() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_runs_azurite_until_a_signal(number: signal.Signals) -> None:
     """It prints the connection string first."""
-    command = [sys.executable, "-m", "local.azurite", "--free-ports"]
+    command = [sys.executable, "-m", "throughline.local.azurite", "--free-ports"]
     with started(command, cwd=PROJECT) as running:
         assert running.stdout is not None
         line = running.stdout.readline()

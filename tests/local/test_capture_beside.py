@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from local.spark.truth import Truth
 from tests.capture.beside import Tally, table, tally, without_plans
 from tests.capture.scenario import GOLDEN, WITH_PLANS, Versions, scenarios
+from throughline.local.spark.truth import Truth
 
 MERGE = scenarios()["customer_merge"]
 FACTS_OF_MERGE = 19

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from local.toolchain.versions import SPARK_4
 from tests.capture.__main__ import plan
 from tests.capture.coverage import Cell, gaps
 from tests.capture.runner import CaptureError, _alone_in
 from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, scenarios
+from throughline.local.toolchain.versions import SPARK_4
 
 EDGE = {"input": ["in", "id"], "output": ["out", "id"], "kind": "DIRECT", "masked": False}
 

@@ -8,7 +8,7 @@ from pyapacheatlas.auth import BasicAuthentication
 from pyapacheatlas.core import AtlasClient, AtlasEntity, AtlasProcess
 from pyapacheatlas.core.util import AtlasException
 
-from local.catalog.server import CatalogServer
+from throughline.local.catalog.server import CatalogServer
 
 Json = dict[str, Any]
 TABLE = "azure_sql_table"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import requests
 
-from local.catalog.server import CatalogServer
 from tests.plugins.atlas import V2
+from throughline.local.catalog.server import CatalogServer
 
 Json = dict[str, Any]
 NO_ENVIRONMENT = str(uuid.uuid4())

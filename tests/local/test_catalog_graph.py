@@ -18,7 +18,7 @@ from pyapacheatlas.core.typedef import (
 )
 from pyapacheatlas.core.util import AtlasException
 
-from local.catalog.server import CatalogServer
+from throughline.local.catalog.server import CatalogServer
 
 Json = dict[str, Any]
 TABLE = "azure_sql_table"

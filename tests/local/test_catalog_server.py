@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import requests
 
-from local.catalog.server import CatalogServer, CatalogStartError
 from tests.support.catalog_server import ROOT, TABLE, Json, get, post, run, table
 from tests.support.started import started
+from throughline.local.catalog.server import CatalogServer, CatalogStartError
 
 
 def job(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Json:
@@ -178,7 +178,7 @@ def test_an_open_connection_does_not_delay_the_stop(capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_the_catalog_without_an_error(number: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "local.catalog", "--port", "0", "--data", str(tmp_path / "c.sqlite")]
+    command = [sys.executable, "-m", "throughline.local.catalog", "--port", "0", "--data", str(tmp_path / "c.sqlite")]
     with started(command, cwd=ROOT, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         url = child.stdout.readline().split()[2].rstrip(",")
@@ -197,7 +197,7 @@ def test_signals_end_the_catalog_without_an_error(number: int, tmp_path: Path) -
 def test_the_catalog_ends_with_its_parent_process() -> None:
     script = (
         "import time\n"
-        "from local.catalog.server import CatalogServer\n"
+        "from throughline.local.catalog.server import CatalogServer\n"
         "with CatalogServer() as server:\n"
         "    print(server.port, flush=True)\n"
         "    time.sleep(60)\n"

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from local.catalog.server import CatalogServer
-from local.catalog.troubles import KINDS, Does, Trouble, TroubleError, Troubles
 from tests.support.catalog_server import get, post, run, table
+from throughline.local.catalog.server import CatalogServer
+from throughline.local.catalog.troubles import KINDS, Does, Trouble, TroubleError, Troubles
 
 
 @pytest.fixture

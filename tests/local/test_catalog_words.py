@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from local.catalog.graph.store import Entity, Store
-from local.catalog.search.query_words import condition_of
+from throughline.local.catalog.graph.store import Entity, Store
+from throughline.local.catalog.search.query_words import condition_of
 
 
 def entity(guid: str, name: str) -> Entity:

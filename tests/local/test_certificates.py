@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from local.spark.plan_jar import COMPILER, PlanJarError, compiler
-from local.toolchain.certificates import VARIABLES, certificate_advice, trust_store, with_certificates
-from local.toolchain.java import JavaNeed, NoJavaError, find_java
-from local.toolchain.node import find_node
-from local.toolchain.stamp import BUILD
-from local.toolchain.versions import SPARK_3
 from tests.support.certificates import issued
+from throughline.local.spark.plan_jar import COMPILER, PlanJarError, compiler
+from throughline.local.toolchain.certificates import VARIABLES, certificate_advice, trust_store, with_certificates
+from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java
+from throughline.local.toolchain.node import find_node
+from throughline.local.toolchain.versions import SPARK_3
+from throughline.project import BUILD
 
 MAVEN_CENTRAL = "repo1.maven.org"
 _GROUP, _ARTIFACT, _VERSION = COMPILER

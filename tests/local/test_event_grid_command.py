@@ -1,4 +1,4 @@
-"""`python -m local.event_grid`, which docs/get-started/local.md runs beside a `func start`."""
+"""`python -m throughline.local.event_grid`, which docs/get-started/local.md runs beside a `func start`."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ def test_the_command_prints_its_notified_functions_and_ends_on_a_signal() -> Non
         "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;"
         "BlobEndpoint=http://127.0.0.1:1/a;QueueEndpoint=http://127.0.0.1:1/a;TableEndpoint=http://127.0.0.1:1/a;"
     )
-    command = [sys.executable, "-m", "local.event_grid", "--url", "http://127.0.0.1:1"]
+    command = [sys.executable, "-m", "throughline.local.event_grid", "--url", "http://127.0.0.1:1"]
     environment = {**os.environ, "AzureWebJobsStorage": nowhere}
     with started(command, cwd=ROOT, env=environment) as running:
         assert running.stdout

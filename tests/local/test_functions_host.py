@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from local.functions import FunctionsHost
 from tests.local.hosting import APPS
+from throughline.local.functions import FunctionsHost
 
 _STEP_SECONDS = 0.3
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import ContainerClient, ContentSettings
 
-from local.azurite import Azurite
-from local.event_grid.watch import BlobWatch
-from local.host.blobs.pattern import Pattern
-from local.host.storage import HostStorage
 from tests.local.hosting import App, sample, wait_for
+from throughline.local.azurite import Azurite
+from throughline.local.event_grid.watch import BlobWatch
+from throughline.local.host.blobs.pattern import Pattern
+from throughline.local.host.storage import HostStorage
 
 pytestmark = pytest.mark.azurite
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from local.azurite import Azurite
 from tests.local.host_contract import CASES, Bench, blobs, http, processes, queues
 from tests.local.hosting import App, sample
+from throughline.local.azurite import Azurite
 
 pytestmark = pytest.mark.azurite
 _MODULES = (http, blobs, processes, queues)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from local.host.blobs.pattern import Pattern
-from local.host.http.routes import find_route, make_routes
-from local.host.index import HostConfig, read_functions, read_host_json
-from local.host.settings import AppError, expand, load_local_settings
 from tests.local.hosting import APPS, PROJECT
+from throughline.local.host.blobs.pattern import Pattern
+from throughline.local.host.http.routes import find_route, make_routes
+from throughline.local.host.index import HostConfig, read_functions, read_host_json
+from throughline.local.host.settings import AppError, expand, load_local_settings
 
 BLOB = {"type": "blobTrigger", "direction": "in", "name": "blob", "path": "events/{name}"}
 HTTP = {"type": "httpTrigger", "direction": "in", "name": "req"}
@@ -167,7 +167,7 @@ def test_invalid_routes_are_refused(tmp_path: Path, route: str) -> None:
 
 def run_host(*arguments: str | Path) -> tuple[int, str]:
     """Run the command to its end; return its status and its output."""
-    command = [sys.executable, "-m", "local.host", *arguments]
+    command = [sys.executable, "-m", "throughline.local.host", *arguments]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stderr
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local.host.timers import occurrences
 from tests.local.hosting import sample, wait_for
+from throughline.local.host.timers import occurrences
 
 START = datetime(2026, 1, 31, 23, 59, 58, tzinfo=UTC)
 

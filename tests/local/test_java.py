@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from local.toolchain.java import JavaNeed, NoJavaError, find_java, parse_version
-from local.toolchain.versions import SPARK_3, SPARK_4
+from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java, parse_version
+from throughline.local.toolchain.versions import SPARK_3, SPARK_4
 
 OPENJDK_17 = """\
 Property settings:

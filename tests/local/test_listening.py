@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from local.process.listening import PortError, listen
+from throughline.local.process.listening import PortError, listen
 
 OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 

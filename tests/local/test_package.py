@@ -15,12 +15,12 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from cli.deploy.packaging import read_package
-from local.package import DELIVERIES, NAMES, PACKAGES, WATCH, Package, PackageError, build, delivered_by
-from local.sbom import sbom
 from shared.versions import PACKAGE_FILE
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
+from throughline.cli.deploy.packaging import read_package
+from throughline.local.package import DELIVERIES, NAMES, PACKAGES, WATCH, Package, PackageError, build, delivered_by
+from throughline.local.sbom import sbom
 
 ROOT = Path(__file__).parents[2]
 LARGEST_ARCHIVE = 22_000_000
@@ -262,7 +262,11 @@ def test_a_file_that_is_no_package_gives_no_list(tmp_path: Path) -> None:
     wrong = tmp_path / "throughline.zip"
     wrong.write_text("nothing")
     done = subprocess.run(
-        [sys.executable, "-m", "local.sbom", str(wrong)], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "throughline.local.sbom", str(wrong)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, "run `make package` first" in done.stderr) == (1, True)
     assert list(tmp_path.iterdir()) == [wrong]

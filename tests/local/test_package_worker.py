@@ -1,7 +1,7 @@
 """The archive for Azure, imported and served by Microsoft's worker code without any other installed package.
 
 The code is the V1 runtime, on which Azure runs such apps from Python 3.13 on. Its proxy worker and the worker of 3.11
-are on no package registry; this test uses the runtime that local/runtime.txt pins.
+are on no package registry; this test uses the runtime that throughline/local/runtime.txt pins.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import ContainerClient
 
-from local.azurite import Azurite
-from local.host import runtime
-from local.host.index import read_functions
-from local.host.settings import AppError
-from local.host.worker.client import WorkerProcess
-from local.host.worker.messages import Datum, Load, Outcome
-from local.package import PACKAGES, Package
 from tests.support.events import event
+from throughline.local.azurite import Azurite
+from throughline.local.host import runtime
+from throughline.local.host.index import read_functions
+from throughline.local.host.settings import AppError
+from throughline.local.host.worker.client import WorkerProcess
+from throughline.local.host.worker.messages import Datum, Load, Outcome
+from throughline.local.package import PACKAGES, Package
 
 pytestmark = pytest.mark.azurite
 

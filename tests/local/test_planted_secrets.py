@@ -8,14 +8,14 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
-from cli.main import app
-from local.functions import FunctionsHost
-from local.world import World
 from shared.bootstrap import assemble
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.storage.port import Storage
 from tests.support.planted import BEARER, REFUSED, SECRET, contains_secret, events, stored_texts
+from throughline.cli.main import app
+from throughline.local.functions import FunctionsHost
+from throughline.local.world import World
 
 PATIENCE_SECONDS = 60
 HEADERS = {"Authorization": BEARER, "x-functions-key": SECRET, "Content-Type": "application/json"}

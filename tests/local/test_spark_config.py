@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from local.spark.failure import explain_failure
-from local.spark.job import file_configuration, listener_configuration
-from local.spark.truth import ListenerVersion, Truth, not_run
-from local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
 from tests.capture.coverage import PAGE, page
 from tests.capture.needs import Needs, NeedsError, merge_configurations
 from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, WITH_PLANS, captures, scenarios
 from tests.capture.scrub import LeakError, Machine, scrub
+from throughline.local.spark.failure import explain_failure
+from throughline.local.spark.job import file_configuration, listener_configuration
+from throughline.local.spark.truth import ListenerVersion, Truth, not_run
+from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
 
 LOG = Path("build/spark.log")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from local.spark.job import SparkJob
-from local.toolchain.interpreter import Interpreter
-from local.toolchain.java import JavaHome
+from throughline.local.spark.job import SparkJob
+from throughline.local.toolchain.interpreter import Interpreter
+from throughline.local.toolchain.java import JavaHome
 
 JAVA = f"""\
 #!{sys.executable}

@@ -6,10 +6,10 @@ import zipfile
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from local.toolchain.interpreter import own
-from local.toolchain.java import JavaNeed, find_java
-from local.toolchain.stamp import install_once
-from local.toolchain.versions import SPARK_3
+from throughline.local.toolchain.interpreter import own
+from throughline.local.toolchain.java import JavaNeed, find_java
+from throughline.local.toolchain.stamp import install_once
+from throughline.local.toolchain.versions import SPARK_3
 
 _ARTIFACT = f"spark-sql_{SPARK_3.scala}"
 _DIGEST = "efda0266eecff9e3219844ee618afe42453f599a146d0139535217ba17be9c67"

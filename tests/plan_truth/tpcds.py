@@ -11,13 +11,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cli.ui.console import err, out
-from local.toolchain.versions import PLATFORMS, SPARK_3
 from tests.plan_truth.comparison import EXPLAINED, Difference, differences
 from tests.plan_truth.expected import Expected, expected
 from tests.plan_truth.runs import Ran, run
 from tests.plan_truth.tables import TABLES
 from tests.plan_truth.texts import queries
+from throughline.cli.ui.console import err, out
+from throughline.local.toolchain.versions import PLATFORMS, SPARK_3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

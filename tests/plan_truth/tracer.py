@@ -21,13 +21,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from cli.ui.console import err, out
-from local.toolchain.versions import PLATFORMS, SPARK_3, Platform
 from shared.plans.reader import PlanLineage
 from tests.plan_truth.cells import COLUMNS, TABLES, rows, world
 from tests.plan_truth.comparison import columns_of, source_of
 from tests.plan_truth.grammar import TARGET, query
 from tests.plan_truth.runs import delta_session, run, run_job
+from throughline.cli.ui.console import err, out
+from throughline.local.toolchain.versions import PLATFORMS, SPARK_3, Platform
 
 _JOB = Path(__file__).parent / "traced_job.py"
 _CHANGED_JOB = Path(__file__).parent / "changed_job.py"

@@ -14,8 +14,8 @@ import pytest
 import requests
 from requests.auth import HTTPBasicAuth
 
-from local.atlas import PASSWORD, USER, AtlasServer
-from local.catalog.server import CatalogServer
+from throughline.local.atlas import PASSWORD, USER, AtlasServer
+from throughline.local.catalog.server import CatalogServer
 
 LOCAL = ("local-soft", "local-hard")
 REAL = ("atlas-soft", "atlas-hard")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.azurite import Azurite
+from throughline.local.azurite import Azurite
 
 _ACCOUNTS = tuple(f"test{number}" for number in range(200))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.catalog.server import CatalogServer
+from throughline.local.catalog.server import CatalogServer
 
 
 @pytest.fixture(scope="session")

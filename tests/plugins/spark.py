@@ -1,6 +1,6 @@
 """The session with Delta that all tests of the lake share, started when the first of them asks for it.
 
-It is Spark's own, or one on Sail with `--engine sail` (tests/spark_pipeline/engine/test_sail.py runs the tests so).
+It is Spark's own, or one on Sail with `--engine sail` (tests/lake/engine/test_sail.py runs the tests so).
 """
 
 import os
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from local.toolchain.java import JavaNeed, find_java
-from local.toolchain.versions import SPARK_3
-from spark_pipeline.engine.opening import opened
-from spark_pipeline.engine.session import Local
+from throughline.lake.engine.opening import opened
+from throughline.lake.engine.session import Local
+from throughline.local.toolchain.java import JavaNeed, find_java
+from throughline.local.toolchain.versions import SPARK_3
 
 _QUICK = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

@@ -5,7 +5,7 @@ from xdist.remote import Producer  # type: ignore[import-untyped]  # ships no ty
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # ships no types
 
 _GROUPS = (
-    ("tests/spark_pipeline/",),  # one warm Spark session
+    ("tests/lake/",),  # one warm Spark session
     ("tests/viewer/",),  # one browser
     ("tests/local/test_package", "tests/e2e/test_package", "tests/infra/test_deploy_packaging"),  # one built package
     ("tests/cli/test_govern_lake", "tests/cli/test_lake_publish", "tests/cli/test_watch_lake"),  # one process with Sail

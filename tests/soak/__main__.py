@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.ui.console import err, out, progress_bar
-from local.world import World
 from tests.soak.siege import Siege, differences, settle_down
+from throughline.cli.ui.console import err, out, progress_bar
+from throughline.local.world import World
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,8 +19,6 @@ import requests
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 
-from bench.replay import Replay
-from local.world import World
 from shared.atlas.entities import PROCESS_TYPE, ProcessEntity, process_entity
 from shared.bootstrap import Worker, assemble
 from shared.errors import Retry
@@ -32,8 +30,10 @@ from shared.settings.reading import load
 from shared.sweeping.listing import SWEEP
 from shared.sweeping.sweep import sweep
 from shared.translation.reference import translate_history
+from tests.bench.replay import Replay
 from tests.faults.expected_states import expected_states
 from tests.support.publishing import process_in, publish
+from throughline.local.world import World
 
 _LONGEST_APPLICATION = 60
 _QUICK = 3.0

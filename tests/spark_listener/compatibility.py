@@ -14,17 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
-from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from local.spark.plan_jar import plan_jar
-from local.toolchain.interpreter import Interpreter, made_for, pinned
-from local.toolchain.java import JavaNeed, find_java
-from local.toolchain.stamp import BUILD
-from local.toolchain.versions import LISTENER_VERSION, LISTENER_VERSIONS, SPARK_3, SPARK_4, Platform
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import OutputField
 from shared.translation.run.merging import merge_run
+from throughline.local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
+from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from throughline.local.spark.plan_jar import plan_jar
+from throughline.local.toolchain.interpreter import Interpreter, made_for, pinned
+from throughline.local.toolchain.java import JavaNeed, find_java
+from throughline.local.toolchain.versions import LISTENER_VERSION, LISTENER_VERSIONS, SPARK_3, SPARK_4, Platform
+from throughline.project import BUILD
 
 JOB = Path(__file__).parent / "compatible_job.py"
 SPARK_33 = replace(SPARK_3, spark="3.3.4", delta="2.3.0", delta_artifact="delta-core_2.12", java=(8, 11, 17))

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
-from local.spark.truth import Truth
-from local.toolchain.stamp import BUILD
-from local.toolchain.versions import PLATFORMS
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history
 from tests.capture.runner import PROBLEMS, run_against
 from tests.capture.scenario import GOLDEN, Scenario, Versions, scenarios
 from tests.spark_listener.receiver import ANSWERS, Answers, receiver
+from throughline.local.spark.truth import Truth
+from throughline.local.toolchain.versions import PLATFORMS
+from throughline.project import BUILD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from local.spark.job import QUICK_SESSION, SparkJob, listener_configuration
-from local.spark.plan_jar import plan_configuration
 from shared.model import EdgeKind
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history
 from tests.capture.needs import merge_configurations
 from tests.spark_listener.receiver import ANSWERS, Received, receiver
+from throughline.local.spark.job import QUICK_SESSION, SparkJob, listener_configuration
+from throughline.local.spark.plan_jar import plan_configuration
 
 JOB = Path(__file__).parent / "delayed_job.py"
 VALUES = {

@@ -14,9 +14,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError  # type: ignore[import-untyped]  # ships no types
 
-from local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob, file_configuration
-from local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from local.spark.plan_jar import SOURCES, plan_jar
 from shared.ingest.receiver import Redact
 from shared.openlineage.decoding import decode
 from shared.openlineage.wire import RunEvent
@@ -26,6 +23,9 @@ from shared.storage.memory import MemoryStorage
 from tests.support.planted import stored_texts
 from tests.support.processing import deliver_blob
 from tests.support.receiving import receive
+from throughline.local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob, file_configuration
+from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from throughline.local.spark.plan_jar import SOURCES, plan_jar
 
 JOB = Path(__file__).parent / "job.py"
 SCHEMA = SOURCES.parent / "ThroughlinePlanRunFacet.json"

@@ -10,12 +10,12 @@ from azure.core.credentials import AccessToken
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient, ResourceTypes, generate_account_sas
 
-from local.azurite import ACCOUNT, KEY, Azurite
 from shared.bootstrap import assemble
 from shared.settings.reading import load
 from shared.storage.azure import AzureStorage
 from shared.storage.port import Storage
 from shared.storage.transport import StorageTransport
+from throughline.local.azurite import ACCOUNT, KEY, Azurite
 
 
 def on_azurite(connection: str) -> Storage:

@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from local.catalog.server import CatalogServer
+from throughline.local.catalog.server import CatalogServer
 
 Json = dict[str, Any]
 
@@ -32,5 +32,5 @@ def table(name: str, guid: int = -1, **attributes: Any) -> Json:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "local.catalog", *arguments]
+    command = [sys.executable, "-m", "throughline.local.catalog", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from typer.testing import CliRunner, Result
 
-from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
@@ -12,6 +11,7 @@ from shared.naming.names import BUILT_IN
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions
+from throughline.cli.main import app
 
 runner = CliRunner()
 

@@ -49,7 +49,7 @@ class ProcessOfCommands:
 
 
 def _invoked(arguments: Sequence[str], environment: Mapping[str, str]) -> CommandResult:
-    from cli.main import app  # noqa: PLC0415 - only this process needs it, not each one that knows the fixture
+    from throughline.cli.main import app  # noqa: PLC0415 - only this process needs it, not each one that knows the fixture
 
     result = CliRunner().invoke(app, arguments, env={name: text or None for name, text in environment.items()})
     return CommandResult(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)

@@ -6,7 +6,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from local.spark.truth import holds
 from shared.naming.names import BUILT_IN
 from shared.naming.rules.identity import NO_ENVIRONMENT
 from shared.openlineage.decoding import Event
@@ -15,6 +14,7 @@ from shared.openlineage.run import MergedRun
 from shared.translation.run.datasets import Place
 from shared.translation.run.quality import TEST, quality_results
 from tests.capture.scenario import scenarios
+from throughline.local.spark.truth import holds
 
 KINDS = ("tests", "measures", "tags", "owners", "descriptions")
 _ROOT = "/data/throughline/"

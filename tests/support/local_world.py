@@ -8,11 +8,11 @@ from typing import Any
 import requests
 from typer.testing import CliRunner
 
-from cli.main import app
-from local.world import World
 from shared.bootstrap import Worker, assemble
 from shared.reporting.status import Status, status
 from shared.settings.reading import load
+from throughline.cli.main import app
+from throughline.local.world import World
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import requests
 
-from local.catalog.server import CatalogServer
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
@@ -16,6 +15,7 @@ from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
 from tests.support.publish_world import fold, publish
+from throughline.local.catalog.server import CatalogServer
 
 Columns = tuple[tuple[str, str], ...]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import jmespath
 
-from cli.deploy.azure_cli import AzureCliError
-from cli.deploy.packaging import read_package
-from cli.deploy.receiver import ProbeAnswer
+from throughline.cli.deploy.azure_cli import AzureCliError
+from throughline.cli.deploy.packaging import read_package
+from throughline.cli.deploy.receiver import ProbeAnswer
 
 PRODUCTION, SLOT = "production", "staging"
 _URL = re.compile(

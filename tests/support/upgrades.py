@@ -9,14 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.replay import Replay
-from local.functions import FunctionsHost
-from local.package import delivered_by
-from local.world import ROOT, World
 from shared.versions import PACKAGE_FILE
+from tests.bench.replay import Replay
 from tests.support.events import event
 from tests.support.front import Front, HeldRequest
 from tests.support.listener import Listener
+from throughline.local.functions import FunctionsHost
+from throughline.local.package import delivered_by
+from throughline.local.world import World
+from throughline.project import ROOT
 
 PATIENCE_SECONDS = 300.0
 RECEIVER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import throughline
-from local.toolchain.stamp import ROOT
 from shared.catalog.memory import MemoryCatalog
 from shared.publishing.context import PublishOptions
 from tests.support.azurite import on_azurite
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from throughline.project import ROOT
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/reference/python.md").read_text(), re.DOTALL)
 GOLDEN = ROOT / "tests/golden/spark35-ol1.53"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from local.spark.job import QUICK_SESSION, SparkJob
-from local.toolchain.stamp import ROOT
 from shared.openlineage.decoding import decode
 from shared.openlineage.run import MergedRun
 from shared.translation.run.merging import merge_run
+from throughline.local.spark.job import QUICK_SESSION, SparkJob
+from throughline.project import ROOT
 
 JOB = Path(__file__).parent / "watch_job.py"
 

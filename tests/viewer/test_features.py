@@ -10,9 +10,6 @@ from urllib.parse import urlencode
 import pytest
 from msgspec import structs
 
-from cli.viewer.page import FOLDER, page
-from local.toolchain.node import find_node
-from local.toolchain.stamp import ROOT
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import FailedTest, Kind
 from shared.lineage.exports import as_dot, as_mermaid
@@ -22,6 +19,9 @@ from shared.texts.visible import visible
 from tests.support.lineage import document, edge, process, random_document
 from tests.viewer.browser.driver import Browser, installed
 from tests.viewer.estate import STORE, estate
+from throughline.cli.viewer.page import FOLDER, page
+from throughline.local.toolchain.node import find_node
+from throughline.project import ROOT
 
 CUSTOMERS, WIDE, REPORT = f"{STORE}clean/customers", f"{STORE}mart/orders_wide", f"{STORE}mart/revenue_by_city"
 SHOTS = ROOT / "build" / "viewer"

@@ -9,8 +9,6 @@ from urllib.parse import urlencode
 import pytest
 from msgspec import structs
 
-from cli.viewer.page import page
-from cli.viewer.server import PageServer
 from shared.catalog.memory import MemoryCatalog
 from shared.lineage.building import Interval, KnownProcess, document_of
 from shared.lineage.selection import Question, select
@@ -21,6 +19,8 @@ from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from tests.viewer.browser.driver import Browser
 from tests.viewer.estate import STORE, estate
+from throughline.cli.viewer.page import page
+from throughline.cli.viewer.server import PageServer
 
 CUSTOMERS, WIDE = f"{STORE}clean/customers", f"{STORE}mart/orders_wide"
 TRANSFORM = "() => document.querySelector('#layer').getAttribute('transform')"

@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from cli.viewer.page import page
 from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
 from shared.lineage.selection import Question, select
 from tests.support.lineage import dependents, random_document
 from tests.viewer.browser.driver import Browser
+from throughline.cli.viewer.page import page
 
 QUESTIONS = 200
 DOCUMENTS = 5
@@ -128,7 +128,7 @@ def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int
 
 @pytest.mark.parametrize("conditions", [False, True], ids=["values", "and conditions"])
 def test_impact_is_everything_downstream(browser: Browser, tmp_path: Path, conditions: bool) -> None:
-    """By the same traversal that tests/spark_pipeline/test_differential.py compares `gold/impact` with."""
+    """By the same traversal that tests/lake/test_differential.py compares `gold/impact` with."""
     document = random_document(11, tables=14, processes=24)
     file = tmp_path / "page.html"
     file.write_bytes(page(document))

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from cli.viewer.page import page
-from local.toolchain.stamp import ROOT as PROJECT
 from tests.support.lineage import ROOT, search_document
 from tests.viewer.browser.driver import Browser
+from throughline.cli.viewer.page import page
+from throughline.project import ROOT as PROJECT
 
 CASES = json.loads((PROJECT / "tests/shared/lineage/search_cases.json").read_text())
 RESULTS = """(text) => {

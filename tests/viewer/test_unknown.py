@@ -5,8 +5,6 @@ import random
 import subprocess
 from datetime import UTC, datetime, timedelta
 
-from local.toolchain.node import find_node
-from local.toolchain.stamp import ROOT as PROJECT
 from shared.lineage.document import (
     FORMAT,
     NOT_SET,
@@ -21,6 +19,8 @@ from shared.lineage.document import (
 )
 from shared.lineage.graph import unknown_columns
 from shared.model import EXCLUDED
+from throughline.local.toolchain.node import find_node
+from throughline.project import ROOT as PROJECT
 
 DOCUMENTS = 200
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

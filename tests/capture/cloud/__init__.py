@@ -3,9 +3,9 @@
 from functools import partial
 from pathlib import Path
 
-from local.toolchain.java import JavaHome
-from local.toolchain.stamp import install_once
 from tests.capture.javac import compile_java
+from throughline.local.toolchain.java import JavaHome
+from throughline.local.toolchain.stamp import install_once
 
 _SOURCE = Path(__file__).parent / "CloudNames.java"
 _SCHEMES = ("abfss", "wasbs")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.toolchain.interpreter import own
-from local.toolchain.java import JavaNeed, find_java
-from local.toolchain.stamp import install_once
-from local.toolchain.versions import SPARK_3
 from tests.capture.systems.serving import free_port, serving
 from tests.capture.systems.system import System, SystemsError
+from throughline.local.toolchain.interpreter import own
+from throughline.local.toolchain.java import JavaNeed, find_java
+from throughline.local.toolchain.stamp import install_once
+from throughline.local.toolchain.versions import SPARK_3
 
 VERSION = "3.9.1"
 STABLE = "kafka.example:9092"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.process.leashed import Leashed
-from local.process.listening import listen
 from tests.capture.systems.system import SystemsError
+from throughline.local.process.leashed import Leashed
+from throughline.local.process.listening import listen
 
 _PATIENCE_SECONDS = 60
 

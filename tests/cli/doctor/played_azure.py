@@ -15,8 +15,8 @@ from typing import Any
 
 import jmespath
 
-from cli.checks.azure.apps import FUNCTIONS
-from cli.deploy.azure_cli import AzureCliError
+from throughline.cli.checks.azure.apps import FUNCTIONS
+from throughline.cli.deploy.azure_cli import AzureCliError
 
 SUBSCRIPTION = "00000000-0000-0000-0000-0000000000aa"
 GROUP = "rg-lineage"

@@ -8,16 +8,6 @@ from typing import Any
 
 import pytest
 
-from cli.checks.catalog import check_catalog, check_connection
-from cli.checks.data import check_counts, check_storage, judge_counts
-from cli.checks.findings import CheckResult
-from cli.checks.machine import check_machine
-from cli.checks.rules import SECTIONS
-from cli.checks.settings import check_settings
-from cli.checks.trial_run import follow
-from cli.checks.types import check_types
-from local.toolchain.java import JavaHome, JavaNeed, NoJavaError
-from local.toolchain.node import NodeError, NodeTools
 from shared.atlas.types import wanted_types
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
@@ -38,6 +28,16 @@ from tests.support.installation import installation
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
 from tests.support.scripted import ScriptedAnswer, scripted
+from throughline.cli.checks.catalog import check_catalog, check_connection
+from throughline.cli.checks.data import check_counts, check_storage, judge_counts
+from throughline.cli.checks.findings import CheckResult
+from throughline.cli.checks.machine import check_machine
+from throughline.cli.checks.rules import SECTIONS
+from throughline.cli.checks.settings import check_settings
+from throughline.cli.checks.trial_run import follow
+from throughline.cli.checks.types import check_types
+from throughline.local.toolchain.java import JavaHome, JavaNeed, NoJavaError
+from throughline.local.toolchain.node import NodeError, NodeTools
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 

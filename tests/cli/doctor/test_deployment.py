@@ -7,11 +7,6 @@ from typing import Any
 
 import pytest
 
-from cli.checks.azure.deployed import Deployed, DeploymentQuery
-from cli.checks.azure.deployment import check_deployment
-from cli.checks.azure.rights import needed_roles
-from cli.checks.findings import CheckResult, CheckState
-from cli.checks.rules import SECTIONS
 from tests.cli.doctor.played_azure import (
     ACCOUNTS,
     ACTION_GROUP,
@@ -33,6 +28,11 @@ from tests.cli.doctor.played_azure import (
     row,
 )
 from tests.support.deployment import Root
+from throughline.cli.checks.azure.deployed import Deployed, DeploymentQuery
+from throughline.cli.checks.azure.deployment import check_deployment
+from throughline.cli.checks.azure.rights import needed_roles
+from throughline.cli.checks.findings import CheckResult, CheckState
+from throughline.cli.checks.rules import SECTIONS
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def root(shared_root: Root) -> Root:
 
 
 ROOM = f"--resource-group {GROUP}"
-DEPLOY = f"python3 -m cli.deploy {GROUP}"
+DEPLOY = f"python3 -m throughline.cli.deploy {GROUP}"
 TEMPLATE = f"{DEPLOY} --template"
 
 

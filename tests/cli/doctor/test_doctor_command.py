@@ -8,11 +8,6 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from cli.checks.azure.deployed import DeploymentQuery
-from cli.checks.azure.deployment import check_deployment
-from cli.checks.rules import SECTIONS
-from cli.commands.operate.doctor import report
-from cli.main import app
 from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
@@ -22,6 +17,11 @@ from shared.sweeping.sweep import SweepOptions
 from tests.cli.doctor.played_azure import EVENTS, GROUP, SECRET, WORKER, PlayedAzure, healthy
 from tests.infra.azure_stand_in import AzureStandIn, Failure
 from tests.support.deployment import Root
+from throughline.cli.checks.azure.deployed import DeploymentQuery
+from throughline.cli.checks.azure.deployment import check_deployment
+from throughline.cli.checks.rules import SECTIONS
+from throughline.cli.commands.operate.doctor import report
+from throughline.cli.main import app
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_a_bad_finding_is_shown_with_meaning_code_and_command(root: Root, capsys
     meaning, command = lines[at + 1 : at + 3]
     assert meaning.startswith("      The second step of the deployment")
     assert meaning.endswith("(subscription-missing)")
-    assert command.strip() == f"python3 -m cli.deploy {GROUP}"
+    assert command.strip() == f"python3 -m throughline.cli.deploy {GROUP}"
 
 
 def test_a_missing_az_and_a_missing_sign_in_are_reported(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cli.checks.findings import CheckResult
-from cli.checks.trial_run import COMPLETE, events, follow
 from shared.openlineage.selection import CHECK
 from shared.query.recorded_document import document_of_record
 from shared.reporting.status import status
@@ -16,6 +14,8 @@ from tests.support.command_process import ProcessOfCommands
 from tests.support.installation import installation
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from throughline.cli.checks.findings import CheckResult
+from throughline.cli.checks.trial_run import COMPLETE, events, follow
 
 
 def followed(parts: Parts, *, refused: str = "") -> list[CheckResult]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.viewer.page import FOLDER, joined, page
 from shared.lineage.document import decoded
 from tests.support.lineage import document, edge, process, random_document
+from throughline.cli.viewer.page import FOLDER, joined, page
 
 SCRIPT_INJECTION = "</script><script>alert(1)</script>"
 

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from cli.viewer.server import PageServer
+from throughline.cli.viewer.server import PageServer
 
 PAGE = b"<!doctype html>the page"
 

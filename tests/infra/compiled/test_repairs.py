@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from cli.checks.rules import SECTIONS
-from cli.deploy.command import main
 from tests.cli.doctor.played_azure import GROUP, healthy
 from tests.cli.doctor.test_deployment import CASES, check
 from tests.infra.azure_stand_in import AzureStandIn
@@ -18,6 +16,8 @@ from tests.infra.compiled.conftest import ALWAYS, VARIANTS
 from tests.infra.snapshots import GROUP as AZURE_GROUP
 from tests.infra.snapshots import Snapshot, snapshot
 from tests.support.deployment import Root
+from throughline.cli.checks.rules import SECTIONS
+from throughline.cli.deploy.command import main
 
 CLOSED = {
     **ALWAYS,
@@ -29,7 +29,7 @@ CLOSED = {
 }
 """A production that is as far from the defaults as a company makes it."""
 
-TEMPLATE = f"python3 -m cli.deploy {GROUP} --template"
+TEMPLATE = f"python3 -m throughline.cli.deploy {GROUP} --template"
 HARMLESS = (
     r"az (login|upgrade|account list|group create --name|deployment (operation )?group list|webapp log tail)\b",
     r"az (storage account (list|show)|functionapp config access-restriction show|keyvault secret list)\b",
@@ -80,7 +80,7 @@ def deployed(command: str, folder: Path, template: Path, monkeypatch: pytest.Mon
     az.answer("deployment group create", {})
     monkeypatch.setenv("PATH", az.environment()["PATH"])
     program, module, name, *words = shlex.split(command)
-    assert (program, module, name) == ("python3", "-m", "cli.deploy")
+    assert (program, module, name) == ("python3", "-m", "throughline.cli.deploy")
     assert main(words, {}) == 0
     (call,) = az.of("deployment group create")
     end = call.arguments.index("--only-show-errors")

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from local.package import NEW_EVENTS
 from shared.storage_layout import EVENTS
 from tests.infra.azure_roles import (
     BLOB,
@@ -23,6 +22,7 @@ from tests.infra.azure_roles import (
 )
 from tests.infra.compiled.conftest import ALWAYS, VARIANTS
 from tests.infra.snapshots import GROUP, Right, Snapshot, evaluated, snapshot
+from throughline.local.package import NEW_EVENTS
 
 Variant = Callable[[str], Snapshot]
 DATA, OWN = "Microsoft.Storage/storageAccounts/stmz35fqtkh47iw", "Microsoft.Storage/storageAccounts/strecmz35fqtkh47iw"

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.toolchain.node import find_node
-from local.toolchain.stamp import install_once
+from throughline.local.toolchain.node import find_node
+from throughline.local.toolchain.stamp import install_once
 
 _HERE = Path(__file__).parent
 _PINNED = (_HERE / "package.json", _HERE / "package-lock.json")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import requests
 
-from local.azurite import Azurite
 from tests.local.hosting import App
+from throughline.local.azurite import Azurite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

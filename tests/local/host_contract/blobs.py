@@ -18,14 +18,14 @@ import pytest
 import requests
 from azure.storage.blob import ContainerClient
 
-from local.event_grid import Weather
-from local.host.blobs.delivery import EMULATOR, EVENT_GRID, POLLING
-from local.host.blobs.polling import AccountStrategy, EmulatorStrategy
-from local.host.index import read_functions
-from local.host.storage import HostStorage
 from tests.local.host_contract import Bench, contract_case
 from tests.local.host_contract.http import HOOK_KEY, write_keys
 from tests.local.hosting import APPS, App, sample, wait_for
+from throughline.local.event_grid import Weather
+from throughline.local.host.blobs.delivery import EMULATOR, EVENT_GRID, POLLING
+from throughline.local.host.blobs.polling import AccountStrategy, EmulatorStrategy
+from throughline.local.host.index import read_functions
+from throughline.local.host.storage import HostStorage
 
 _HOOK = "/runtime/webhooks/blobs?functionName=Host.Functions.on_blob"
 

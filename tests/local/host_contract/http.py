@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from local.host.index import read_functions, read_host_json
-from local.host.settings import AppError
 from tests.local.host_contract import Bench, contract_case
 from tests.local.hosting import APPS, sample
+from throughline.local.host.index import read_functions, read_host_json
+from throughline.local.host.settings import AppError
 
 KEY, OWN_KEY, HOOK_KEY = "app-key", "echo-key", "hook-key"
 DISABLED = {"AzureWebJobs.dotted.Disabled": "true", "AzureWebJobs_scored_Disabled": "1"}

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import requests
 
-from local.azurite import Azurite
-from local.functions import FunctionsHost
-from local.host.blobs.triggers import Pace
-from local.host.storage import HostStorage
-from local.host.worker.client import WorkerLimits
-from local.world import ROOT
 from tests.local.host_contract import Bench, contract_case
 from tests.local.host_contract.blobs import container_of
 from tests.local.hosting import APPS, App, sample, wait_for
 from tests.support.events import event
+from throughline.local.azurite import Azurite
+from throughline.local.functions import FunctionsHost
+from throughline.local.host.blobs.triggers import Pace
+from throughline.local.host.storage import HostStorage
+from throughline.local.host.worker.client import WorkerLimits
+from throughline.project import ROOT
 
 _CATALOG = {"THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/datamap/api/atlas/v2", "THROUGHLINE_CATALOG_TOKEN": "t"}
 

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from local.host.storage import HostStorage
 from tests.local.host_contract import Bench, contract_case
 from tests.local.hosting import App, sample, wait_for
+from throughline.local.host.storage import HostStorage
 
 
 @contextmanager

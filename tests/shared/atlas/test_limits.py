@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.catalog.server import CatalogServer
 from shared.atlas.columns import column_entities
 from shared.atlas.entities import asset_entity, process_entity
 from shared.catalog.atlas.catalog import AtlasCatalog
@@ -20,6 +19,7 @@ from tests.support.placeholder_columns import publish_options
 from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive
+from throughline.local.catalog.server import CatalogServer
 
 NAME, PROPERTY, ASSET = 4 * 1024, 32 * 1024, 2 * 1024 * 1024
 WIDE = "数据" * 700

@@ -9,12 +9,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli.commands.administer.purview import endpoint_of
-from cli.main import app
 from shared.bootstrap import account_at, assemble
 from shared.catalog.connection.clouds import CLOUDS, cloud_of
 from shared.errors import CatalogUnavailable
 from shared.settings.reading import load
+from throughline.cli.commands.administer.purview import endpoint_of
+from throughline.cli.main import app
 
 ENDPOINTS = {
     "https://contoso.purview.azure.com/datamap/api/atlas/v2": "https://purview.azure.net",

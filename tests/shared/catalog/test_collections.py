@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import requests
 
-from local.catalog.server import CatalogServer
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity
 from shared.bootstrap import assemble
 from shared.catalog.atlas.catalog import AtlasCatalog
@@ -22,6 +21,7 @@ from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy_run, publish_options, run, settle
 from tests.support.publishing import publish
+from throughline.local.catalog.server import CatalogServer
 
 
 @pytest.fixture

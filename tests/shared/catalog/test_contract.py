@@ -12,7 +12,6 @@ import pytest
 import requests
 from pyapacheatlas.auth import BasicAuthentication
 
-from local.catalog.server import CatalogServer
 from shared.atlas.column_lineage import COLUMN_TYPE
 from shared.atlas.entities import PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
@@ -23,6 +22,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.placeholders import calls_to_describe
 from tests.plugins.atlas import V2
 from tests.support.publishing import process_in
+from throughline.local.catalog.server import CatalogServer
 
 T = TypeVar("T")
 

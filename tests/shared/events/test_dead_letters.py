@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobServiceClient
 
-from local.azurite import Azurite
 from shared.applications.partition import read_record
 from shared.applications.processor import ApplicationProcessor, FoldRequest
 from shared.applications.state import RunRecord
@@ -30,6 +29,7 @@ from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace
 from tests.support.events import event, run_id, write
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from throughline.local.azurite import Azurite
 
 START, END = write("a", "app", "10:00", "/a")
 

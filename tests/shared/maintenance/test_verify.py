@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from local.catalog.server import CatalogServer
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
@@ -20,6 +19,7 @@ from shared.storage_layout import process_key
 from tests.support.archiving import archive, archiving
 from tests.support.azurite import on_azurite
 from tests.support.damages import PLANTED, Planted, consistent_world
+from throughline.local.catalog.server import CatalogServer
 
 
 def found(world: VerifyContext, *, fix: bool = False) -> list[Inconsistency]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from local.catalog.server import CatalogServer
 from shared.atlas.entities import LAST_RUN, PLACED, PROCESS_TYPE, AssetEntity, owned_by, owner_to_write
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
@@ -13,6 +12,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.building import Json, body, dataset, packed
 from tests.support.catalog_server import post
 from tests.support.placeholder_columns import by_name, catalog_at, run
+from throughline.local.catalog.server import CatalogServer
 
 IN: AssetKey = ("fs_path", "file:///orders")
 OUT: AssetKey = ("fs_path", "file:///totals")

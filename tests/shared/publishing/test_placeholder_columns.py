@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.catalog.server import CatalogServer
 from shared.atlas.columns import column_entities
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
@@ -34,6 +33,7 @@ from tests.support.placeholder_columns import (
     settle,
 )
 from tests.support.publish_world import context_of, publish
+from throughline.local.catalog.server import CatalogServer
 
 
 def test_placeholders_have_the_columns_that_runs_saw(fresh_catalog: CatalogServer) -> None:

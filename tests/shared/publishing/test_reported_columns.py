@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from local.catalog.server import CatalogServer
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
@@ -34,6 +33,7 @@ from tests.support.placeholder_columns import (
     settle,
 )
 from tests.support.publish_world import Clock, publish
+from throughline.local.catalog.server import CatalogServer
 
 SOURCE: AssetKey = ("fs_path", "file:///source")
 SINK: AssetKey = ("fs_path", "file:///sink")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from local.azurite.server import Azurite
-from local.catalog.server import CatalogServer
 from shared.settings.loopback import without_proxy
 from shared.settings.reading import load
 from tests.support.building import body, dataset, packed
+from throughline.local.azurite.server import Azurite
+from throughline.local.catalog.server import CatalogServer
 
 PROXY = "http://127.0.0.1:9"
 """Where nothing listens."""
@@ -45,7 +45,7 @@ def child(arguments: list[str], **variables: str) -> subprocess.CompletedProcess
     """Run Python with a proxy that does not answer, and without a NO_PROXY."""
     kept = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
     environment = {**kept, "http_proxy": PROXY, "https_proxy": PROXY, **variables}
-    command = [sys.executable, "-c", "from cli.main import main; main()", *arguments]
+    command = [sys.executable, "-c", "from throughline.cli.main import main; main()", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 

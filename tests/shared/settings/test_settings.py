@@ -175,7 +175,7 @@ def test_the_repr_of_the_settings_shows_no_secret() -> None:
 
 
 def test_the_example_of_local_settings_is_complete_and_has_nothing_unknown() -> None:
-    values = json.loads((ROOT / "local.settings.json.example").read_text())["Values"]
+    values = json.loads((ROOT / "examples/local.settings.json.example").read_text())["Values"]
     load(catalog=True, environment=values)
     known = {setting.name for setting in SETTINGS} | {"FUNCTIONS_WORKER_RUNTIME"}
     assert set(values) <= known

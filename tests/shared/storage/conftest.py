@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.azurite import Azurite
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from tests.faults.fault_injection import Faults, Faulty
 from tests.faults.scheduler import Scheduler
 from tests.support.azurite import on_azurite, with_identity, with_signature
 from tests.support.certificates import self_signed
+from throughline.local.azurite import Azurite
 
 
 @pytest.fixture(params=["memory", "fault wrapper", "azurite, key", "azurite, signature", "azurite, identity"])

@@ -127,7 +127,7 @@ def test_only_the_given_authorities_are_trusted(tmp_path: Path) -> None:
 
 
 def test_a_call_costs_much_less_than_with_the_transport_of_the_sdk() -> None:
-    """The reason for our own transport; `python -m bench --only storage` has the CPU."""
+    """The reason for our own transport; `python -m tests.bench --only storage` has the CPU."""
     with server([]) as url:
         plain = RequestsTransport(use_env_settings=False, connection_timeout=2, read_timeout=2)
         assert 2 * function_calls(transport(), url) < function_calls(plain, url)

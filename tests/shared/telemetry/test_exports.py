@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from local.azurite import Azurite
 from shared.telemetry.otel import trace_of
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
+from throughline.local.azurite import Azurite
 
 ROOT = Path(__file__).parents[3]
 

@@ -16,7 +16,6 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from local.catalog.server import CatalogServer
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
@@ -39,6 +38,7 @@ from tests.support.events import event, run_id, write
 from tests.support.processing import deliver_blob
 from tests.support.publishing import context_of, publish
 from tests.support.receiving import receive, receive_batch
+from throughline.local.catalog.server import CatalogServer
 
 ROOT = Path(__file__).parents[3]
 

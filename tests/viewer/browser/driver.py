@@ -11,8 +11,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, Self
 
-from local.toolchain.node import find_node
-from local.toolchain.stamp import install_once
+from throughline.local.toolchain.node import find_node
+from throughline.local.toolchain.stamp import install_once
 
 _HERE = Path(__file__).parent
 _PINNED = (_HERE / "package.json", _HERE / "package-lock.json")

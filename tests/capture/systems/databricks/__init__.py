@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.toolchain.interpreter import own
-from local.toolchain.java import JavaNeed, find_java
-from local.toolchain.stamp import install_once
-from local.toolchain.versions import SPARK_3
 from tests.capture.javac import NoCompilerError, compile_java
 from tests.capture.systems.system import System, SystemsError
+from throughline.local.toolchain.interpreter import own
+from throughline.local.toolchain.java import JavaNeed, find_java
+from throughline.local.toolchain.stamp import install_once
+from throughline.local.toolchain.versions import SPARK_3
 
 MOUNTS = {"/mnt/landing": "wasbs://landing@contoso.blob.core.windows.net/"}
 _SOURCES = tuple(sorted(Path(__file__).parent.glob("*.java")))

@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from local.toolchain.stamp import install_once
 from tests.capture.systems.postgres import postgres
 from tests.capture.systems.system import System, SystemsError
+from throughline.local.toolchain.stamp import install_once
 
 _AIRFLOW_PROVIDERS = tuple(f"apache-airflow-providers-{name}" for name in ("openlineage", "common-sql", "postgres"))
 _PINNED = Path(__file__).parents[4] / "requirements"
@@ -78,7 +78,7 @@ def _make(name: str, requirements: Path, folder: Path) -> None:
     environment = folder / ".venv"
     _run([*uv, "venv", "--relocatable", "--python", sys.executable, str(environment)], name)
     python = str(environment / "bin" / "python")
-    # As in local/toolchain/interpreter.py: fully pinned packages need no resolution.
+    # As in throughline/local/toolchain/interpreter.py: fully pinned packages need no resolution.
     hashed = ["--no-deps", "--require-hashes"] if requirements.parent == _PINNED else []
     _run([*uv, "pip", "install", "--python", python, *hashed, "-r", str(requirements)], name)
 

@@ -9,7 +9,6 @@ import pytest
 import requests
 from msgspec.structs import replace
 
-from local.catalog.server import CatalogServer
 from shared.atlas.entities import ProcessEntity, asset_entity, process_entity
 from shared.atlas.managed import MANAGED, managed_attributes
 from shared.catalog.atlas.catalog import AtlasCatalog
@@ -21,6 +20,7 @@ from shared.openlineage.decoding import decode
 from shared.redaction import redacted
 from shared.translation.reference import translate_history
 from tests.support.publishing import process_in
+from throughline.local.catalog.server import CatalogServer
 
 HOST = "adb-123.4.azuredatabricks.net"
 GROUP, ITEM = "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "0a1b2c3d-4f89-41d3-9a0c-0305e82c3302"

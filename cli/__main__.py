@@ -1,5 +1,0 @@
-"""`python -m cli`."""
-
-from cli.main import main
-
-main()

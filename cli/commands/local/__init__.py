@@ -1,1 +1,0 @@
-"""Commands that run on this machine alone: demo, up, send, synth, translate."""

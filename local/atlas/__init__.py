@@ -1,9 +1,0 @@
-"""A real Apache Atlas for one machine: its pinned installation, and a launcher that leaves nothing behind.
-
-`python -m local.atlas` runs one by itself; docs/reference/apache-atlas.md says how it answers.
-"""
-
-from local.atlas.install import AtlasError, install
-from local.atlas.server import PASSWORD, USER, USUAL_PORT, AtlasServer
-
-__all__ = ["PASSWORD", "USER", "USUAL_PORT", "AtlasError", "AtlasServer", "install"]

@@ -1,6 +1,0 @@
-"""Azurite, Microsoft's storage emulator: its pinned installation and a launcher that leaves nothing behind."""
-
-from local.azurite.install import AzuriteError, install
-from local.azurite.server import ACCOUNT, KEY, USUAL_PORTS, Azurite
-
-__all__ = ["ACCOUNT", "KEY", "USUAL_PORTS", "Azurite", "AzuriteError", "install"]

@@ -1,4 +1,0 @@
-"""A catalog for one machine: the part of Atlas' v2 interface that Throughline uses, on SQLite.
-
-`server.CatalogServer` runs it as a child process; `python -m local.catalog` runs it by itself.
-"""

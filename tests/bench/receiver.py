@@ -1,0 +1,117 @@
+"""A warm receiver request, against its bare storage calls on the same, equally full Azurite."""
+
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from tests.bench.figures import ROOT, Figure, Rounds, percentile
+from tests.bench.fullness import fullness
+from tests.bench.replay import Item, Replay
+from tests.bench.sizes import Sizes, Steps
+from tests.bench.worker import Timings, bare, child, in_process, posted
+from throughline.local.azurite import Azurite
+from throughline.local.functions import FunctionsHost
+
+NAME = "receiver"
+_GOAL = "<= 1.3"
+_BESIDE = "insert a row, put a blob"
+_WARM_UP = 4
+_SHARE = 3
+"""With several clients each gets this fraction of the events: the round still has several times as many in all."""
+
+_Work = Callable[[str, Sequence[Item], int], Timings]
+
+_OTHERS_OFF = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
+"""A setting of the real host that turns the parser off: it would work at the same time in the same process."""
+
+
+def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
+    """Measure requests through the functions host, and `receive` in process, for each number of clients."""
+    steps.begin("receiver", sizes.receiver_rounds * len(sizes.receiver_clients) * 3)
+    events = Replay().kept()
+    with (
+        child() as process,
+        tempfile.TemporaryDirectory() as folder,
+        Azurite(location=Path(folder) / "azurite") as azurite,
+        _host(azurite, Path(folder)) as host,
+    ):
+        connection = azurite.connection_string
+
+        sides: dict[str, tuple[_Work, str]] = {
+            "bare": (bare, connection),
+            "in process": (in_process, connection),
+            "http": (posted, host.url),
+        }
+
+        def turns(clients: int, count: int, order: Iterable[str]) -> Iterator[tuple[str, Timings]]:
+            for side in order:
+                work, where = sides[side]
+                yield side, process.run(work, where, _take(events, count), clients)
+
+        figures: list[Figure] = []
+        for clients in sizes.receiver_clients:
+            steps.doing(f"receiver, {clients} at once")
+            list(turns(clients, _WARM_UP * clients, sides))
+            count = sizes.receiver_events * clients // (_SHARE if clients > 1 else 1)
+            seen = _Seen()
+            for turn in range(sizes.receiver_rounds):
+                order = list(sides) if turn % 2 else reversed(sides)
+                for side, timings in turns(clients, count, order):
+                    seen.add(side, timings)
+                    steps.done()
+            filled = fullness(connection)
+            figures += [
+                seen.figure("http", f"request, {clients} at once", goal=_GOAL, clients=clients, filled=filled),
+                seen.figure("in process", f"in process, {clients} at once", goal="", clients=clients, filled=filled),
+            ]
+    return figures
+
+
+@contextmanager
+def _host(azurite: Azurite, folder: Path) -> Iterator[FunctionsHost]:
+    environment = {**os.environ, **_OTHERS_OFF, "AzureWebJobsStorage": azurite.connection_string}
+    with FunctionsHost(app=ROOT, environment=environment, log=folder / "host.log") as host:
+        yield host
+
+
+def _take(events: Iterator[Item], count: int) -> tuple[Item, ...]:
+    return tuple(itertools.islice(events, count))
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The timings of all rounds, by side."""
+
+    rounds: dict[str, list[Timings]] = field(default_factory=dict)
+
+    def add(self, side: str, timings: Timings) -> None:
+        self.rounds.setdefault(side, []).append(timings)
+
+    def figure(self, side: str, name: str, *, goal: str, clients: int, filled: dict[str, int]) -> Figure:
+        """Return the ratio of each round's medians; the details have percentiles and rates of all rounds."""
+        ours, others = self.rounds[side], self.rounds["bare"]
+        rounds = Rounds(ours=[median(each.calls) for each in ours], others=[median(each.calls) for each in others])
+        return rounds.figure(
+            benchmark=NAME,
+            name=name,
+            scale=1000,
+            unit="ms p50",
+            compared_with=_BESIDE,
+            goal=goal,
+            sizes={"rounds": len(ours), "events_each": len(ours[0].calls), "clients": clients, "azurite": filled},
+            details={"ours": _summary(ours), "other": _summary(others)},
+        )
+
+
+def _summary(rounds: Sequence[Timings]) -> dict[str, float]:
+    calls = [call for each in rounds for call in each.calls]
+    return {
+        "p50_ms": round(median(calls) * 1000, 2),
+        "p99_ms": round(percentile(calls, 99) * 1000, 2),
+        "per_second": round(len(calls) / sum(each.total for each in rounds), 1),
+    }

@@ -1,0 +1,124 @@
+"""The lake on Sail: the tests of every engine, and the commands as a user runs them. In other processes, for
+in one process PySpark 3.5 keeps to one kind of engine.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lake.differential import TEMPLATES
+from tests.support.command_process import ProcessOfCommands
+from tests.support.started import started
+from tests.synth.histories import synthesize
+from throughline.lake.engine.opening import opened
+from throughline.lake.engine.session import Local
+
+HERE = Path(__file__).parents[1]
+
+
+def _run(module: str, *arguments: str | Path) -> str:
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
+    return done.stdout
+
+
+def test_the_lake_is_the_same_on_sail() -> None:
+    names = ("tables/test_lake.py", "bronze/test_ingestion.py", "test_differential.py", "gold/test_completeness.py")
+    files = [HERE / name for name in names]
+    _run("pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--engine", "sail", *files)
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[ProcessOfCommands]:
+    """A process in which PySpark works with Sail."""
+    with ProcessOfCommands() as process:
+        yield process
+
+
+def test_a_lake_is_made_and_queried_without_java(commands: ProcessOfCommands, tmp_path: Path) -> None:
+    archive, lake = tmp_path / "archive", ("--lake", tmp_path / "lake")
+
+    def ask(*arguments: str | Path) -> Any:
+        done = commands.run("lake", *arguments, *lake, "--engine", "sail", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+    synthesize(archive, events=1000, seed=1, templates=TEMPLATES)
+    done = {stage["name"]: stage["counts"] for stage in ask("run", archive, "--as-of", "never")}
+    assert done["bronze"]["events"] > 900
+    assert done["current"]["processes"] > 10
+    again = ask("run", archive, "--as-of", "never")
+    assert not any(count for stage in again for count in stage["counts"].values())
+    (whole,) = ask("coverage", "--level", "all")
+    assert whole["linked"] > 10
+    changes = ask("changes")
+    assert changes == [] or {"qualified_name", "change"} <= changes[0].keys()
+    assert {each["depth"] for each in ask("impact", "/data/chain0/t0", "order_id")} >= {1}
+
+
+def _is_freed_beside_another(scratch: str) -> bool:
+    """Whether a session that was stopped is freed at once in a thread of PySpark's pool, while another session closes,
+    which waits for that pool.
+    """
+    from pyspark.sql.connect.client.reattach import (  # noqa: PLC0415 - begins threads
+        ExecutePlanResponseReattachableIterator,
+    )
+
+    session: Any  # of Spark Connect, which has `__del__`
+    with opened(Local(scratch=scratch), "sail") as session:
+        assert session.sql("SELECT 1").count() == 1
+    with ExecutePlanResponseReattachableIterator._lock:  # the other session holds it
+        freeing = threading.Thread(target=session.__del__, daemon=True)
+        freeing.start()
+        freeing.join(timeout=10)
+        return not freeing.is_alive()
+
+
+def test_a_stopped_session_can_be_freed_while_another_closes(commands: ProcessOfCommands, tmp_path: Path) -> None:
+    assert commands.call(_is_freed_beside_another, str(tmp_path / "scratch"))
+
+
+_FROM_A_TERMINAL = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("throughline", run_name="__main__")
+"""
+"""The command as from a terminal: what is begun in the background, as these tests may be, ignores Ctrl-C."""
+
+
+def test_ctrl_c_ends_a_run_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    """The signal comes during bronze."""
+    synthesize(tmp_path / "archive", events=3000, seed=1, templates=TEMPLATES)
+    arguments = (
+        "lake",
+        "run",
+        tmp_path / "archive",
+        "--lake",
+        tmp_path / "lake",
+        "--as-of",
+        "never",
+        "--engine",
+        "sail",
+    )
+    command = [sys.executable, "-c", _FROM_A_TERMINAL, *map(str, arguments)]
+    with started(command, stderr=subprocess.STDOUT) as begun:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "lake" / "_aside" / "lines_read").exists():
+            assert begun.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        begun.send_signal(signal.SIGINT)
+        output, _ = begun.communicate(timeout=60)
+    assert begun.returncode == 130, output
+    assert "Traceback" not in output
+    done = {each["name"]: each["counts"] for each in json.loads(_run("throughline", *arguments, "--json"))}
+    assert done["silver"]["runs"] > 500

@@ -1,0 +1,122 @@
+"""Closures by arrays, compared with a plain search."""
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from throughline.lake.gold.column_index import Columns
+from throughline.lake.gold.graph import Graph
+from throughline.lake.gold.impact import downstream, spread
+
+NODES = 7
+edges = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=25)
+
+
+def _search(pairs: list[tuple[int, int]], start: int, deepest: int) -> dict[int, tuple[int, int]]:
+    """The depth of each node that is reached, and the number of shortest paths to it."""
+    found, waiting = {start: (0, 1)}, deque([start])
+    while waiting:
+        here = waiting.popleft()
+        depth, ways = found[here]
+        for one, other in pairs:
+            if one != here or depth == deepest:
+                continue
+            if other not in found:
+                found[other] = (depth + 1, 0)
+                waiting.append(other)
+            if found[other][0] == depth + 1:
+                found[other] = (depth + 1, found[other][1] + ways)
+    return {node: counts for node, counts in found.items() if node != start}
+
+
+@given(pairs=edges, deepest=st.integers(1, NODES))
+def test_a_closure_equals_the_result_of_a_search(pairs: list[tuple[int, int]], deepest: int) -> None:
+    """With cycles and repeated edges among them."""
+    starts, ends = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
+    graph = Graph.of(starts, ends, NODES)
+    found = graph.closure(np.arange(NODES), depth=deepest)
+    rows = zip(found.source, found.target, found.depth, found.paths, found.edge, strict=True)
+    stored: dict[int, dict[int, tuple[int, int]]] = {node: {} for node in range(NODES)}
+    for source, target, depth, paths, edge in rows:
+        stored[source][target] = (depth, paths)
+        assert graph.ends[edge] == target
+    assert stored == {node: _search(pairs, node, deepest) for node in range(NODES)}
+
+
+def _columns(*rows: tuple[str, str, str, str, bool, bool], opaque: Sequence[int] = ()) -> Columns:
+    """Columns of these edges, of which those at the places `opaque` are opaque."""
+    names = ["input", "input_column", "output", "output_column", "direct", "masked"]
+    edges = pd.DataFrame(rows, columns=names).assign(process="p")
+    return Columns.of(edges.assign(opaque=[place in opaque for place in range(len(rows))]))
+
+
+def test_a_condition_of_rows_reaches_every_column() -> None:
+    known = _columns(("a", "filter", "b", "", False, False), ("b", "x", "c", "x", True, False))
+    found = {(each.asset, each.column): (each.depth, each.direct) for each in downstream(known, "a", "filter")}
+    assert found == {("b", ""): (1, False), ("b", "x"): (2, False), ("c", "x"): (3, False)}
+
+
+def test_tags_end_at_masks_and_follow_values_only() -> None:
+    known = _columns(
+        ("a", "mail", "b", "mail", True, False),
+        ("b", "mail", "c", "hash", True, True),
+        ("b", "mail", "d", "", False, False),
+        ("b", "mail", "a", "mail", True, False),
+    )
+    seeds = pd.DataFrame([("a", "mail", "personal")], columns=["qualified_name", "column", "tag"])
+    assert spread(known, seeds) == [
+        ("a", "mail", "personal", 0, "a", "mail"),
+        ("b", "mail", "personal", 1, "a", "mail"),
+    ]
+
+
+def test_tags_end_before_opaque_edges() -> None:
+    known = _columns(("a", "mail", "b", "x", True, False), ("a", "mail", "c", "y", True, False), opaque=[0])
+    seeds = pd.DataFrame([("a", "mail", "personal")], columns=["qualified_name", "column", "tag"])
+    assert {asset[0] for asset in spread(known, seeds)} == {"a", "c"}
+
+
+@pytest.mark.parametrize(
+    ("opaque", "found"),
+    [
+        ([], {"b": (True, False), "c": (True, False), "d": (False, False)}),
+        ([0], {"b": (True, True), "c": (True, True), "d": (False, False)}),
+        ([1], {"b": (True, False), "c": (True, True), "d": (False, False)}),
+        ([0, 2], {"b": (True, True), "c": (True, True), "d": (False, False)}),
+    ],
+)
+def test_what_code_may_pass_on_may_arrive(opaque: list[int], found: dict[str, tuple[bool, bool]]) -> None:
+    known = _columns(
+        ("a", "x", "b", "x", True, False),
+        ("b", "x", "c", "x", True, False),
+        ("a", "x", "d", "", False, False),
+        opaque=opaque,
+    )
+    assert {each.asset: (each.direct, each.opaque) for each in downstream(known, "a", "x")} == found
+
+
+def test_an_exact_way_beside_code_arrives() -> None:
+    both = (("a", "x", "c", "x", True, False), ("a", "x", "b", "x", True, False), ("b", "x", "c", "x", True, False))
+    found = {each.asset: each.opaque for each in downstream(_columns(*both, opaque=[0]), "a", "x")}
+    assert found == {"b": False, "c": False}
+
+
+def test_a_tag_of_a_whole_data_set_stays_there() -> None:
+    """An empty value of a CSV file is None."""
+    known = _columns(("a", "mail", "b", "mail", True, False))
+    seeds = [("a", None, "personal"), ("a", "mail", "personal"), ("z", None, "personal")]
+    assert spread(known, pd.DataFrame(seeds, columns=["qualified_name", "column", "tag"])) == [
+        ("a", "", "personal", 0, "a", ""),
+        ("a", "mail", "personal", 0, "a", "mail"),
+        ("b", "mail", "personal", 1, "a", "mail"),
+        ("z", "", "personal", 0, "z", ""),
+    ]
+
+
+def test_a_column_without_edges_has_nothing_downstream() -> None:
+    assert downstream(_columns(("a", "x", "b", "x", True, False)), "a", "y") == []

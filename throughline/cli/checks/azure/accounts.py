@@ -1,0 +1,33 @@
+"""The storage accounts of a deployment: the one with the data, and the one of the receiver's host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from throughline.cli.checks.azure.deployed import Deployed
+from throughline.cli.checks.azure.reading import STORAGE, listed, once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounts:
+    """The accounts of the group by name; `data` names the one with events and tables."""
+
+    data: str
+    by_name: Mapping[str, Mapping[str, Any]]
+
+    def host_of(self, part: str) -> str:
+        """The account of the host of `part` (receiver, worker): infra/main.bicep makes `strec…` beside `st…`."""
+        return f"strec{self.data.removeprefix('st')}" if part == "receiver" else self.data
+
+    def endpoint(self, name: str, kind: str) -> str:
+        """An account's endpoint for blob, queue or table; empty where there is no such account."""
+        properties = self.by_name.get(name, {}).get("properties") or {}
+        return str((properties.get("primaryEndpoints") or {}).get(kind) or "")
+
+
+@once
+def accounts_of(deployed: Deployed) -> Accounts:
+    """The accounts of a deployment's group. Raises AzureCliError."""
+    accounts = listed(deployed.az, deployed.resource("Microsoft.Storage/storageAccounts"), STORAGE)
+    found = {str(each["name"]): each for each in accounts}
+    return Accounts(data=deployed.outputs["STORAGE_ACCOUNT_NAME"], by_name=found)

@@ -1,0 +1,141 @@
+"""The two function apps: whether they run, from which code, as whom."""
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from throughline.cli.checks.azure.deployed import Deployed
+from throughline.cli.checks.azure.reading import WEB, get, listed
+from throughline.cli.checks.findings import CheckResult, Places, bad, good
+
+FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
+"""Every package holds all of them; each app has those of the other one switched off."""
+
+_OUTPUTS = {"receiver": "RECEIVER_NAME", "worker": "WORKER_NAME"}
+_RUNS = {"receiver": FUNCTIONS[:2], "worker": FUNCTIONS[2:]}
+PARSER = "parser_function"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionApp:
+    """One of the apps as Resource Manager shows it. `part` is receiver or worker; `identity` its own."""
+
+    part: str
+    name: str
+    id: str
+    properties: Mapping[str, Any]
+    principal: str
+    client_id: str
+    places: Places
+
+    @property
+    def flex(self) -> bool:
+        """Whether it runs on Flex Consumption, which keeps runtime and deployment out of the settings."""
+        return bool(self.properties.get("functionAppConfig"))
+
+    @property
+    def host(self) -> str:
+        """Its host name."""
+        return str(self.properties.get("defaultHostName") or "")
+
+
+def apps_of(deployed: Deployed) -> Generator[CheckResult, None, tuple[FunctionApp, ...]]:
+    """The apps that there are, with what is wrong with each as a resource."""
+    found = []
+    for part, output in _OUTPUTS.items():
+        name = deployed.outputs[output]
+        app_id = deployed.resource(f"Microsoft.Web/sites/{name}")
+        site = get(deployed.az, app_id, WEB)
+        if site is None:
+            yield bad("app-missing", part, f"there is no app {name}", **deployed.places)
+            continue
+        identity = _identity(site, deployed.outputs["WORKER_PRINCIPAL_ID"] if part == "worker" else "")
+        app = FunctionApp(
+            part=part,
+            name=name,
+            id=app_id,
+            properties=site["properties"],
+            principal=str(identity.get("principalId", "")),
+            client_id=str(identity.get("clientId", "")),
+            places={**deployed.places, "app": name},
+        )
+        found.append(app)
+        yield from _state(app)
+    return tuple(found)
+
+
+def _identity(site: Mapping[str, Any], principal: str) -> Mapping[str, str]:
+    """The user-assigned identity of an app: the one with this principal where there are several."""
+    assigned = list(((site.get("identity") or {}).get("userAssignedIdentities") or {}).values())
+    wanted = [each for each in assigned if each.get("principalId") == principal]
+    return next(iter(wanted or assigned), {})
+
+
+def _state(app: FunctionApp) -> Iterator[CheckResult]:
+    state = app.properties.get("state")
+    if state != "Running":
+        yield bad("app-stopped", app.part, f"{app.name} is {state}", **app.places)
+    elif not app.principal:
+        yield bad("identity-missing", app.part, f"{app.name} has no user-assigned identity", **app.places)
+    else:
+        yield good(app.part, f"{app.name} runs")
+
+
+def code(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
+    """Which functions the app has, which are off, and how the parser gets notices of events."""
+    subject = f"{app.part}'s functions"
+    found = {
+        each["name"].rpartition("/")[2]: each["properties"] for each in listed(deployed.az, f"{app.id}/functions", WEB)
+    }
+    if not found:
+        yield bad("code-missing", subject, f"{app.name} lists no function", **app.places)
+        return
+    missing = [name for name in FUNCTIONS if name not in found]
+    if missing:
+        yield bad("function-missing", subject, f"{app.name} lacks {', '.join(missing)}", **app.places)
+        return
+    on = f"{', '.join(_RUNS[app.part])}; the others are off"
+    yield from list(_switched(app, found, subject)) or [good(subject, on)]
+    if app.part == "worker":
+        yield from _delivery(deployed, app, found[PARSER])
+
+
+def _switched(app: FunctionApp, found: Mapping[str, Mapping[str, Any]], subject: str) -> Iterator[CheckResult]:
+    for name in FUNCTIONS:
+        off, wanted = bool(found[name].get("isDisabled")), name in _RUNS[app.part]
+        if off and wanted:
+            yield bad("function-off", subject, f"{name} is off", **app.places)
+        elif not off and not wanted:
+            yield bad("function-on", subject, f"{name} runs here", **app.places)
+
+
+def _delivery(deployed: Deployed, app: FunctionApp, parser: Mapping[str, Any]) -> Iterator[CheckResult]:
+    """Whether the parser's trigger fits the deployment's delivery: only the package determines it."""
+    bindings = (parser.get("config") or {}).get("bindings") or ()
+    triggers = [str(each["type"]).lower() for each in bindings]
+    built = "queue" if "queuetrigger" in triggers else "eventGrid"
+    wanted = deployed.outputs["DELIVERY"]
+    if built != wanted:
+        what = f"the package is built for {built}, the deployment is for {wanted}"
+        yield bad("delivery-differs", "delivery", what, **app.places)
+    else:
+        yield good("delivery", wanted)
+
+
+def runtime(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
+    """The version of Python, and Always On where the plan has it."""
+    subject = f"{app.part}'s runtime"
+    if app.flex:
+        version = str(app.properties["functionAppConfig"].get("runtime", {}).get("version", ""))
+        always = True
+    else:
+        web = get(deployed.az, f"{app.id}/config/web", WEB) or {"properties": {}}
+        version = str(web["properties"].get("linuxFxVersion") or "").partition("|")[2]
+        always = bool(web["properties"].get("alwaysOn"))
+    python, wrong = deployed.python, []
+    if version != python:
+        what = f"Python {version or 'unknown'}, the package is for {python}"
+        wrong.append(bad("python-differs", subject, what, **app.places))
+    if not always:
+        wrong.append(bad("always-on-off", subject, f"{app.name} is not always on", **app.places))
+    yield from wrong or [good(subject, f"Python {version}" + ("" if app.flex else ", always on"))]

@@ -1,0 +1,131 @@
+"""The settings of the apps: those of the template, those that refer to a Key Vault, and where the data is."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from throughline.cli.checks.azure.accounts import accounts_of
+from throughline.cli.checks.azure.apps import FunctionApp
+from throughline.cli.checks.azure.deployed import Deployed
+from throughline.cli.checks.azure.reading import WEB, listed
+from throughline.cli.checks.findings import CheckResult, bad, good
+from throughline.cli.deploy.azure_cli import AzureCliError
+
+_CONNECTION_STRING = "AzureWebJobsStorage"
+_HOST_ID = "AzureFunctionsWebHost__hostid"
+
+
+def settings(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
+    """Whether the settings are those of the template, also in the receiver's slot: a swap brings them to production."""
+    slot = deployed.outputs.get("RECEIVER_SLOT", "") if app.part == "receiver" else ""
+    expected = _expected(deployed, app)
+    yield from _compared(deployed, app, expected, f"{app.part}'s settings", "")
+    if slot:
+        in_slot = expected | {_HOST_ID: f"receiver-{slot}"}
+        yield from _compared(deployed, app, in_slot, f"{app.part}'s settings in slot {slot}", slot)
+
+
+def _compared(
+    deployed: Deployed, app: FunctionApp, expected: Mapping[str, str], subject: str, slot: str
+) -> Iterator[CheckResult]:
+    names, values = _read(deployed, app.name, [name for name, value in expected.items() if value], slot)
+    wrong = []
+    for name, value in expected.items():
+        if name not in names:
+            wrong.append(bad("setting-missing", subject, f"{name} is not set", **app.places))
+        elif value and values.get(name, "").rstrip("/") != value.rstrip("/"):
+            what = f"{name} is {values.get(name)!r}, the template sets {value!r}"
+            wrong.append(bad("setting-differs", subject, what, **app.places))
+    if _CONNECTION_STRING in names:
+        wrong.append(bad("setting-unwanted", subject, f"{_CONNECTION_STRING} is set beside the identity", **app.places))
+    yield from wrong or [good(subject, f"{len(names)} settings, those of the template as it sets them")]
+
+
+def _expected(deployed: Deployed, app: FunctionApp) -> dict[str, str]:
+    """The settings that the template gives an app; empty where any value will do, which is not read then."""
+    accounts = accounts_of(deployed)
+    host, data = accounts.host_of(app.part), accounts.data
+    found = {
+        "AzureWebJobsStorage__blobServiceUri": accounts.endpoint(host, "blob"),
+        "AzureWebJobsStorage__queueServiceUri": accounts.endpoint(host, "queue"),
+        "AzureWebJobsStorage__tableServiceUri": accounts.endpoint(host, "table"),
+        "AzureWebJobsStorage__credential": "managedidentity",
+        "AzureWebJobsStorage__clientId": app.client_id,
+        "APPLICATIONINSIGHTS_CONNECTION_STRING": "",
+    }
+    if host != data:
+        found["THROUGHLINE_STORAGE__blobServiceUri"] = accounts.endpoint(data, "blob")
+        found["THROUGHLINE_STORAGE__tableServiceUri"] = accounts.endpoint(data, "table")
+    if app.part == "worker":
+        found["THROUGHLINE_CATALOG_ENDPOINT"] = ""
+    if not app.flex:
+        found |= {"FUNCTIONS_WORKER_RUNTIME": "python", "FUNCTIONS_EXTENSION_VERSION": "~4"}
+        found["WEBSITE_RUN_FROM_PACKAGE"] = "1"
+        if deployed.outputs.get("RECEIVER_SLOT"):  # an app whose name begins as its slot's needs an id, else both stop
+            found[_HOST_ID] = app.part
+    return found
+
+
+def _read(
+    deployed: Deployed, app: str, names: Collection[str], slot: str = ""
+) -> tuple[frozenset[str], Mapping[str, str]]:
+    """The names of all settings of an app, and the values of these `names`, which open nothing: `az` drops the rest."""
+    wanted = ", ".join(f'"{name}"' for name in names)
+    found = deployed.az.json(
+        *("functionapp", "config", "appsettings", "list", "--resource-group", deployed.group, "--name", app),
+        *(("--slot", slot) if slot else ()),
+        *("--query", f"{{names: [].name, values: [?contains(`[{wanted}]`, name)].{{name: name, value: value}}}}"),
+    )
+    return frozenset(found["names"]), {each["name"]: str(each["value"] or "") for each in found["values"]}
+
+
+_OF_CATALOG = {"THROUGHLINE_CATALOG_ENDPOINT": "catalogEndpoint", "THROUGHLINE_COLLECTION": "collection"}
+"""The worker's settings that name the catalog, and the parameters of the deployment that give them."""
+
+
+def place_of(deployed: Deployed) -> Mapping[str, str]:
+    """The settings that name the storage and the catalog of a deployment, for who is signed in here.
+
+    Names without a value come with an empty one: they hide settings of another Throughline in the environment. Raises
+    AzureCliError.
+    """
+    accounts = accounts_of(deployed)
+    try:
+        _, values = _read(deployed, deployed.outputs["WORKER_NAME"], _OF_CATALOG)
+    except AzureCliError:  # the parameters may be shown to who may not see settings
+        values = {name: str(deployed.parameters.get(given) or "") for name, given in _OF_CATALOG.items()}
+    return {
+        "AzureWebJobsStorage": "",
+        "AzureWebJobsStorage__clientId": "",
+        "THROUGHLINE_STORAGE__blobServiceUri": "",
+        "THROUGHLINE_STORAGE__tableServiceUri": "",
+        "AzureWebJobsStorage__blobServiceUri": accounts.endpoint(accounts.data, "blob"),
+        "AzureWebJobsStorage__tableServiceUri": accounts.endpoint(accounts.data, "table"),
+        **{name: values.get(name, "") for name in _OF_CATALOG},
+    }
+
+
+_BY_STATUS = {
+    "AccessToKeyVaultDenied": "secret-denied",
+    "SecretNotFound": "secret-missing",
+    "SecretVersionNotFound": "secret-missing",
+    "VaultNotFound": "secret-missing",
+}
+_RESOLVED = ("Resolved", "Initialized")
+
+
+def secrets(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
+    """Whether the settings that refer to a Key Vault were resolved."""
+    subject = f"{app.part}'s secrets"
+    found = list(listed(deployed.az, f"{app.id}/config/configreferences/appsettings", WEB))
+    wrong = []
+    for each in found:
+        reference = each["properties"]
+        status = str(reference.get("status", ""))
+        if status in _RESOLVED:
+            continue
+        vault = str(reference.get("vaultName") or "VAULT")
+        scope = deployed.resource(f"Microsoft.KeyVault/vaults/{vault}")
+        places = {**app.places, "vault": vault, "principal": app.principal, "scope": scope}
+        what = f"{each['name']} is {status}, secret {reference.get('secretName')} in {vault}"
+        wrong.append(bad(_BY_STATUS.get(status, "secret-unresolved"), subject, what, **places))
+    if found:
+        yield from wrong or [good(subject, f"{len(found)} of Key Vault, resolved")]

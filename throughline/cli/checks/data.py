@@ -1,0 +1,101 @@
+"""Checks of storage and of the counts, from this machine."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from shared.errors import StorageForbidden, StorageUnavailable
+from shared.reporting.status import Status, status
+from shared.storage.port import Storage
+from shared.storage_layout import CONTROL, EVENTS
+from shared.sweeping.closing import ClosingOptions
+from shared.sweeping.listing import SWEEP
+from throughline.cli.checks.findings import CheckResult, Places, bad, good
+from throughline.cli.checks.types import catalog_error
+
+_BY_REFUSAL = {"AuthorizationFailure": "storage-network", "AuthorizationPermissionMismatch": "storage-role"}
+
+
+def check_storage(storage: Storage, places: Places) -> Iterator[CheckResult]:
+    """Whether tables and blobs can be read."""
+    role = "Storage Table Data Reader"
+    try:
+        storage.read(CONTROL, "doctor", "nothing")
+        role = "Storage Blob Data Reader"
+        any_event = next(iter(storage.blobs(EVENTS)), None)
+    except StorageUnavailable as error:
+        yield _storage_away(error, {**places, "role": role})
+    else:
+        yield good("storage", "answers, " + ("holds events" if any_event else "has no event yet"))
+
+
+def _storage_away(error: StorageUnavailable, places: Places) -> CheckResult:
+    code = "storage-away"
+    if isinstance(error, StorageForbidden):
+        code = _BY_REFUSAL.get(error.code, "storage-identity")
+    return bad(code, "storage", str(error), **places)
+
+
+_TOO_LONG = timedelta(minutes=15)
+_SWEPT_BY_NOW = timedelta(minutes=20)
+"""A sweep comes each minute and looks at what is ten minutes old."""
+
+
+def check_counts(storage: Storage, places: Places) -> Iterator[CheckResult]:
+    """What delays events that were received."""
+    try:
+        found = status(storage)
+        swept = SWEEP.load(storage)
+        first = next(iter(storage.blobs(EVENTS)), None)
+    except StorageUnavailable as error:
+        yield _storage_away(error, places)
+        return
+    yield from judge_counts(found)
+    if first and not swept and datetime.now(UTC) - first.arrived > _SWEPT_BY_NOW:
+        what = f"no sweep is on record, and the first event came at {first.arrived:%Y-%m-%d %H:%M} UTC"
+        yield bad("sweep-missing", "sweeper", what, **places)
+
+
+def judge_counts(found: Status) -> Iterator[CheckResult]:
+    """Findings from the counts themselves."""
+    sum_up = (
+        f"{found.received:,} received = {found.published:,} published + {found.skipped:,} skipped"
+        f" + {found.waiting:,} waiting + {found.dead:,} dead"
+    )
+    yield good("counts", sum_up) if found.reconciles else bad("counts-differ", "counts", sum_up.replace("=", "≠"))
+    yield good("dead letters", "none") if not found.dead else bad("dead-letters", "dead letters", f"{found.dead:,}")
+    yield _in_progress(found)
+    for sentence in found.last_errors:
+        finding = catalog_error(sentence)
+        if finding:  # the others are dead letters or rejected requests
+            yield finding
+
+
+def forgetting(closing: ClosingOptions) -> CheckResult:
+    """What is forgotten, and by which rule."""
+    if closing.quiet is None:
+        return good(
+            "forgetting", "nothing is forgotten, since nothing is archived (THROUGHLINE_ARCHIVE_AFTER_HOURS is 0)"
+        )
+    hours, days = closing.quiet // timedelta(hours=1), closing.keep_runs.days
+    files = f"{closing.keep.days} days" if closing.keep else "for ever"
+    return good(
+        "forgetting",
+        f"runs are closed after {hours} quiet hours, and on record for {days} days more; what later closed applications"
+        f" supersede is forgotten; archived events are kept {files}",
+    )
+
+
+_IN_PROGRESS = "waiting events"
+
+
+def _in_progress(found: Status) -> CheckResult:
+    """Whether events are in progress for too long; the others wait for their run's end or for shadow mode to end."""
+    waited = datetime.now(UTC) - found.oldest_waiting if found.oldest_waiting and found.in_progress else timedelta()
+    others = found.waiting - found.in_progress
+    beside = f"{others:,} waiting for their run's end or for the end of shadow mode" if others else ""
+    if waited > _TOO_LONG:
+        minutes = waited.total_seconds() / 60
+        late = f"{found.in_progress:,} events in progress, the oldest for {minutes:.0f} min"
+        return bad("work-late", _IN_PROGRESS, f"{late}; {beside}" if beside else late)
+    now = f"{found.in_progress:,} events in progress" if found.in_progress else ""
+    return good(_IN_PROGRESS, "; ".join(filter(None, (now, beside))) or "no event waits")

@@ -1,0 +1,92 @@
+"""Findings: the results of checks, with the rule behind each that is not good."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from throughline.cli.checks.rules import BY_CODE
+
+Places = Mapping[str, str | tuple[str, ...]]
+"""Values for the names in a command: one word each, or several."""
+
+UNKNOWN: Places = {
+    "group": "GROUP",
+    "deployment": "DEPLOYMENT",
+    "storage": "STORAGE",
+    "address": ("--set", "alertEmail=YOU@EXAMPLE.COM"),
+    "scope": "STORAGE_ID",
+    "role": "Storage Blob Data Reader",
+    "receiver": "RECEIVER",
+    "account": "PURVIEW",
+    "collection": "COLLECTION",
+    "principal": "OBJECT_ID",
+    "tenant": "TENANT",
+    "url": "URL",
+}
+"""Words in capitals for values that are not known, as in docs/operate/deploy.md."""
+
+
+class CheckState(StrEnum):
+    """The state of a subject. `UNSEEN`: it could not be checked, so nothing is known of it."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNSEEN = "unseen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """The result of one check: its `subject`, and what was `found`.
+
+    Unless it is good: the `code` of its rule in `throughline.cli.checks.rules`, what the rule says that it `means`, and
+    the `command` to type next.
+    """
+
+    subject: str
+    state: CheckState
+    found: str
+    code: str = ""
+    means: str = ""
+    command: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether it is as it should be."""
+        return self.state is CheckState.GOOD
+
+
+def good(subject: str, found: str) -> CheckResult:
+    """A subject that is as it should be."""
+    return CheckResult(subject=subject, state=CheckState.GOOD, found=found)
+
+
+def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> CheckResult:
+    """A bad subject, by the rule of this code; `places` fill the names in braces of the rule's command, else UNKNOWN.
+
+    A `subscription` and an `environment` among the places are added to the commands that take them. Raises KeyError for
+    a code without a rule, and for a name that is not filled.
+    """
+    return _by_rule(CheckState.BAD, code, subject, found, places)
+
+
+def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> CheckResult:
+    """The same for a subject that could not be checked."""
+    return _by_rule(CheckState.UNSEEN, code, subject, found, places)
+
+
+def _by_rule(state: CheckState, code: str, subject: str, found: str, places: Places) -> CheckResult:
+    rule = BY_CODE[code]
+    words = {name: (value,) if isinstance(value, str) else value for name, value in {**UNKNOWN, **places}.items()}
+    command = rule.command.format(**{name: shlex.join(each) for name, each in words.items()}).rstrip()
+    for option, (programs, others) in _OPTIONS.items():
+        value = places.get(option)
+        takes = command.startswith(programs) and not command.startswith(others) and f"--{option}" not in command
+        if isinstance(value, str) and value and takes:
+            command += f" --{option} {shlex.quote(value)}"
+    return CheckResult(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
+
+
+_OURS = ("python3 -m throughline.cli.deploy ", "throughline doctor --group ")
+_OPTIONS = {"environment": (_OURS, ()), "subscription": (("az ", *_OURS), ("az login", "az account", "az upgrade"))}
+"""Options that are added to a command: the programs that take them, and those of their commands that do not."""

@@ -1,0 +1,176 @@
+"""`throughline purview`: set up a Purview account, once, as one of its administrators."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from shared.atlas.entities import ORIGIN_WORDS
+from shared.atlas.managed import MANAGED, managed_attributes
+from shared.bootstrap import account_at
+from shared.catalog.connection.clouds import ACCOUNT_PATH, CLOUDS
+from shared.catalog.connection.policies import ROLES, has_role, with_role
+from shared.catalog.port import Account, Collection
+from shared.errors import CatalogRefused
+from shared.texts.suggestion import suggestion
+from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.ui.console import fail, note, out, plain
+from throughline.cli.ui.options import PENDING, Plan
+from throughline.cli.ui.removal import NOTHING_HALF_DONE
+from throughline.cli.ui.teaching import TeachingApp
+
+_FORBIDDEN = 403
+
+app = TeachingApp(help="Set up a Purview account: grant roles, create managed attributes.")
+
+
+def grant(
+    context: typer.Context,
+    *,
+    collection: Annotated[
+        str, typer.Option(metavar="NAME", help="The collection: its short name, or the name that the portal shows")
+    ],
+    principal: Annotated[str, typer.Option(metavar="ID", help="The identity's object id")],
+    account: Annotated[
+        str, typer.Option(metavar="NAME", help="The Purview account; default: the one in THROUGHLINE_CATALOG_ENDPOINT")
+    ] = "",
+    cloud: Annotated[
+        str, typer.Option(metavar="CLOUD", help=f"The account's cloud: {', '.join(each.name for each in CLOUDS)}")
+    ] = CLOUDS[0].name,
+    scope: Annotated[
+        str,
+        typer.Option(
+            metavar="SCOPE",
+            envvar="THROUGHLINE_CATALOG_SCOPE",
+            help="The token's scope, for a host in another cloud",
+        ),
+    ] = "",
+    role: Annotated[str, typer.Option(metavar="ROLE", help=f"One of {', '.join(ROLES)}")] = "data-curator",
+    plan: Plan = False,
+    clicks: Annotated[bool, typer.Option("--clicks", help="Only print the steps in the portal")] = False,
+    home: Home = HOME,
+) -> None:
+    """Grant an identity a role in a Purview collection: Data Curator, unless --role says otherwise.
+
+    You must be administrator of the collection, and signed in (az login). Repeating it changes nothing.
+
+    Exit code with --plan: 0 if the identity has the role, 3 if it lacks it.
+
+        throughline purview grant --collection NAME --principal ID --plan
+        throughline purview grant --account NAME --collection NAME --principal ID
+        throughline purview grant --collection NAME --principal ID --clicks
+    """
+    if role not in ROLES:
+        fail(f"no role {role!r}: choose one of {', '.join(ROLES)}.{suggestion(role, ROLES)}", code=2)
+    if clicks:
+        _print_clicks(collection, collection, principal, role)
+        return
+    purview = account_at(endpoint_of(account, cloud), scope=scope) if account else parts_of(context, home).account
+    if purview is None:
+        fail("this catalog is not a Purview account, so it has no collections. Name an account by --account", code=2)
+    with reported(NOTHING_HALF_DONE):
+        found = _chosen(purview.collections(), collection)
+        try:
+            policy = purview.policy(found.name)
+        except CatalogRefused as refusal:
+            if refusal.status != _FORBIDDEN:
+                raise
+            note("no right", f"you are no administrator of {found.shown}. These are the steps for an administrator:")
+            _print_clicks(found.shown, found.name, principal, role)
+            raise typer.Exit(1) from None
+        if has_role(policy, role, principal):
+            out.print(f"nothing to do: {plain(principal)} is among the {ROLES[role].lower()} of {plain(found.shown)}")
+            return
+        out.print(
+            f"[green]+[/] {plain(principal)} to the {ROLES[role].lower()} of {plain(found.shown)} ({plain(found.name)})"
+        )
+        if plan:
+            raise typer.Exit(PENDING)
+        _put(purview, found, role, principal)
+    out.print("granted; it takes effect within some minutes: check with `throughline doctor --catalog`")
+
+
+def attributes(
+    context: typer.Context,
+    *,
+    plan: Plan = False,
+    home: Home = HOME,
+) -> None:
+    """Create the group of managed attributes that show the origin of a process in the portal.
+
+    Each process then has platform, workspace, job and a link as managed attributes, from its next change on. Restart
+    the functions: they look for the group when they start. Repeating it changes nothing. Exit code with --plan: 0 if
+    the group exists, 3 if it is missing.
+    """
+    parts = parts_of(context, home)
+    if parts.account is None or parts.types is None:
+        fail(
+            "only Purview has managed attributes: in this catalog, processes have custom attributes in their place",
+            code=2,
+        )
+    with reported(NOTHING_HALF_DONE):
+        held = [each for each in parts.types.held() if each["name"] == MANAGED]
+        if any(each["category"] != "BUSINESS_METADATA" for each in held):
+            fail(f"another type of this catalog is called {MANAGED}: rename or delete that one")
+        if held:
+            out.print(f"nothing to do: this account has the group {MANAGED}")
+            return
+        out.print(f"[green]+[/] the group {MANAGED} of managed attributes: {', '.join(ORIGIN_WORDS)}")
+        if plan:
+            raise typer.Exit(PENDING)
+        parts.types.create([managed_attributes()])
+    out.print("created; restart the function apps: each process carries them from its next change on")
+
+
+def endpoint_of(account: str, cloud: str) -> str:
+    """The Atlas endpoint of an account: by its address, its host, or its name in a cloud."""
+    if "." in account or "://" in account:
+        host = account.rstrip("/")
+        return f"{host if '://' in host else f'https://{host}'}{ACCOUNT_PATH}"
+    found = next((each for each in CLOUDS if each.name == cloud), None)
+    if found is None:
+        fail(f"no cloud {cloud!r}: choose one of {', '.join(each.name for each in CLOUDS)}", code=2)
+    return found.endpoint(account)
+
+
+def _chosen(found: Sequence[Collection], wanted: str) -> Collection:
+    """The one collection that is meant."""
+    for fits in (
+        [each for each in found if each.name == wanted],
+        [each for each in found if each.shown.casefold() == wanted.casefold()],
+    ):
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            fail(
+                f"{len(fits)} collections are shown as {wanted!r}; name it by one of {', '.join(e.name for e in fits)}"
+            )
+    seen = ", ".join(f"{each.name} ({each.shown})" for each in found) or "none"
+    names = [name for each in found for name in (each.name, each.shown)]
+    return fail(f"no collection {wanted!r} in this account; visible: {seen}.{suggestion(wanted, names)}")
+
+
+def _put(account: Account, collection: Collection, role: str, principal: str) -> None:
+    """Grant the role, and check the result: another administrator may have changed the policy meanwhile."""
+    account.put_policy(with_role(account.policy(collection.name), role, principal))
+    if not has_role(account.policy(collection.name), role, principal):
+        fail(
+            "the account accepted the policy, but it lacks the role: another administrator may have changed it. "
+            "Run the command again"
+        )
+
+
+def _print_clicks(shown: str, name: str, principal: str, role: str) -> None:
+    steps = (
+        "open https://purview.microsoft.com (the classic portal: https://web.purview.azure.com), and there Data Map",
+        f"Domains (classic: Collections), the collection {shown}" + (f" ({name})" if name != shown else ""),
+        "Role assignments",
+        f"{ROLES[role]}: the sign with a person and a plus, Add",
+        f"search for the identity's name or {principal}, choose it, OK",
+    )
+    for number, step in enumerate(steps, start=1):
+        out.print(f"  {number}. {plain(step)}")
+
+
+app.add("grant", grant)
+app.add("attributes", attributes)

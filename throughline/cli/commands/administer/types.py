@@ -1,0 +1,98 @@
+"""`throughline types`: compare the catalog's types with those that lineage needs, and create what it lacks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from shared.atlas.types import TypeAction, TypeChange, type_changes
+from shared.bootstrap import Worker
+from shared.catalog.applying import apply_types
+from shared.catalog.port import Types
+from shared.naming.names import Names
+from shared.records.publish_queue import retry_refused
+from throughline.cli.context.names_file import TextFile, names_in
+from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.ui.console import counted, fail, note, out, plain, print_json
+from throughline.cli.ui.options import PENDING, AsJson
+from throughline.cli.ui.removal import NOTHING_HALF_DONE
+from throughline.cli.ui.teaching import TeachingApp
+
+app = TeachingApp(help="Compare the catalog's types with those that lineage needs, and create what it lacks.")
+
+
+def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = False, home: Home = HOME) -> None:
+    """Show what the catalog lacks of the types that lineage needs, and change nothing.
+
+    The rules of the functions' file of names count, or those of --names, to try a file before the functions use it.
+
+    Exit code 0 if it lacks nothing, 3 if types are to be created or updated, 1 if another type differs.
+    """
+    with reported(NOTHING_HALF_DONE):
+        parts = parts_of(context, home)
+        found = type_changes(_types(parts).held(), _rules(parts, names).rules_by_type)
+    if as_json:
+        print_json({"changes": [{**asdict(each), "definition": None} for each in found]})
+    else:
+        _show(found, _PLANNED)
+    if any(each.action is TypeAction.DIFFERS for each in found):
+        raise typer.Exit(1)
+    if found:
+        raise typer.Exit(PENDING)
+
+
+def apply(context: typer.Context, *, names: TextFile = None, home: Home = HOME) -> None:
+    """Create what the catalog lacks: new types, and new attributes of types that Throughline created.
+
+    Other types are never changed. Processes that the catalog refused are published again within a minute, without
+    waiting for their backoff. Repeating it changes nothing. --names as in `throughline types plan`.
+    """
+    parts = parts_of(context, home)
+    with reported(NOTHING_HALF_DONE):
+        done = apply_types(_types(parts), _rules(parts, names).rules_by_type)
+        again = retry_refused(parts.storage) if done.changes else 0
+    _show(done.changes, _APPLIED)
+    if again:
+        out.print(f"{counted(again, 'process')} that the catalog refused: the sweeper publishes them within a minute")
+    if not done.is_whole:
+        took, lacks = counted(len(done.changes), "change"), counted(len(done.left), "type")
+        fail(f"the catalog accepted {took}, but still lacks {lacks}: `throughline types plan` shows which")
+    if done.left:
+        note("left", "types that Throughline did not create differ: the catalog drops what they cannot hold")
+        raise typer.Exit(1)
+
+
+def _rules(parts: Worker, names: Path | None) -> Names:
+    return names_in(names) if names else parts.names
+
+
+def _types(parts: Worker) -> Types:
+    return parts.types or fail(
+        "this catalog has no types to compare: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
+    )
+
+
+_SIGNS = {TypeAction.CREATE: "[green]+[/]", TypeAction.UPDATE: "[yellow]~[/]", TypeAction.DIFFERS: "[bold red]![/]"}
+
+
+_PLANNED = {TypeAction.CREATE: "to create", TypeAction.UPDATE: "to update", TypeAction.DIFFERS: "that differ"}
+_APPLIED = {TypeAction.CREATE: "created", TypeAction.UPDATE: "updated"}
+
+
+def _show(found: Sequence[TypeChange], words: Mapping[TypeAction, str]) -> None:
+    for each in found:
+        facts = [*each.what, *(f"named by the rule {rule}" for rule in each.rules)]
+        what = f": {', '.join(facts)}" if facts else ""
+        out.print(
+            f"{_SIGNS[each.action]} {each.category.lower().replace('_', ' ')} [bold]{plain(each.name)}[/]{plain(what)}"
+        )
+    number = {action: sum(each.action is action for each in found) for action in TypeAction}
+    if not found:
+        out.print("nothing to do: the catalog has all types that lineage needs")
+        return
+    out.print(", ".join(f"{number[action]:,} {word}" for action, word in words.items()))
+
+
+app.add("plan", plan)
+app.add("apply", apply)

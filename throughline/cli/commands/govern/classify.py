@@ -1,0 +1,230 @@
+"""`throughline classify`: classifications that follow values, stop at masks, and go to the catalog."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated
+
+import typer
+
+from shared.bootstrap import Worker
+from shared.catalog.port import Classifications, Terms
+from shared.classifying.applying import apply as apply_plan
+from shared.classifying.applying import define
+from shared.classifying.attached import attached
+from shared.classifying.glossary import create_terms, lacking_terms
+from shared.classifying.planning import ClassificationPlan, catalog_tags, definitions
+from shared.classifying.planning import plan as plan_of
+from shared.errors import Misconfigured
+from shared.governance.explaining import explain as explanations
+from shared.governance.explaining import terms_of
+from shared.governance.propagation import propagate
+from shared.governance.rules import Rules
+from shared.governance.rules_file.decoding import parse_rules
+from shared.lineage.document import LineageDocument
+from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
+from shared.query.recorded_document import document_of_record
+from shared.texts.suggestion import suggestion
+from throughline.cli.commands.govern.classify_output import (
+    explanation_as_json,
+    plan_as_json,
+    reason,
+    reason_of_term,
+    show,
+    step,
+)
+from throughline.cli.commands.lake.lake_session import opened_lake
+from throughline.cli.context.parsed_file import parsed_file
+from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.ui.console import counted, fail, out, plain, print_json, progress_bar
+from throughline.cli.ui.options import AsJson
+from throughline.cli.ui.teaching import TeachingApp
+from throughline.lake.engine_choice import EngineName
+
+PENDING = 3
+"""The exit code of a plan with changes to make: 0 is for none, 2 for wrong use."""
+_SHOWN = 20
+_GO_ON = "What was attached is on record: run the command again to go on"
+
+app = TeachingApp(
+    help="Classifications that follow values and stop at masks, and glossary terms: show, explain and write them to the"
+    " catalog."
+)
+
+RulesFile = Annotated[str, typer.Option("--rules", metavar="FILE", help="The rules file, TOML")]
+LakeFolder = Annotated[str, typer.Option(metavar="FOLDER", help="Lineage of the lake instead of the record")]
+OntoScanned = Annotated[bool, typer.Option("--onto-scanned", help="Also on assets that scans of the catalog found")]
+
+
+def plan(
+    context: typer.Context,
+    *,
+    rules: RulesFile,
+    lake: LakeFolder = "",
+    onto_scanned: OntoScanned = False,
+    wide: Annotated[bool, typer.Option("--wide", help="List all changes")] = False,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Show which classifications and glossary terms an apply would attach and take away, and change nothing.
+
+    Exit code 0 if nothing is to be changed, 3 if something is, 2 for a wrong rules file or an unknown glossary.
+
+        throughline classify plan --rules rules.toml
+        throughline classify plan --rules rules.toml --lake build/lake --json
+    """
+    wanted = parsed_file(rules, parse_rules)
+    parts = parts_of(context, home)
+    document = _document(parts, lake)
+    with reported():
+        lacking = _lacking_terms(parts, wanted)
+        found = _planned(parts, document, wanted, onto_scanned=onto_scanned)
+    if as_json:
+        print_json({**plan_as_json(document, found), "new_terms": list(lacking)})
+    else:
+        show(document, wanted, found, most=None if wide else _SHOWN)
+        if lacking:
+            out.print(f"{counted(len(lacking), 'term')} to create: {plain(', '.join(lacking))}")
+    if found.has_changes:
+        raise typer.Exit(PENDING)
+
+
+def apply(
+    context: typer.Context,
+    *,
+    rules: RulesFile,
+    lake: LakeFolder = "",
+    onto_scanned: OntoScanned = False,
+    home: Home = HOME,
+) -> None:
+    """Write classifications and glossary terms to the catalog, and take away those of earlier applies that the rules no
+    longer give.
+
+    What others attached stays. Classifications are attached so that the catalog does not propagate them: its own
+    propagation follows tables and knows no mask. Repeating it changes nothing.
+
+        throughline classify apply --rules rules.toml
+    """
+    wanted = parsed_file(rules, parse_rules)
+    parts = parts_of(context, home, writes=True)
+    document = _document(parts, lake)
+    with reported(_GO_ON):
+        lacking = _lacking_terms(parts, wanted)
+        made = define(parts.types, definitions(wanted)) if parts.types else ()
+        create_terms(_terms(parts), lacking)
+        found = _planned(parts, document, wanted, onto_scanned=onto_scanned)
+        with progress_bar() as bar:
+            task = bar.add_task("classifications", total=len(found.attach) + len(found.detach))
+            apply_plan(
+                found,
+                _catalog(parts),
+                parts.storage,
+                lambda number: bar.advance(task, number),
+                terms=_terms(parts),
+            )
+    for what, names in (("definition", made), ("term", lacking)):
+        if names:
+            out.print(f"{counted(len(names), what)} created: {plain(', '.join(names))}")
+    show(document, wanted, found, most=_SHOWN, verbs=("attached", "taken away"))
+
+
+def explain(
+    context: typer.Context,
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="DATASET.COLUMN, as `throughline search` shows it")],
+    *,
+    rules: RulesFile,
+    lake: LakeFolder = "",
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Explain why a column has a classification or not: its origin, the way, and the mask that stops it; and which
+    rules give it, or its data set, a glossary term.
+
+    throughline classify explain mart/orders.email --rules rules.toml
+    """
+    wanted = parsed_file(rules, parse_rules)
+    parts = parts_of(context, home)
+    document = _document(parts, lake)
+    number = _column(document, column)
+    with reported():
+        tags = catalog_tags(document, wanted, _catalog(parts), attached(parts.storage))
+    propagations = propagate(document, wanted, today=_today(), catalog=tags)
+    found = explanations(wanted, propagations, number, today=_today())
+    terms = terms_of(document, wanted, number)
+    if as_json:
+        print_json(
+            {
+                "column": column,
+                "classifications": [explanation_as_json(document, each) for each in found],
+                "terms": [{"term": each.full_name, "reason": reason_of_term(each)} for each in terms],
+            }
+        )
+        return
+    if not found and not terms:
+        out.print("the rules have no classification, and no glossary term for this column")
+    for each in found:
+        out.print(f"[bold]{plain(each.classification)}[/]: {each.state.value}. {plain(reason(each))}")
+        for edge in each.way:
+            mark = " [magenta]the mask stops it here[/]" if edge is each.stopped_at else ""
+            out.print(f"  {plain(step(document, edge))}{mark}")
+
+    for term in terms:
+        out.print(f"[bold]{plain(term.full_name)}[/]: a glossary term. {plain(reason_of_term(term))}")
+
+
+def _document(parts: Worker, lake: str) -> LineageDocument:
+    """The lineage with expressions, which the rules' masks need."""
+    if lake:
+        with opened_lake(lake, engine=EngineName.auto) as opened:
+            from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+
+            document = document_of_lake(opened, expressions=True)
+    else:
+        with reported():
+            document = document_of_record(parts.storage, parts.publishing, expressions=True, classified=False)
+    if not document.datasets:
+        fail("there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived")
+    return document
+
+
+def _catalog(parts: Worker) -> Classifications:
+    return parts.classifications or fail(
+        "this catalog has no classifications: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
+    )
+
+
+def _terms(parts: Worker) -> Terms:
+    return parts.terms or fail(
+        "this catalog has no glossary: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
+    )
+
+
+def _lacking_terms(parts: Worker, rules: Rules) -> tuple[str, ...]:
+    """The terms that an apply creates; ends the command if a glossary does not exist."""
+    try:
+        return lacking_terms(_terms(parts), rules)
+    except Misconfigured as error:
+        fail(str(error), code=2)
+
+
+def _planned(parts: Worker, document: LineageDocument, rules: Rules, *, onto_scanned: bool) -> ClassificationPlan:
+    ours = attached(parts.storage)
+    return plan_of(
+        document, rules, _catalog(parts), ours, terms=_terms(parts), today=_today(), onto_scanned=onto_scanned
+    )
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+def _column(document: LineageDocument, text: str) -> int:
+    dataset, _, column = text.rpartition(".")
+    try:
+        return find_column(document, find_dataset(document, dataset), column)
+    except (UnknownNameError, AmbiguousNameError) as error:
+        known = (f"{document.datasets[each.dataset].name}.{each.name}" for each in document.columns if each.name)
+        fail(f"{error}.{suggestion(text, known)}", code=2)
+
+
+app.add("plan", plan)
+app.add("apply", apply)
+app.add("explain", explain)

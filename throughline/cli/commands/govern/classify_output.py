@@ -1,0 +1,113 @@
+"""What `throughline classify` prints."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from shared.classifying.attached import Mark
+from shared.classifying.planning import ClassificationPlan
+from shared.governance.explaining import TagExplanation
+from shared.governance.propagation import TagState
+from shared.governance.remarks import remarks
+from shared.governance.rules import Rules, Term
+from shared.lineage.document import Edge, LineageDocument
+from throughline.cli.ui.console import note, out, plain
+
+
+def _counts(document: LineageDocument, found: ClassificationPlan) -> dict[str, dict[str, int]]:
+    """By classification: the numbers of columns that are tagged, clean, and not known."""
+    columns = [number for number, each in enumerate(document.columns) if each.name]
+    counts = {name: Counter(map(each.state, columns)) for name, each in found.propagations.items()}
+    return {name: {state.value: each[state] for state in TagState} for name, each in sorted(counts.items())}
+
+
+def show(
+    document: LineageDocument,
+    rules: Rules,
+    found: ClassificationPlan,
+    *,
+    most: int | None,
+    verbs: tuple[str, str] = ("to attach", "to take away"),
+) -> None:
+    """Print a plan, at most so many marks of each kind (None: all), and the rules without an effect."""
+    for name, counts in _counts(document, found).items():
+        text = ", ".join(f"{number:,} {state}" for state, number in counts.items())
+        out.print(f"[bold]{plain(name)}[/]: {text}")
+    _list("[green]+[/]", found.attach, most)
+    _list("[red]-[/]", found.detach, most)
+    out.print(f"{len(found.attach):,} {verbs[0]}, {len(found.detach):,} {verbs[1]}")
+    reasons = {
+        "on scanned assets, which are left alone: --onto-scanned includes them": found.scanned,
+        "attached by others already": found.others,
+        "attached by another rules file already": found.joined,
+        "no longer given by this rules file, but by another": found.left,
+        "kept, since it is not known whether the value still arrives": found.kept,
+        "on columns or data sets that the catalog does not have": found.absent,
+    }
+    for reason, marks in reasons.items():
+        if marks:
+            note("left", f"{len(marks):,} {reason}")
+    for each in remarks(document, rules, today=datetime.now(UTC).date(), catalog=found.tags):
+        note("unused", f"{rules.place}:{each.line}: {each.text}")
+
+
+def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:
+    listed = list(marks)
+    for mark in listed[:most]:
+        out.print(f"{sign} [bold]{plain(mark.name)}[/] {plain(mark.qualified_name)}")
+    if most is not None and len(listed) > most:
+        out.print(f"  … and {len(listed) - most:,} more: --wide lists all")
+
+
+_LISTS = ("attach", "detach", "joined", "left", "scanned", "others", "kept", "absent")
+
+
+def plan_as_json(document: LineageDocument, found: ClassificationPlan) -> dict[str, object]:
+    """A plan as `--json` has it."""
+
+    def listed(marks: Iterable[Mark]) -> list[dict[str, str]]:
+        return [{str(each.kind): each.name, "type": each.type, "qualified_name": each.qualified_name} for each in marks]
+
+    return {
+        "classifications": _counts(document, found),
+        **{name: listed(getattr(found, name)) for name in _LISTS},
+    }
+
+
+def reason(found: TagExplanation) -> str:
+    """The reason of a state, in one sentence."""
+    if found.declassified:
+        approval = found.declassified.approval
+        return f"Declassified by {approval.author} until {approval.expires}: {approval.reason}"
+    begins = f"It begins by the rule in line {found.origin.line}" if found.origin else ""
+    if found.state is TagState.TAGGED:
+        return begins
+    if found.state is TagState.UNKNOWN and begins:
+        return f"{begins}, and may arrive or not: on the way is code that Spark's plan does not show"
+    if found.state is TagState.UNKNOWN:
+        return "The source of a value on the way is not known"
+    return f"{begins}, and a mask stops it" if found.stopped_at else "No value of a column that has it arrives"
+
+
+def reason_of_term(rule: Term) -> str:
+    """The reason why a column has a term, in one sentence."""
+    what = "its data set" if rule.of_datasets else "it"
+    return f"The rule in line {rule.line} gives {what} the term"
+
+
+def step(document: LineageDocument, edge: Edge) -> str:
+    """An edge in a line: both columns, what happens, and the process."""
+    ends = (document.columns[edge.input], document.columns[edge.output])
+    one, other = (f"{document.datasets[each.dataset].name}.{each.name}" for each in ends)
+    what = f"{edge.kind.value}: {edge.description}" if edge.description else edge.kind.value
+    return f"{one} → {other} ({what}; {document.processes[edge.process].name})"
+
+
+def explanation_as_json(document: LineageDocument, found: TagExplanation) -> dict[str, object]:
+    """An explanation as `--json` has it."""
+    return {
+        "classification": found.classification,
+        "state": found.state.value,
+        "reason": reason(found),
+        "way": [{"step": step(document, edge), "stops": edge is found.stopped_at} for edge in found.way],
+    }

@@ -1,0 +1,87 @@
+"""The lake of a command, with the session that reads and writes it, by the command's options."""
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from throughline.cli.ui.console import fail
+from throughline.cli.ui.writing import refuse_unwritable
+from throughline.lake.engine_choice import EngineName, EngineUnsuitableError, choose
+from throughline.local.spark.job import listener_configuration
+from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java
+from throughline.local.toolchain.versions import SPARK_3, SPARK_4
+
+if TYPE_CHECKING:
+    from throughline.lake.tables.lake import Lake
+
+ROOT = Path("build/lake")
+_SCRATCH = Path("build/lake-scratch")
+Root = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="The folder or URL of the tables")]
+Cores = Annotated[int, typer.Option(min=1, metavar="N", help="Cores that Spark may use")]
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="auto: Sail for small local data, else Spark")]
+Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of the Spark process, such as 2g")]
+
+
+@contextlib.contextmanager
+def opened_lake(
+    root: str,
+    *,
+    engine: EngineName,
+    sources: Sequence[str] = (),
+    cores: int = 2,
+    memory: str = "2g",
+    report: str = "",
+    key: str = "",
+    writes: bool = False,
+) -> "Iterator[Lake]":
+    """The lake with a session of its own, which ends with it; ends the command where none can be started, or where
+    there is no lake and no `sources` to make it of. `report` is the URL of a receiver for the lineage of the session
+    itself; `writes`: whether the command writes to the lake.
+    """
+    try:
+        import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
+
+        from throughline.lake.engine.opening import opened  # noqa: PLC0415 - the same
+        from throughline.lake.engine.session import Local  # noqa: PLC0415 - the same
+        from throughline.lake.tables.lake import Lake, LakeError  # noqa: PLC0415 - the same
+    except ModuleNotFoundError as error:
+        needs = "the lake needs PySpark, pandas and pyarrow"
+        fail(f"{needs} ({error}): install the wheel with its extra: pip install 'PATH_OF_WHEEL[lake]'", code=2)
+    root = root if "://" in root else str(Path(root).resolve())
+    try:
+        chosen = choose(engine, root, sources, report=report)
+    except EngineUnsuitableError as error:
+        fail(str(error), code=2)
+    scratch = _SCRATCH.resolve()
+    refuse_unwritable(scratch, "Run the command in a folder in which you may write")
+    if writes and "://" not in root:
+        refuse_unwritable(Path(root), "Name another folder by --lake")
+    if not sources and "://" not in root and not Path(root).is_dir():
+        fail(f"there is no lake in {root}: make one with `throughline lake run ARCHIVE --lake {root}`", code=2)
+    platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
+    more: Mapping[str, str] = {}
+    if chosen is EngineName.spark:
+        logging.getLogger("py4j").setLevel(logging.ERROR)
+        try:
+            need = JavaNeed(platform=platform, listener=bool(report), lake=True)
+            os.environ["JAVA_HOME"] = str(find_java(need).path)
+        except NoJavaError as error:
+            fail(str(error), code=2)
+        more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
+    how = Local(
+        cores=cores,
+        memory=memory,
+        delta_package=platform.delta_package,
+        scratch=str(scratch),
+        more=more,
+    )
+    try:
+        with opened(how, chosen) as session:
+            yield Lake.at(session, root)
+    except LakeError as error:
+        fail(str(error), code=2)

@@ -1,0 +1,117 @@
+"""`throughline details`: everything on record of a process, including what the catalog cannot hold."""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+from msgspec import to_builtins
+
+from shared.model import Asset, Process
+from shared.query.missing_sources import columns_missing, sourceless_writes
+from shared.reading.processes import recorded_processes
+from shared.records.assets import asset_states
+from shared.records.ledger import Forgotten, ledger_entry
+from shared.reporting.column_sources import edge_sources
+from shared.storage_layout import process_key
+from shared.texts.suggestion import suggestion
+from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.records.processes import detailed_document, process_tree
+from throughline.cli.ui.console import counted, fail, out, plain, print_json, print_tree
+from throughline.cli.ui.options import AsJson
+
+
+def details(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="Part of the name of a process or data set; default: all")] = "",
+    *,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Show everything on record about processes, including what the catalog cannot hold.
+
+    For each column: how it is made, whether the listener or Spark's plan reported it, whether it is masked or has no
+    source. For each process: conditions of joins and filters, and inputs that only a SQL statement names. At the end:
+    data sets that were dropped, renamed or emptied.
+
+        throughline details customer_master
+        throughline details --json | jq '.processes[].sourceless'
+    """
+    parts = parts_of(context, home)
+    how = parts.publishing
+    with reported():
+        known = [record.process for record in recorded_processes(parts.storage, how)]
+        states = [state for state in asset_states(parts.storage) if text.lower() in state.asset.name.lower()]
+    found = sorted(
+        (process for process in known if any(text.lower() in name.lower() for name in _names(process))),
+        key=lambda each: each.qualified_name,
+    )
+    with reported():
+        unsourced = [] if found or not text else list(sourceless_writes(parts.storage, how, partial(_fits, text)))
+        missing = {process.qualified_name: columns_missing(parts.storage, process) for process in found}
+        sources = {process.qualified_name: edge_sources(parts.storage, process) for process in found}
+        entries = (ledger_entry(parts.storage, process_key(process.qualified_name)) for process in found)
+        forgotten = {entry.qualified_name: entry.forgotten for entry in entries if entry.forgotten.applications}
+    if as_json:
+        print_json(
+            {
+                "processes": [detailed_document(process, sources[process.qualified_name]) for process in found],
+                "without_source": [
+                    {
+                        "qualified_name": each.asset.qualified_name,
+                        "process": each.process,
+                        "run": each.run_id,
+                        "reason": each.reason,
+                    }
+                    for each in unsourced
+                ],
+                "forgotten": to_builtins(forgotten),
+                "states": [
+                    {
+                        "qualified_name": state.asset.qualified_name,
+                        "type": state.asset.type,
+                        "times": dict(sorted(state.times.items())),
+                        "became": state.became or None,
+                    }
+                    for state in states
+                ],
+            }
+        )
+        return
+    for each in unsourced:
+        out.print(
+            f"[bold]{plain(each.asset.name)}[/] [dim]{plain(each.asset.qualified_name)}[/]: no process, because"
+            f" {plain(each.reason)}. `throughline run {each.run_id}` shows its last run"
+        )
+    if not found and not unsourced and text:
+        nearest = suggestion(text, (name for process in known for name in _names(process)))
+        fail(
+            f"no process on record has {text!r} in its name or in those of its data sets.{nearest} A run gives a"
+            " process once it has ended: `throughline events --output TABLE` lists the runs that write a table. A file"
+            " that pandas, open() or a shell writes is in no event, because Spark sees no write"
+        )
+    for process in found:
+        name = process.qualified_name
+        print_tree(process_tree(process, sources[name], missing=missing[name]))
+        if earlier := forgotten.get(name):
+            out.print(f"[dim]{_words_of(earlier)}[/]")
+    for state in states:
+        if state.sentence:
+            out.print(f"[cyan]{plain(state.asset.name)}[/]: {plain(state.sentence)}")
+
+
+def _fits(text: str, asset: Asset) -> bool:
+    return any(text.lower() in name.lower() for name in (asset.name, asset.qualified_name, *asset.tables))
+
+
+def _words_of(forgotten: Forgotten) -> str:
+    """What is not shown any more, and by which rule."""
+    seen = forgotten.seen
+    period = f", from {seen.first:%Y-%m-%d} to {seen.last:%Y-%m-%d}," if seen else ""
+    number = counted(forgotten.applications, "earlier application")
+    return f"forgotten: what {number} contributed{period}, because later ones that are closed supersede it"
+
+
+def _names(process: Process) -> tuple[str, ...]:
+    """Its own name, and the names and qualified names of its data sets."""
+    assets = (*process.inputs, *process.outputs)
+    return (process.name, *(name for asset in assets for name in (asset.name, asset.qualified_name)))

@@ -1,0 +1,79 @@
+"""Where a command takes the document of lineage from: the record, or a lake."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from shared.classifying.attached import Attached, attached
+from shared.classifying.tagging import with_classifications
+from shared.errors import StorageUnavailable
+from shared.governance.checks.findings import Facts
+from shared.lineage.document import LineageDocument
+from shared.query.recorded_document import document_of_record, judged_record
+from throughline.cli.commands.lake.lake_session import opened_lake
+from throughline.cli.context.target import parts_if_any, parts_of, reported
+from throughline.cli.ui.console import fail, note
+from throughline.lake.engine_choice import EngineName
+
+if TYPE_CHECKING:
+    from throughline.lake.tables.lake import Lake
+
+Judged = tuple[LineageDocument, Facts]
+"""What policies are checked against: a document with expressions, and the facts beside it, as of now."""
+
+
+def lineage_document(context: typer.Context, home: Path, lake: str, *, sql: bool = False) -> LineageDocument:
+    """The document of the lake in this folder, where one is named, else of the record; ends the command where there is
+    no lineage yet. `sql`: with the SQL of last runs, without literals.
+    """
+    if lake:
+        with opened_lake(lake, engine=EngineName.auto) as opened:
+            from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+
+            document = with_classifications(document_of_lake(opened, statements=sql), marks_if_any(context, home))
+    else:
+        parts = parts_of(context, home)
+        with reported():
+            document = document_of_record(parts.storage, parts.publishing, statements=sql)
+    if not document.datasets:
+        fail(
+            "there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived, and"
+            " `throughline demo` sends an example"
+        )
+    return document
+
+
+def marks_if_any(context: typer.Context, home: Path) -> Attached:
+    """What `classify apply` has attached: none where no Throughline is named or runs here, or its storage does not
+    answer, which a note says.
+    """
+    parts = parts_if_any(context, home)
+    try:
+        return attached(parts.storage) if parts else {}
+    except StorageUnavailable as error:
+        note("classifications", f"those of `classify apply` are not shown: {error}")
+        return {}
+
+
+def judged_lineage(context: typer.Context, home: Path, lake: str) -> Judged:
+    """What policies are checked against, of the lake in this folder, where one is named, else of the record. It may be
+    empty.
+    """
+    if lake:
+        with opened_lake(lake, engine=EngineName.auto) as opened:
+            document, facts = judged_lake(opened)
+        return with_classifications(document, marks_if_any(context, home)), facts
+    parts = parts_of(context, home)
+    with reported():
+        document, excluded = judged_record(parts.storage, parts.publishing)
+    return document, Facts(now=datetime.now(UTC), excluded=excluded)
+
+
+def judged_lake(lake: "Lake") -> Judged:
+    """What policies are checked against, of an opened lake."""
+    from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+    from throughline.lake.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
+
+    return document_of_lake(lake, expressions=True), Facts(now=datetime.now(UTC), quality=quality_of_lake(lake))

@@ -1,0 +1,122 @@
+"""`throughline explain`: the type and qualified name of a data set in the catalog, and the rules that give them."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shared.naming.explanation import NamingExplanation, explain
+from shared.naming.matching import candidates, underivable_names
+from shared.naming.rules.identity import RunEnvironment
+from shared.naming.stores.services import split_names
+from throughline.cli.commands.lineage.catalog_matches import looked, looked_document, show_candidates
+from throughline.cli.context.names_file import TextFile, names_in
+from throughline.cli.context.target import HOME, Home, parts_of
+from throughline.cli.records.event_files import kind_of
+from throughline.cli.ui.console import fail, note, print_json
+from throughline.cli.ui.facts import print_fact
+from throughline.cli.ui.options import AsJson
+
+
+def explain_command(
+    context: typer.Context,
+    namespace: Annotated[str, typer.Argument(help="In the event, such as abfss://raw@acct.dfs.core.windows.net")],
+    name: Annotated[str | None, typer.Argument(help="In the event, such as orders/day=1", show_default=False)] = None,
+    *,
+    workspace: Annotated[str, typer.Option(help="The Databricks workspace's host", metavar="HOST")] = "",
+    mount: Annotated[
+        list[str] | None, typer.Option(help="A mount of Databricks; may be repeated", metavar="POINT=SOURCE")
+    ] = None,
+    symlink: Annotated[
+        list[str] | None, typer.Option(help="A symlink of the data set; may be repeated", metavar="NAMESPACE=NAME")
+    ] = None,
+    names: TextFile = None,
+    look: Annotated[bool, typer.Option("--look", help="Look the names up in the catalog")] = False,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Show which rule gives a data set its type and qualified name, and why.
+
+    The output also lists the names under which a scan may have found the data set, in the order of their look-up. Only
+    --look calls the catalog: it shows which of these names exist there, and which one wins. Exit code 1 if this is no
+    data set of a user (a log, a checkpoint).
+
+        throughline explain file /data/orders/day=1
+        throughline explain 'sqlserver://srv.database.windows.net:1433;database=db' dbo.orders
+        throughline explain dbfs /mnt/raw/orders --mount /mnt/raw=abfss://raw@acct.dfs.core.windows.net/in
+        throughline explain dbfs /user/hive/warehouse/t --workspace adb-1.2.azuredatabricks.net
+        throughline explain s3://lake w/orders --symlink hive://metastore:9083=sales.orders --json | jq .type
+        throughline explain abfss://raw@acct.dfs.core.windows.net orders --look
+        throughline explain abfss://sales@onelake.dfs.fabric.microsoft.com shop.Lakehouse/Tables/t --names names.toml
+    """
+    if name is None:
+        fail(_without_name(namespace), code=2)
+    if not namespace and not name:
+        fail(f"namespace and name are empty: {_WRITE_BOTH}", code=2)
+    environment = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
+    links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
+    parts = parts_of(context, home) if look else None
+    rules = parts.names if parts and names is None else names_in(names)
+    found = explain(namespace, name, symlinks=links, environment=environment, names=rules)
+    key = (found.naming.best.type, found.naming.best.qualified_name)
+    also = underivable_names(key, [(other.type, other.qualified_name) for other in found.naming.others])
+    steps = candidates(*key, also)
+    answer = looked(parts, rules, key, also) if parts and not found.noise else None
+    if as_json:
+        print_json({**_document(found), **looked_document(steps, answer)})
+    else:
+        _show(found)
+        show_candidates(steps, answer, names)
+    if len(split_names(namespace, name)) > 1:
+        note("several", "this name lists topics: in an event each of them is a data set")
+    if found.noise:
+        raise typer.Exit(1)
+
+
+_WRITE_BOTH = "write namespace and name of a data set, such as `throughline explain file /data/orders`"
+
+
+def _without_name(argument: str) -> str:
+    """What to do instead of explaining one argument, which may be a file."""
+    path = Path(argument)
+    if not path.is_file():
+        return _WRITE_BOTH
+    return kind_of(path) or f"{argument} is a file: `throughline translate {shlex.quote(argument)}` names its data sets"
+
+
+def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Both sides of each. A symlink's namespace may hold an equals sign in its properties, its name never does."""
+    pairs = []
+    for each in given or ():
+        first, separator, second = each.rpartition("=") if option == "--symlink" else each.partition("=")
+        if not separator or not first or not second:
+            fail(f"{option} {each}: write it as {form}", code=2)
+        pairs.append((first, second))
+    return tuple(pairs)
+
+
+def _document(found: NamingExplanation) -> dict[str, Any]:
+    """What `--json` prints: a stable form."""
+    best = found.naming.best
+    return {
+        "type": best.type,
+        "qualified_name": best.qualified_name,
+        "rule": best.rule,
+        "why": list(found.why),
+        "identity": {"namespace": found.identity.namespace, "name": found.identity.name},
+        "others": [
+            {"type": other.type, "qualified_name": other.qualified_name, "rule": other.rule}
+            for other in found.naming.others
+        ],
+        "noise": found.noise,
+    }
+
+
+def _show(found: NamingExplanation) -> None:
+    best = found.naming.best
+    print_fact("type", best.type)
+    print_fact("qualified name", best.qualified_name)
+    print_fact("rule", best.rule)
+    print_fact("identity", f"{found.identity.namespace} {found.identity.name}")
+    print_fact("why", *found.why)

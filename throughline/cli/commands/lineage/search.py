@@ -1,0 +1,155 @@
+"""`throughline search`: find data sets and columns by their names, and by what is known of them."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Annotated
+
+import typer
+
+from shared.lineage.document import LineageDocument
+from shared.lineage.graph import unknown_columns
+from shared.lineage.search_index import Found, SearchIndex
+from shared.texts.suggestion import suggestion
+from throughline.cli.commands.lineage.document_source import lineage_document
+from throughline.cli.context.target import HOME, Home
+from throughline.cli.ui.console import counted, fail, note, print_json
+from throughline.cli.ui.options import AsJson, FromLake, Most, Wide
+from throughline.cli.ui.tables import print_table
+
+_MOST = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """What the filters ask of the document, by numbers of data sets and columns."""
+
+    document: LineageDocument
+    tags: dict[int, tuple[str, ...]]
+    dataset_tags: dict[int, tuple[str, ...]]
+    untraced: frozenset[int]
+    linked: frozenset[int]
+    unknown: frozenset[int]
+    writers: dict[int, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, document: LineageDocument) -> "_Facts":
+        columns, processes = document.columns, document.processes
+        own = ((number, tag) for number, each in enumerate(document.datasets) for tag in each.tags)
+        of_columns = ((columns[tag.column].dataset, tag.name) for tag in document.tags)
+        jobs = ((flow.output, processes[flow.process].job or processes[flow.process].name) for flow in document.flows)
+        unknown = unknown_columns(document)
+        return cls(
+            document=document,
+            tags=_gathered((tag.column, tag.name) for tag in document.tags),
+            dataset_tags=_gathered(chain(own, of_columns)),
+            untraced=frozenset(columns[number].dataset for number in unknown),
+            linked=frozenset(end for flow in document.flows for end in (flow.input, flow.output)),
+            unknown=unknown,
+            writers=_gathered(jobs),
+        )
+
+    def tags_of(self, found: Found) -> tuple[str, ...]:
+        """The tags of a column; or of a data set and of any column of it."""
+        if found.column is not None:
+            return self.tags.get(found.column, ())
+        return self.dataset_tags.get(found.dataset, ())
+
+    def is_untraced(self, found: Found) -> bool:
+        """Whether no source is known for a column, or for some column of a data set."""
+        return found.dataset in self.untraced if found.column is None else found.column in self.unknown
+
+
+def _gathered(pairs: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
+    """The names of each number, sorted."""
+    found: defaultdict[int, set[str]] = defaultdict(set)
+    for number, name in pairs:
+        found[number].add(name)
+    return {number: tuple(sorted(names)) for number, names in found.items()}
+
+
+def search(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="Parts of names; `table.column` for columns of tables")],
+    *,
+    tag: Annotated[str, typer.Option(metavar="TAG", help="Only data sets and columns with this tag")] = "",
+    owner: Annotated[str, typer.Option(metavar="NAME", help="Only data sets with this text in an owner's name")] = "",
+    store: Annotated[str, typer.Option(metavar="NAME", help="Only stores with this text in their name")] = "",
+    orphan: Annotated[bool, typer.Option("--orphan", help="Only data sets without lineage")] = False,
+    untraced: Annotated[
+        bool,
+        typer.Option(
+            "--untraced",
+            help="Only columns whose sources are unknown (not those that have none, as constants), and data sets with "
+            "such columns",
+        ),
+    ] = False,
+    lake: FromLake = "",
+    most: Most = _MOST,
+    wide: Wide = False,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Find data sets and columns, the best match first, as the search of `throughline view` does.
+
+    throughline search customer
+    throughline search raw orders.amount
+    throughline search email --untraced --json
+    throughline search id --lake build/lake --tag PII
+    """
+    document = lineage_document(context, home, lake)
+    facts = _Facts.of(document)
+    filters: dict[str, Callable[[Found], bool]] = {}
+    if tag:
+        filters["--tag"] = lambda found: tag in facts.tags_of(found)
+    if owner:
+        filters["--owner"] = lambda found: owner.lower() in document.datasets[found.dataset].owner.lower()
+    if store:
+        filters["--store"] = lambda found: store.lower() in document.datasets[found.dataset].store.lower()
+    if orphan:
+        filters["--orphan"] = lambda found: found.column is None and found.dataset not in facts.linked
+    if untraced:
+        filters["--untraced"] = facts.is_untraced
+    unfiltered = SearchIndex(document).find(text, most=None)
+    every = [each for each in unfiltered if all(fits(each) for fits in filters.values())]
+    shown = every[:most] if most else every
+    if as_json:
+        print_json([_plain(facts, each) for each in shown])
+        return
+    if not every and unfiltered:
+        columns = sum(each.column is not None for each in unfiltered)
+        numbers = {"data set": len(unfiltered) - columns, "column": columns}
+        matched = " and ".join(counted(number, noun) for noun, number in numbers.items() if number)
+        fail(f"nothing matches {text!r} with {' and '.join(filters)}; without filters it matches {matched}")
+    if not every:
+        names = (*(each.name for each in document.datasets), *(each.name for each in document.columns if each.name))
+        fail(f"nothing matches {text!r}.{suggestion(text, names)}")
+    print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown)), wide=wide)
+    if len(shown) < len(every):
+        note("more", f"{counted(len(every) - len(shown), 'result')} not shown: --most 0 lists all")
+
+
+def _rows(facts: _Facts, found: Iterable[Found]) -> Iterable[list[str]]:
+    for each in found:
+        column = "" if each.column is None else facts.document.columns[each.column].name
+        mark = " (no known source)" if each.column in facts.unknown else ""
+        yield [
+            facts.document.datasets[each.dataset].qualified_name,
+            column + mark,
+            ", ".join(facts.tags_of(each)),
+            ", ".join(facts.writers.get(each.dataset, ())),
+        ]
+
+
+def _plain(facts: _Facts, found: Found) -> dict[str, object]:
+    dataset = facts.document.datasets[found.dataset]
+    return {
+        "dataset": dataset.qualified_name,
+        "type": dataset.type,
+        "column": None if found.column is None else facts.document.columns[found.column].name,
+        "tags": list(facts.tags_of(found)),
+        "owner": dataset.owner,
+        "untraced": facts.is_untraced(found),
+        "written_by": list(facts.writers.get(found.dataset, ())),
+    }

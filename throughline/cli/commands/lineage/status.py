@@ -1,0 +1,193 @@
+"""`throughline status`: counts of events by outcome, which must add up to the events received."""
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from shared.applications.fold import CLOSED
+from shared.events.dead_letters import DISCARDED
+from shared.openlineage.selection import BY_SETTINGS
+from shared.publishing.shadow import Shadow
+from shared.records.format_version import mismatch, stored_versions
+from shared.reporting.column_sources import ColumnSources
+from shared.reporting.status import By, EventGroup, Status, Waiting
+from shared.reporting.status import status as read_status
+from shared.translation.run.translate import RUN_FAILED
+from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.ui.console import counted, fail, note, out, plain, print_json, reading_bars
+from throughline.cli.ui.options import AsJson, Wide
+from throughline.cli.ui.tables import print_table
+
+_STATES = ("published", "skipped", "waiting", "dead")
+_MAX_SHOWN = 3
+_NO_JOB = "(not on record)"
+_NOTEWORTHY = frozenset({RUN_FAILED, DISCARDED, CLOSED, *Waiting}) | BY_SETTINGS
+"""Reasons of events that might have had lineage; other skipped events have none to publish."""
+
+
+def status(
+    context: typer.Context,
+    *,
+    by: Annotated[str, typer.Option(metavar="WHAT", help="Count by day, job or sender, or by several: day,job")] = "",
+    most: Annotated[int, typer.Option(min=0, metavar="N", help="With --by: only the N groups with most events")] = 0,
+    wide: Wide = False,
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Count every event received by its outcome: published, skipped, waiting or dead.
+
+    The sum is checked against the stored events. Days are those of the events' own times, in UTC; a sender is the
+    namespace of its jobs, and is not on record of archived events. Exit code 1 when the counts do not add up.
+    `throughline run` and `throughline events` show single runs.
+
+        throughline status
+        throughline status --by day
+        throughline status --by day,job --most 20
+        throughline status --by sender
+        throughline status --json | jq .waiting_for
+    """
+    wanted = _wanted(by)
+    if most and not wanted:
+        fail("--most needs --by", code=2)
+    storage = parts_of(context, home).storage
+    with reported(), reading_bars() as seen:
+        found = read_status(storage, by=wanted, seen=seen)
+        stored = stored_versions(storage)
+    problem = mismatch(stored) if stored else ""
+    if as_json:
+        print_json({**_document(found, wanted, most), "version_problem": problem or None})
+    elif wanted:
+        _show_groups(found, wanted, most, wide=wide)
+    else:
+        show(found, wide=wide)
+        if problem:
+            note("versions", problem)
+    if not found.reconciles:
+        raise typer.Exit(1)
+
+
+def _wanted(text: str) -> tuple[By, ...]:
+    try:
+        return tuple(dict.fromkeys(By(each.strip()) for each in text.split(",") if text))
+    except ValueError:
+        return fail(f"--by takes day, job and sender, separated by commas, not {text!r}", code=2)
+
+
+def _document(found: Status, by: Sequence[By], most: int) -> dict[str, Any]:
+    whole = {**asdict(found), "reconciles": found.reconciles}
+    del whole["groups"]
+    if by:
+        left_out = set(By) - set(by)
+        whole["by"] = [
+            {name: value for name, value in asdict(each).items() if name not in left_out}
+            for each in _largest(found.groups, most)
+        ]
+        whole["groups"] = len(found.groups)
+    return whole
+
+
+def _largest(groups: Sequence[EventGroup], most: int) -> Sequence[EventGroup]:
+    """The `most` groups (0: all) with the most events, in their order."""
+    if not most:
+        return groups
+    largest = set(heapq.nlargest(most, groups, key=lambda group: group.received))
+    return [group for group in groups if group in largest]
+
+
+def _show_groups(found: Status, by: Sequence[By], most: int, *, wide: bool) -> None:
+    """A line for each group, one for those that are left out, and the sum of all."""
+    shown = _largest(found.groups, most)
+    blank = [""] * (len(by) - 1)
+    rows = [[*(getattr(group, each) or _NO_JOB for each in by), *_numbers(group)] for group in shown]
+    notes = [
+        [f"{count:,} {_for(reason)}{reason}" for count, reason in _reasons(group.reasons, wide=wide)] for group in shown
+    ]
+    if len(shown) < len(found.groups):
+        chosen = set(shown)
+        rest = [each for each in found.groups if each not in chosen]
+        rows.append([f"{len(rest):,} more", *blank, *_numbers(_sum(rest))])
+    rows.append([f"{'=' if found.reconciles else '≠'} all", *blank, *_numbers(found)])
+    counts = ("received", *_STATES)
+    print_table((*by, *counts), rows, numbers=counts, notes=notes, wide=wide)
+
+
+def _for(reason: str) -> str:
+    """Before a reason for waiting, where no state is beside it: what the events wait for."""
+    return "waiting for " if reason in set(Waiting) else ""
+
+
+def _sum(groups: Iterable[EventGroup]) -> EventGroup:
+    known = list(groups)
+    return EventGroup(**{name: sum(getattr(each, name) for each in known) for name in ("received", *_STATES)})
+
+
+def _numbers(counts: EventGroup | Status) -> list[str]:
+    return [f"{getattr(counts, name):,}" for name in ("received", *_STATES)]
+
+
+def shadow_in_words(shadow: Shadow) -> str:
+    """What shadow mode keeps from the catalog, in one line."""
+    words = f"would write {counted(shadow.writes, 'process')}, {counted(shadow.creates, 'asset')}"
+    words += f", remove {shadow.removes:,}"
+    return f"{words}, describe {shadow.describes:,}" if shadow.describes else words
+
+
+def columns_in_words(columns: ColumnSources) -> str:
+    """Who gave the columns of Spark's runs, in one line."""
+    differ = f" ({columns.differ:,} unlike the listener's events)" if columns.differ else ""
+    opaque = f", {columns.opaque:,} by plan with upper bounds" if columns.opaque else ""
+    both = f", {columns.both:,} by listener and plan" if columns.both else ""
+    exact = f"{columns.exact:,} exact by plan{differ}"
+    return (
+        f"columns of {counted(columns.runs, 'Spark run')}: {exact}{opaque}{both}, {columns.listener:,} by listener only"
+    )
+
+
+def _show_columns(found: Status) -> None:
+    if found.columns.runs:
+        out.print(columns_in_words(found.columns))
+    if found.plans_lost:
+        number = counted(found.plans_lost, "plan")
+        out.print(
+            f"[yellow]plans lost:[/] {number} of Spark did not arrive; the listener gave the columns of their writes"
+        )
+
+
+def show(found: Status, *, wide: bool = False) -> None:
+    """Print the counts as a table, what needs attention below it; `wide` lists every reason."""
+    width = len(f"= {found.received:,}")
+    for name in _STATES:
+        out.print(f"{getattr(found, name):>{width},}  {name}")
+        reasons = {"skipped": found.skipped_because, "waiting": found.waiting_for}.get(name, {})
+        for count, reason in _reasons(reasons, wide=wide or name == "waiting"):
+            out.print(f"{'':{width}}  [dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
+    out.print(f"[bold]{'=' if found.reconciles else '≠'} {found.received:,}  received[/]")
+    out.print(f"{counted(found.processes, 'process')} in the catalog, {found.publish_queue:,} in the publish queue")
+    _show_columns(found)
+    if any(asdict(found.shadow).values()):
+        out.print(f"[yellow]shadow mode:[/] {shadow_in_words(found.shadow)}; `throughline shadow` lists it")
+    if found.ambiguous:
+        first = ", ".join(found.ambiguous[:_MAX_SHOWN]) + (" …" if len(found.ambiguous) > _MAX_SHOWN else "")
+        many = counted(len(found.ambiguous), "data set")
+        out.print(f"[yellow]ambiguous:[/] {many} with more than one matching catalog asset: {plain(first)}")
+        out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` shows why")
+    if found.sweep_is_behind:
+        out.print("[yellow]sweep:[/] too many events for one sweep: missed ones are found later")
+    if found.rejected:
+        out.print(f"{counted(found.rejected, 'request')} rejected by the receiver")
+    if found.oldest_waiting:
+        out.print(f"oldest waiting: {found.oldest_waiting:%Y-%m-%d %H:%M:%S} UTC")
+    for error in found.last_errors:
+        out.print(f"[red]{plain(error)}[/]")
+
+
+def _reasons(counts: Mapping[str, int], *, wide: bool) -> list[tuple[int, str]]:
+    """Counts with their reasons; events that cannot have lineage are folded into one line, unless `wide`."""
+    if wide:
+        return [(count, reason) for reason, count in counts.items()]
+    shown = [(count, reason) for reason, count in counts.items() if reason in _NOTEWORTHY]
+    folded = sum(counts.values()) - sum(count for count, _ in shown)
+    return [*shown, *([(folded, "carry no lineage to publish, as expected (--wide lists why)")] if folded else [])]

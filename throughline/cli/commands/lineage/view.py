@@ -1,0 +1,203 @@
+"""`throughline view`: the lineage as a page, a picture, a diagram or a table."""
+
+import contextlib
+import sys
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlencode
+
+import typer
+
+from shared.lineage.document import LineageDocument
+from shared.lineage.exports import as_csv, as_dot, as_mermaid
+from shared.lineage.graph import (
+    AmbiguousNameError,
+    NoHistoryError,
+    UnknownNameError,
+    find_column,
+    find_dataset,
+)
+from shared.lineage.selection import Question, Selection, select
+from shared.lineage.svg import as_svg
+from shared.texts.suggestion import suggestion
+from throughline.cli.commands.lineage.document_source import lineage_document
+from throughline.cli.context.target import HOME, Home
+from throughline.cli.ui.console import fail, out, plain
+from throughline.cli.ui.options import AssetText, FromLake, moment
+from throughline.cli.ui.writing import writing
+from throughline.cli.viewer.page import page
+from throughline.cli.viewer.server import PageServer
+
+_File = Path | None
+_STANDARD_OUTPUT = "-"
+MAX_PICTURE = 400
+"""Cards in one picture: more are not legible, and the layout would take minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What to show."""
+
+    document: LineageDocument
+    question: Question
+    compare: datetime | None
+
+    @property
+    def address(self) -> str:
+        """The page's state, as its address has it."""
+        asked, document = self.question, self.document
+        values = {
+            "asset": "" if asked.dataset is None else document.datasets[asked.dataset].qualified_name,
+            "column": "" if asked.column is None else document.columns[asked.column].name,
+            "up": _steps(asked.up),
+            "down": _steps(asked.down),
+            "at": _iso(asked.at),
+            "compare": _iso(self.compare),
+            "conditions": "1" if asked.conditions else "",
+        }
+        return urlencode({name: value for name, value in values.items() if value})
+
+
+def _steps(number: int | None) -> str:
+    return "all" if number is None else str(number)
+
+
+def _iso(time: datetime | None) -> str:
+    return time.isoformat().replace("+00:00", "Z") if time else ""
+
+
+def view(
+    context: typer.Context,
+    asset: AssetText = "",
+    *,
+    column: Annotated[str, typer.Option(metavar="NAME", help="Follow only this column")] = "",
+    depth: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Show N steps; 0: all. Default: 1, or all with --column")
+    ] = None,
+    conditions: Annotated[bool, typer.Option("--conditions", help="Show filters, joins and groups too")] = False,
+    as_of: Annotated[str, typer.Option(metavar="TIME", help="Show lineage as it was at this time; needs --lake")] = "",
+    compare: Annotated[
+        str, typer.Option(metavar="TIME", help="Mark the changes between this time and --as-of (or now); needs --lake")
+    ] = "",
+    lake: FromLake = "",
+    html: Annotated[_File, typer.Option(metavar="FILE", help="Write the page to a file that works offline")] = None,
+    svg: Annotated[_File, typer.Option(metavar="FILE", help="Write a picture")] = None,
+    mermaid: Annotated[_File, typer.Option(metavar="FILE", help="Write a Mermaid diagram")] = None,
+    dot: Annotated[_File, typer.Option(metavar="FILE", help="Write a Graphviz diagram")] = None,
+    csv: Annotated[_File, typer.Option(metavar="FILE", help="Write a table with a row for each edge")] = None,
+    sql: Annotated[bool, typer.Option("--sql", help="Include the SQL of the last runs, without literals")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Serve on this port; 0: any free port")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser")] = True,
+    home: Home = HOME,
+) -> None:
+    """Show lineage as a web page: search, follow a column, see changes, masked columns and unknown sources.
+
+    The page is served on this machine only, until Ctrl-C. --html writes it into one file that needs no server. --svg,
+    --mermaid, --dot and --csv write the same lineage without a browser. FILE may be - for standard output.
+
+        throughline view
+        throughline view delta/customer_master --column full_name
+        throughline view delta/customer_master --html lineage.html --svg lineage.svg
+        throughline view orders --lake build/lake --as-of 2026-11-01 --compare 2026-11-20
+    """
+    writers: dict[Path, Callable[[_View], bytes]] = {
+        path: write
+        for path, write in (
+            (html, lambda shown: page(shown.document, shown.address)),
+            (svg, _picture(as_svg_of)),
+            (mermaid, _picture(as_mermaid)),
+            (dot, _picture(as_dot)),
+            (csv, lambda shown: as_csv(select(shown.document, shown.question)).encode()),
+        )
+        if path
+    }
+    moments = moment(as_of, "--as-of"), moment(compare, "--compare")
+    document = lineage_document(context, home, lake, sql=sql)
+    try:
+        shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
+        for path, write in writers.items():
+            _write(path, write(shown))
+    except (AmbiguousNameError, UnknownNameError, NoHistoryError) as error:
+        fail(str(error))
+    if not writers:
+        _serve(shown, port, browser=browser)
+
+
+def _write(path: Path, content: bytes) -> None:
+    if str(path) == _STANDARD_OUTPUT:
+        sys.stdout.buffer.write(content)
+        return
+    with writing(path):
+        path.write_bytes(content)
+    out.print(f"wrote {plain(path)}", soft_wrap=True)
+
+
+def _view(
+    document: LineageDocument,
+    asset: str,
+    column: str,
+    depth: int | None,
+    *,
+    conditions: bool,
+    moments: tuple[datetime | None, datetime | None],
+) -> _View:
+    """Raises AmbiguousNameError, UnknownNameError and NoHistoryError."""
+    at, compare = moments
+    if (at or compare) and not document.history:
+        raise NoHistoryError(
+            "the record has no history: make a lake with `throughline lake run ARCHIVE`, and name it with --lake"
+        )
+    if column and not asset:
+        fail("--column needs the data set that has it: throughline view ASSET --column NAME", code=2)
+    dataset = number = None
+    sought, known = asset, [each.qualified_name for each in document.datasets]
+    try:
+        if asset:
+            dataset = find_dataset(document, asset)
+        if dataset is not None and column:
+            sought, known = column, [each.name for each in document.columns if each.dataset == dataset]
+            number = find_column(document, dataset, column)
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{error}.{suggestion(sought, known)}") from error
+    steps = (None if column else 1) if depth is None else depth or None
+    question = Question(dataset=dataset, column=number, up=steps, down=steps, at=at, conditions=conditions)
+    return _View(document=document, question=question, compare=compare)
+
+
+def as_svg_of(selection: Selection) -> str:
+    """The picture of a selection, with the data set that was asked for marked."""
+    near = [number for number, distance in selection.datasets.items() if distance == 0]
+    return as_svg(selection, subject=near[0] if len(near) == 1 else None)
+
+
+def _picture(draw: Callable[[Selection], str]) -> Callable[[_View], bytes]:
+    def write(shown: _View) -> bytes:
+        selection = select(shown.document, shown.question)
+        if len(selection.datasets) > MAX_PICTURE:
+            fail(
+                f"{len(selection.datasets)} data sets are too many for one picture (at most {MAX_PICTURE}): name a data"
+                " set, and a smaller --depth; --html and --csv take all"
+            )
+        return draw(selection).encode()
+
+    return write
+
+
+def _serve(shown: _View, port: int, *, browser: bool) -> None:
+    """Serve the page until Ctrl-C."""
+    content = page(shown.document, shown.address)
+    try:
+        server = PageServer(lambda: content, port)
+    except OSError as error:
+        fail(f"port {port} cannot be used: {error.strerror}. Leave out --port to take a free one", code=2)
+    with server:
+        out.print(f"The page is at {server.address}", soft_wrap=True, highlight=False)
+        out.print("This address works once, on this machine. Ctrl-C ends the server.")
+        if browser:
+            webbrowser.open(server.address)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever(poll_interval=0.1)

@@ -1,0 +1,1 @@
+"""Commands that run on this machine alone: demo, up, send, translate."""

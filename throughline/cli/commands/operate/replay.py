@@ -1,0 +1,196 @@
+"""`throughline replay`: compute lineage again from stored events, with the present code and the functions' settings."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from typing import Annotated
+
+import typer
+
+from shared.bootstrap import Worker
+from shared.events.dead_letters import dead_letters
+from shared.maintenance.format_before import convert, is_of_before
+from shared.maintenance.replay import (
+    LetterOutcome,
+    ReplayedLetter,
+    ReplayOutcome,
+    ReplayPosition,
+    last_position,
+    wanted_applications,
+)
+from shared.maintenance.replay import replay as replay_selection
+from shared.maintenance.replay_all import AllPosition, Inventory, inventory, last_place, plan_all, replay_all
+from shared.storage.port import Storage
+from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.records.dead_letters import replayed_line
+from throughline.cli.records.published import publish_and_report
+from throughline.cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs
+from throughline.cli.ui.console import bar, counted, fail, note, out, reading_bars, tracked
+from throughline.cli.ui.interrupt import end_stopped, stopping
+from throughline.cli.ui.options import Plan, Resume
+
+_WORDS: Mapping[ReplayOutcome, str] = {
+    ReplayOutcome.CHANGED: "changed",
+    ReplayOutcome.SAME: "unchanged",
+    ReplayOutcome.FORGOTTEN: "forgotten: `throughline replay --all` computes them too",
+    ReplayOutcome.BUSY: "busy: another worker processes them",
+}
+
+
+def replay(
+    context: typer.Context,
+    *,
+    since: Since = "",
+    before: Before = "",
+    job: JobGlob = "",
+    run: RunId = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="All that is stored: also what was forgotten, and tables that were lost")
+    ] = False,
+    plan: Plan = False,
+    resume: Resume = False,
+    home: Home = HOME,
+) -> None:
+    """Compute lineage again from stored events, with the present code and the functions' settings; then publish.
+
+    A selection computes the applications of the chosen runs, with their dead letters. --all computes everything: for
+    tables that were lost or damaged, after an upgrade of the storage format, and where nothing of an older version
+    shall be left; --plan says how long it takes. Only what has changed is published, so a second replay changes
+    nothing. Ctrl-C stops after the current application; --resume continues. Times are those of the events, in UTC
+    unless they name a zone. Exit code 1 if an event cannot be used, an application was busy, or the catalog does not
+    answer.
+
+        throughline replay --from 2026-11-01 --to 2026-12-01 --plan
+        throughline replay --from 2026-11-01 --job 'nightly*'
+        throughline replay --all --plan
+        throughline replay --all
+        throughline replay --all --resume
+    """
+    if resume and (since or before or job or run):
+        fail("--resume continues with the options of the stopped replay: leave out all others but --all", code=2)
+    if everything and (since or before or job or run):
+        fail("--all computes everything: leave out --from, --to, --job and --run", code=2)
+    wanted = wanted_runs(since=since, before=before, job=job, run=run)
+    parts = parts_of(context, home, writes=not plan, or_before=everything)
+    again = f"throughline replay{' --all' if everything else ''} --resume"
+    with reported(f"Nothing is lost: once storage answers, `{again}` continues"):
+        if everything:
+            is_whole = _everything(parts, plan=plan, resume=resume)
+        else:
+            begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted)
+            if begin is None:
+                fail("no replay was stopped, so there is nothing to resume: leave out --resume", code=2)
+            if run:
+                known_run(parts.storage, run)
+            is_whole = _plan(parts, begin) if plan else _replay(parts, begin)
+    if not is_whole:
+        raise typer.Exit(1)
+
+
+# --- a selection
+
+
+def _plan(parts: Worker, begin: ReplayPosition) -> bool:
+    selected = wanted_applications(parts.storage, begin)
+    number = sum(1 for _ in tracked(selected, "looking"))
+    _refuse_other_jobs(parts, begin, number)
+    out.print(f"{counted(number, 'application')} would be computed again")
+    return True
+
+
+def _refuse_other_jobs(parts: Worker, begin: ReplayPosition, number: int) -> None:
+    """End the command where nothing was found for the name of a job alone."""
+    if begin.wanted.job and not number and not (begin.after or begin.wanted.since or begin.wanted.before):
+        refuse_unknown_job(parts.storage, begin.wanted.job)
+
+
+def _replay(parts: Worker, begin: ReplayPosition) -> bool:
+    """Replay, publish and report. Whether all went well; ends the command when it was stopped."""
+    outcomes: Counter[ReplayOutcome] = Counter()
+    letters: Counter[LetterOutcome] = Counter()
+    kept, began = 0, datetime.now(UTC)
+    with stopping() as stop, bar("looking") as update:
+        selected = wanted_applications(parts.storage, begin)
+        total = sum(1 for _ in takewhile(lambda _: not stop.is_set(), selected))  # far cheaper than the replay
+        update(description="computing", total=total)
+        for replayed in replay_selection(parts.processor, begin, stopped=stop.is_set):
+            if isinstance(replayed, ReplayedLetter):
+                if replayed.is_news:
+                    letters[replayed.outcome] += 1
+                    out.print(replayed_line(replayed))
+            else:
+                outcomes[replayed.outcome] += 1
+                kept += replayed.kept
+                update(advance=1)
+    _refuse_other_jobs(parts, begin, outcomes.total())
+    is_whole = _report(parts.storage, outcomes, kept, began)
+    if letters:
+        out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
+    if stop.is_set() and (here := last_position(parts.storage)):
+        end_stopped(f"{_place(here)}. What was computed is published; `throughline replay --resume` continues")
+    return publish_and_report(parts) and is_whole and not set(letters) - {LetterOutcome.USED}
+
+
+def _report(storage: Storage, outcomes: Counter[ReplayOutcome], kept: int, began: datetime) -> bool:
+    """Print what became of the applications. Whether all went well."""
+    words = ", ".join(f"{outcomes[outcome]:,} {text}" for outcome, text in _WORDS.items() if outcomes[outcome])
+    out.print(f"{counted(outcomes.total(), 'application')} computed again{': ' if words else ''}{words}")
+    if kept:
+        note("kept", f"{counted(kept, 'run')} stay as they are: events of them have been deleted by retention")
+    dead = sum(letter.first >= began for letter in dead_letters(storage))
+    if dead:
+        note("dead letters", f"{counted(dead, 'event')} cannot be used; `throughline deadletter list` says why")
+    return not dead and not outcomes[ReplayOutcome.BUSY]
+
+
+def _place(here: ReplayPosition) -> str:
+    if not here.after:
+        return "before the first application"
+    year, month, day, clock, *_ = here.after.split("/")
+    return f"in the hour {year}-{month}-{day} {clock}:00 UTC"
+
+
+# --- everything
+
+
+def _everything(parts: Worker, *, plan: bool, resume: bool) -> bool:
+    storage = parts.storage
+    begin = last_place(storage) if resume else None
+    if resume and begin is None:
+        fail("no replay of everything was stopped: leave out --resume", code=2)
+    if is_of_before(storage) and plan:
+        out.print("the events have the storage format before: they are converted first, one by one")
+    elif not plan:
+        with stopping() as stop:
+            names = takewhile(lambda _: not stop.is_set(), convert(storage))
+            number = sum(1 for _ in tracked(names, "converting what has the format before"))
+            if number:
+                out.print(f"{counted(number, 'blob')} converted from the storage format before")
+            if stop.is_set():
+                end_stopped("`throughline replay --all` continues")
+    with reading_bars() as seen:
+        stored = inventory(storage, seen)
+    if plan:
+        todo = plan_all(parts.processor, stored)
+        took = timedelta(seconds=round(todo.seconds))
+        rate = todo.events / todo.seconds if todo.seconds else 0
+        what = f"{counted(todo.events, 'event')} of {counted(todo.applications, 'application')}"
+        out.print(f"{what} would be computed again, in about {took} (measured here: {rate:,.0f} events a second)")
+        return True
+    return _compute(parts, stored, begin)
+
+
+def _compute(parts: Worker, stored: Inventory, begin: AllPosition | None) -> bool:
+    outcomes: Counter[ReplayOutcome] = Counter()
+    kept, began = 0, datetime.now(UTC)
+    total = len(stored.in_order(begin.after if begin else ""))
+    with stopping() as stop, bar("computing", total) as update:
+        for replayed in replay_all(parts, parts.processor, stored, begin, stopped=stop.is_set):
+            outcomes[replayed.outcome] += 1
+            kept += replayed.kept
+            update(advance=1)
+    is_whole = _report(parts.storage, outcomes, kept, began)
+    if last_place(parts.storage):
+        end_stopped("`throughline replay --all --resume` continues; until then only finished processes are published")
+    return publish_and_report(parts) and is_whole

@@ -1,0 +1,191 @@
+"""`throughline watch`: announce changes of lineage, each once, with who is hit."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from shared.announcing.gates import ReadCatalog, gates_of
+from shared.announcing.local_channels import TelemetryChannel
+from shared.announcing.recorded_state import no_gates, recorded_snapshot, with_merged_schemas
+from shared.announcing.rounds import Watched, WatchOptions, pending_messages
+from shared.announcing.rounds import watch as watch_round
+from shared.bootstrap import Worker, watching
+from shared.errors import Misconfigured
+from shared.governance.rules import Rules
+from shared.governance.rules_file.decoding import parse_policies
+from shared.watching.comparing.rhythm import overdue
+from shared.watching.comparing.snapshot import Snapshot, snapshot_of
+from shared.watching.messages import Message
+from shared.watching.rendering import lines
+from shared.watching.rules import WatchRules
+from shared.watching.rules_file import parse_watch_rules
+from shared.watching.unmatched import unmatched
+from throughline.cli.commands.lake.lake_session import opened_lake
+from throughline.cli.context.parsed_file import parsed_file
+from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.ui.console import counted, fail, note, out, plain, print_json
+from throughline.cli.ui.interrupt import stopping
+from throughline.cli.ui.options import AsJson, Plan
+from throughline.lake.engine_choice import EngineName
+
+_PAUSE = 60.0
+"""Seconds between two rounds; the sweeper has the same."""
+
+
+def watch(
+    context: typer.Context,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Do one comparison, then end")] = False,
+    plan: Plan = False,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The rules; default: those of THROUGHLINE_WATCH")
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Policies as gates; default: THROUGHLINE_WATCH_POLICY"),
+    ] = None,
+    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Watch the lake instead of the record")] = "",
+    as_json: AsJson = False,
+    home: Home = HOME,
+) -> None:
+    """Announce changes of lineage: schemas, sources, lost masks, overdue jobs, broken policies. Each change once, with
+    who is hit.
+
+    A file of rules says what goes to which channel: a webhook, Slack, Teams, a file, or telemetry for an alert. The
+    first comparison only stores a snapshot. The sweeper does the same where THROUGHLINE_WATCH names the rules; a change
+    is announced once, by the one that sees it first. Without --once it goes on until Ctrl-C, a round each minute.
+
+        throughline watch --plan
+        throughline watch --once --rules watch.toml
+        throughline watch --once --rules watch.toml --policy policy.toml
+    """
+    parts = parts_of(context, home, writes=not plan)
+    source = "lake" if lake else "record"
+
+    policies = _policies(parts, policy)
+    names = [each.name for each in policies.policies] if policies else []
+
+    def look() -> Snapshot:
+        if lake:
+            return _lake(lake, policies, parts.read_catalog)
+        gates = gates_of(policies, parts.read_catalog) if policies else no_gates
+        return recorded_snapshot(parts.storage, parts.publishing, gates)
+
+    if plan:
+        routing = _options(parts, rules).rules if rules else parts.watching.rules if parts.watching else WatchRules()
+        with reported():
+            found = look()
+            _note_unmatched(routing, found, names)
+            _show(pending_messages(parts.storage, source, found, datetime.now(UTC)), as_json=as_json)
+        return
+    options = replace(_options(parts, rules), source=source)
+
+    def noted() -> Snapshot:
+        found = look()
+        _note_unmatched(options.rules, found, names)
+        return found
+
+    if once:
+        with reported():
+            done = watch_round(parts.storage, options, noted, at_once=True)
+        _report(done, as_json=as_json)
+        return
+    _go_on(parts, options, look, as_json=as_json)
+
+
+def _options(parts: Worker, rules: Path | None) -> WatchOptions:
+    """How to watch, by the rules given or those of the settings; ends the command where they are missing or wrong."""
+    options = parts.watching
+    if rules:
+        found = parsed_file(rules, parse_watch_rules)
+        try:
+            options = watching(found, parts.watch_settings, parts.telemetry, parts.read_catalog)
+        except Misconfigured as error:
+            fail(str(error), code=2)
+    if options is None:
+        fail("no rules: give --rules FILE, or set THROUGHLINE_WATCH. docs/operate/watch.md has an example", code=2)
+    local = {name: each for name, each in options.senders.items() if not isinstance(each, TelemetryChannel)}
+    if len(local) < len(options.senders):
+        note("telemetry", "messages for channels of the kind telemetry are left to the sweeper, which writes its lines")
+    return replace(options, senders=local)
+
+
+def _note_unmatched(rules: WatchRules, seen: Snapshot, policies: Sequence[str]) -> None:
+    """Name the rules without an effect."""
+    for each in unmatched(rules, seen.document, policies):
+        note(f"rules, line {each.line}", each.text)
+
+
+def _policies(parts: Worker, policy: Path | None) -> Rules | None:
+    """The policies given, or those of the settings."""
+    if policy:
+        return parsed_file(policy, parse_policies)
+    found = parts.watch_settings.policy
+    return parse_policies(found.text, found.place) if found else None
+
+
+def _lake(root: str, policies: Rules | None, read: ReadCatalog) -> Snapshot:
+    """The snapshot of a lake. What is overdue, is so at the time of its last event: it knows nothing later."""
+    with opened_lake(root, engine=EngineName.auto) as opened:
+        from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
+        from throughline.lake.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
+        from throughline.lake.gold.starts import newest_event, starts_in  # noqa: PLC0415 - the same
+
+        now = newest_event(opened)
+        late = (overdue(process, starts, now) for process, starts in starts_in(opened).items()) if now else ()
+        document = document_of_lake(opened, merge=with_merged_schemas)
+        judged = document_of_lake(opened, expressions=True) if policies else document
+        gates = gates_of(policies, read, quality=quality_of_lake(opened)) if policies else no_gates
+        broken = tuple(gates(judged))
+        return snapshot_of(document, overdue=tuple(each for each in late if each), broken=broken)
+
+
+def _go_on(parts: Worker, options: WatchOptions, look: Callable[[], Snapshot], *, as_json: bool) -> None:
+    """A round each minute until Ctrl-C."""
+    with stopping() as stop, reported("What was decided is kept: start it again"):
+        while not stop.is_set():
+            done = watch_round(parts.storage, options, look)
+            if done and (done.decided or done.sent or done.refused or done.failed):
+                _print(done, as_json=as_json)
+            stop.wait(_PAUSE)
+
+
+def _show(found: Sequence[Message], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"messages": msgspec.to_builtins(found)})
+        return
+    for message in found:
+        first, *others = lines(message)
+        out.print(f"[bold]{plain(first)}[/]")
+        for line in others:
+            out.print(f"  {plain(line)}", soft_wrap=True)
+    out.print(f"{counted(len(found), 'message')} would be decided")
+
+
+def _report(done: Watched | None, *, as_json: bool) -> None:
+    """Print what a round did; the exit code is 1 where a channel did not take a message."""
+    if done is None:
+        fail("another watch is running, most likely the sweeper's: try again in a minute")
+    _print(done, as_json=as_json)
+    if done.failed or done.refused:
+        raise typer.Exit(1)
+
+
+def _print(done: Watched, *, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(done))
+        return
+    parts = (
+        f"{counted(done.decided, 'message')} decided",
+        f"{done.sent:,} sent",
+        f"{done.refused:,} refused by their channels" if done.refused else "",
+        f"{counted(done.failed, 'channel')} failed and will be tried again" if done.failed else "",
+        f"{done.quiet:,} kept for quiet hours" if done.quiet else "",
+        f"{done.other_version:,} kept for the version that wrote them" if done.other_version else "",
+    )
+    out.print(", ".join(filter(None, parts)))

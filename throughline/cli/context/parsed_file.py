@@ -1,0 +1,20 @@
+"""Files of rules that a command is given."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import TypeVar
+
+from shared.errors import Misconfigured
+from shared.settings.kinds import file
+from throughline.cli.ui.console import fail
+
+T = TypeVar("T")
+
+
+def parsed_file(path: str | PathLike[str], parse: Callable[[str, str], T]) -> T:
+    """The rules in a file, by a parser of its text and path; ends the command with what is wrong in the file."""
+    try:
+        found = file(str(path)) or fail("no rules file is named: give its path", code=2)
+        return parse(found.text, found.place)
+    except (Misconfigured, ValueError) as error:
+        fail(str(error), code=2)

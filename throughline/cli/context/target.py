@@ -1,0 +1,98 @@
+"""Which Throughline a command talks to: the one that the environment names, else the world running on this machine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shared.bootstrap import Worker
+from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, StorageUnavailable, WriteConflict
+from shared.events.archive_index import ArchiveMissing
+from shared.settings.reading import named
+from shared.settings.values import Settings
+from throughline.cli.context.effective_settings import agreed, settings_of_functions
+from throughline.cli.ui.console import fail
+from throughline.local.world import HOME, running_world
+from throughline.project import ROOT
+
+__all__ = ["HOME", "Home", "functions_settings", "local_receiver", "parts_if_any", "parts_of", "reported", "target"]
+
+_SHOWN_HOME = "build/world" if HOME.is_relative_to(ROOT) else f"~/{HOME.relative_to(Path.home())}"
+"""An installed wheel keeps the world in the cache of the user (`throughline/local/toolchain/stamp.py`)."""
+
+Home = Annotated[
+    Path,
+    typer.Option(
+        metavar="FOLDER",
+        help="The local world's folder; used if the environment names no Throughline",
+        show_default=_SHOWN_HOME,
+    ),
+]
+
+_FAILURES = (ArchiveMissing, CatalogRefused, CatalogUnavailable, WriteConflict, StorageUnavailable)
+
+
+@contextmanager
+def reported(after: str = "") -> Iterator[None]:
+    """End the command with one sentence where storage or catalog do not answer, refuse, or another writer holds them.
+
+    `after` is the sentence that follows: what was done, and how to go on.
+    """
+    try:
+        yield
+    except _FAILURES as error:
+        hint = after or ("" if named(place=True) else "Is the local world still running? `throughline up` starts it")
+        fail(f"{error}. {hint}" if hint else str(error))
+
+
+def parts_of(context: typer.Context, home: Path, *, writes: bool = False, or_before: bool = False) -> Worker:
+    """The parts that were passed in as click's `obj`, else those of `target`."""
+    return context.find_object(Worker) or target(home, writes=writes, or_before=or_before)
+
+
+def parts_if_any(context: typer.Context, home: Path) -> Worker | None:
+    """The same for a command that can do without: None where no Throughline is named or runs here."""
+    found = context.find_object(Worker)
+    return found or (target(home) if named() or running_world(home) else None)
+
+
+def target(home: Path = HOME, *, writes: bool = False, or_before: bool = False) -> Worker:
+    """The parts of the Throughline that is meant; ends the command with one sentence when there is none.
+
+    Settings in the environment come first, and a mistake in them is an error: it must not lead to another Throughline.
+    `writes`: whether the command writes to the record or the catalog, which it does by the functions' settings alone
+    (`throughline/cli/context/effective_settings.py`). `or_before`: whether it reads the storage layout before too.
+    """
+    try:
+        world = None if named(place=True) else running_world(home)
+        if world or named():
+            return agreed(world.environment if world else {}, writes=writes, or_before=or_before)
+    except Misconfigured as problem:
+        fail(str(problem), code=2)
+    return fail(
+        f"the environment names no Throughline, and no local world runs in {home}: set AzureWebJobsStorage*"
+        " and THROUGHLINE_CATALOG_* as the functions have them, start a world with `throughline up`, or name the folder"
+        " of a running one by --home",
+        code=2,
+    )
+
+
+def local_receiver(home: Path, options: str = "--url") -> str:
+    """The address of the local world's receiver; ends the command where none runs. `options` name another one."""
+    world = running_world(home)
+    if world is None:
+        fail(f"the receiver is not known: give {options}, or start a world with `throughline up`", code=2)
+    return world.receiver_url
+
+
+def functions_settings(home: Path = HOME) -> Settings | None:
+    """The settings by which the functions of `target` publish; None where there is no Throughline, or none are on
+    record.
+    """
+    try:
+        world = None if named(place=True) else running_world(home)
+        return settings_of_functions(world.environment if world else {}) if world or named(place=True) else None
+    except Misconfigured as problem:
+        fail(str(problem), code=2)

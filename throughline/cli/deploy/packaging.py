@@ -1,0 +1,145 @@
+"""The package of the functions: taken as it is, or made where no environment exists yet, on any system."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.versions import PACKAGE_FILE
+from throughline.cli.deploy.errors import DeployError
+from throughline.cli.deploy.progress import Progress
+from throughline.project import ROOT
+
+EVENT_GRID = "eventGrid"
+_TRIGGER = "parser_function/function.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """An archive, the digest that its receiver names in answers, and how its parser gets notices of new events."""
+
+    archive: Path
+    digest: str
+    delivery: str
+
+
+def build(delivery: str, progress: Progress, *, root: Path = ROOT) -> Path:
+    """Make the package by what `make package` runs, and return the archive.
+
+    Raises DeployError with its output where that fails.
+    """
+    python = find_python(root, progress)
+    with progress.step("make the package"):
+        _run(
+            [str(python), "-m", "throughline.local.package", "--delivery", delivery],
+            root,
+            "The package could not be made",
+        )
+    return root / "build/package/throughline.zip"
+
+
+def read_package(archive: Path) -> Package:
+    """Return what an archive is. Raises DeployError where the file is no package."""
+    try:
+        with zipfile.ZipFile(archive) as package:
+            (trigger,) = json.loads(package.read(_TRIGGER))["bindings"]
+            digest = package.read(PACKAGE_FILE).decode("ascii")
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise DeployError(
+            f"{archive} is no package of the functions ({error}). Make one: {_module_call('throughline.local.package')}"
+        ) from error
+    return Package(
+        archive=archive, digest=digest, delivery="queue" if trigger["type"] == "queueTrigger" else EVENT_GRID
+    )
+
+
+def checked(archive: Path, delivery: str) -> Package:
+    """Return a package. Raises DeployError where it was made for another delivery than the deployment's."""
+    package = read_package(archive)
+    if package.delivery != delivery:
+        raise DeployError(
+            f"{archive} was made for {package.delivery}, but this deployment delivers events by {delivery}: its parser "
+            f"would never run. Make it again: {_module_call('throughline.local.package')} --delivery {delivery}"
+        )
+    return package
+
+
+def find_python(root: Path, progress: Progress) -> Path:
+    """Return a Python of the version in .python-version that can make the package.
+
+    It is that of `make setup` where that has run, else one in build/packaging, which is made once. A machine without
+    that version gets it from uv. Raises DeployError.
+    """
+    wanted = (root / ".python-version").read_text(encoding="utf-8").strip()
+    developers = _python_in(root / ".venv")
+    if (root / ".venv/.ready").exists() and _version_of(developers) == wanted:
+        return developers
+    return _make_environment(root, wanted, progress)
+
+
+def _make_environment(root: Path, wanted: str, progress: Progress) -> Path:
+    folder, pins = root / "build/packaging", root / "requirements/package.txt"
+    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    python = _python_in(folder / ("installer" if running == wanted else "python"))
+    stamp = hashlib.sha256(pins.read_bytes() + wanted.encode() + sys.executable.encode()).hexdigest()
+    ready = folder / ".ready"
+    if ready.exists() and ready.read_text(encoding="utf-8") == stamp and _version_of(python) == wanted:
+        return python
+    with progress.step("install what makes the package (once)"):
+        shutil.rmtree(folder, ignore_errors=True)  # an installation that was interrupted is begun again
+        folder.mkdir(parents=True)
+        failed = "An environment for the package could not be made"
+        installer = _python_in(folder / "installer")
+        _run([sys.executable, "-m", "venv", str(folder / "installer")], root, f"{failed} (on Debian: python3-venv)")
+        packages = ["--quiet", "--require-hashes", "--only-binary", ":all:", "-r", str(pins)]
+        _run([str(installer), "-m", "pip", "install", "--disable-pip-version-check", *packages], root, failed)
+        if running != wanted:
+            uv = [str(installer), "-m", "uv"]
+            _run([*uv, "venv", "--quiet", "--python", wanted, str(folder / "python")], root, f"{failed} of {wanted}")
+            _run([*uv, "pip", "install", "--python", str(python), *packages], root, failed)
+        ready.write_text(stamp, encoding="utf-8")
+    return python
+
+
+def _python_in(environment: Path) -> Path:
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _version_of(python: Path) -> str:
+    """As in "3.11"; empty where it does not run."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a Python that we made
+            [str(python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _run(command: list[str], root: Path, failed: str) -> None:
+    """Run a program of ours in `root`. Raises DeployError with the end of its output."""
+    done = subprocess.run(  # noqa: S603 - our own command
+        command,
+        cwd=root,
+        env={**os.environ, "PYTHONUTF8": "1"},  # Windows reads files in another encoding otherwise
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        output = (done.stderr.strip() or done.stdout.strip())[-800:]
+        raise DeployError(f"{failed}: {' '.join(command)} ended with {done.returncode}: {output}")
+
+
+def _module_call(module: str) -> str:
+    return f"{Path(sys.executable).name} -m {module}"

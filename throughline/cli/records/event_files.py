@@ -1,0 +1,112 @@
+"""Reading events from files: one JSON object, an array, or JSON lines; gzipped or not."""
+
+import contextlib
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import msgspec
+
+from throughline.cli.records.file_kinds import HEAD, sentence_of
+
+_as_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_as_one = msgspec.json.Decoder(msgspec.Raw).decode
+_GZIP = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class UnreadableFileError(Exception):
+    """The file cannot be read; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFound:
+    """The bytes of one event, and where they were (`file:line`, or `file[index]` in an array)."""
+
+    place: str
+    raw: bytes
+
+
+def events_in(path: Path) -> Iterator[EventFound]:
+    """All events of a file (`-`: standard input), undecoded and in order. Raises UnreadableFileError, also for a file
+    that is known to be something else.
+    """
+    name = "<stdin>" if str(path) == "-" else str(path)
+    try:
+        with contextlib.ExitStack() as open_files:
+            opened: Any = _open(path, open_files)
+            stream = io.BufferedReader(opened, HEAD)
+            if sentence := sentence_of(name, stream.peek(HEAD)[:HEAD]):
+                raise UnreadableFileError(sentence)
+            yield from _split(stream, name)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UnreadableFileError(f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def kind_of(path: Path) -> str:
+    """A sentence that says what kind of file this is, if it is known to hold no events; else empty. Raises
+    UnreadableFileError as `events_in` does.
+    """
+    try:
+        next(events_in(path), None)
+    except UnreadableFileError as error:
+        return str(error)
+    return ""
+
+
+def _open(path: Path, open_files: contextlib.ExitStack) -> BinaryIO:
+    stream: Any = sys.stdin.buffer if str(path) == "-" else open_files.enter_context(path.open("rb"))
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+    if buffered.peek(2)[:2] != _GZIP:
+        return buffered
+    return cast("BinaryIO", open_files.enter_context(gzip.open(buffered)))
+
+
+def _split(stream: BinaryIO, name: str) -> Iterator[EventFound]:
+    """JSON lines are read line by line, so that a file may be larger than memory; other forms are read whole."""
+    lines = ((number, line.removeprefix(_BYTE_ORDER_MARK).strip()) for number, line in enumerate(stream, start=1))
+    for number, line in lines:
+        if not line:
+            continue
+        if line.startswith(b"[") or not _is_whole(line):
+            rest = b"\n".join([line, *(each for _, each in lines)])
+            yield from _whole(rest, name, number)
+            return
+        yield EventFound(place=f"{name}:{number}", raw=line)
+        break
+    for number, line in lines:
+        if line:
+            yield EventFound(place=f"{name}:{number}", raw=line)
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        _as_one(line)
+    except (msgspec.DecodeError, RecursionError):  # the latter: nested too deeply, which decoding it reports
+        return False
+    return True
+
+
+def _whole(text: bytes, name: str, line: int) -> Iterator[EventFound]:
+    if text.startswith(b"["):
+        try:
+            array = _as_array(text)
+        except (msgspec.DecodeError, RecursionError):
+            array = None
+        if array is not None:
+            for index, raw in enumerate(array):
+                yield EventFound(place=f"{name}[{index}]", raw=bytes(raw))
+            return
+    if _is_whole(text):
+        yield EventFound(place=name, raw=text)
+        return
+    for number, each in enumerate(
+        text.split(b"\n"), start=line
+    ):  # broken somewhere: each line is reported by its number
+        if each:
+            yield EventFound(place=f"{name}:{number}", raw=each)

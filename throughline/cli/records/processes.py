@@ -1,0 +1,112 @@
+"""Processes as people and programs look at them: all that is on record, also what a catalog has no place for."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from rich.tree import Tree
+
+from shared.atlas.entities import PROCESS_TYPE
+from shared.catalog.port import AssetKey
+from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.reporting.column_sources import EdgeKey, edge_key
+from shared.translation.missing_columns import why_no_columns
+from shared.translation.process.union import ALL_ROWS
+from throughline.cli.ui.console import plain
+
+
+def process_document(process: Process) -> dict[str, Any]:
+    """The stable form that `translate --json` promises: plain values, sorted."""
+    return {
+        "qualified_name": process.qualified_name,
+        "name": process.name,
+        "type": PROCESS_TYPE,
+        "operations": list(process.operations),
+        "inputs": [_asset(asset) for asset in process.inputs],
+        "outputs": [_asset(asset) for asset in process.outputs],
+        "columns": [_edge(edge) for edge in process.columns],
+    }
+
+
+Sources = Mapping[EdgeKey, tuple[str, ...]]
+"""Who gave each edge, as `edge_sources` has it."""
+
+
+def detailed_document(process: Process, sources: Sources = MappingProxyType({})) -> dict[str, Any]:
+    """The same with all else that is on record; `sources`: who gave each edge."""
+    return {
+        **process_document(process),
+        "end_not_seen": process.end_not_seen,
+        "inputs": [
+            {**_asset(asset), "tables": list(asset.tables), "parsed": asset.qualified_name in process.parsed}
+            for asset in process.inputs
+        ],
+        "outputs": [{**_asset(asset), "tables": list(asset.tables)} for asset in process.outputs],
+        "columns": [
+            {
+                **_edge(edge),
+                "how": list(edge.how),
+                "parsed": edge.parsed,
+                "by": list(sources.get(edge_key(edge), ())),
+            }
+            for edge in process.columns
+        ],
+        "sourceless": [each.column for each in process.sourceless],
+    }
+
+
+def key_document(key: AssetKey) -> dict[str, str]:
+    """The type and the qualified name of an asset."""
+    return {"type": key[0], "qualified_name": key[1]}
+
+
+def _asset(asset: Asset) -> dict[str, Any]:
+    return {**key_document(asset.key), "namespace": asset.namespace, "name": asset.name}
+
+
+def _edge(edge: ColumnEdge) -> dict[str, Any]:
+    output = None if edge.output.column == ALL_ROWS else edge.output.column
+    return {
+        "input": {"qualified_name": edge.input.qualified_name, "column": edge.input.column},
+        "output": {"qualified_name": edge.output.qualified_name, "column": output},
+        "kind": str(edge.kind),
+        "masked": edge.masked,
+    }
+
+
+def process_tree(process: Process, sources: Sources = MappingProxyType({}), *, missing: str = "") -> Tree:
+    """A process with its inputs, and the columns of each; at the end the columns that come from nowhere. `sources`: who
+    gave each edge; `missing`: why the process has no columns, if it has none.
+    """
+    end = ", its end not seen" if process.end_not_seen else ""
+    written = " ".join(asset.qualified_name for asset in process.outputs)
+    tree = Tree(f"[bold]{plain(process.name)}[/] [dim]{plain(written)} ({', '.join(process.operations)}{end})[/]")
+    names = {asset.qualified_name: asset.name for asset in process.outputs}
+    for asset in process.inputs:
+        parsed = " [yellow]from the statement[/]" if asset.qualified_name in process.parsed else ""
+        branch = tree.add(f"[cyan]{plain(asset.name)}[/] [dim]{plain(asset.qualified_name)}[/]{parsed}")
+        for edge in process.columns:
+            if edge.input.qualified_name == asset.qualified_name:
+                branch.add(_line(edge, names, sources.get(edge_key(edge), ())))
+    if process.sourceless:
+        columns = ", ".join(plain(each.column) for each in process.sourceless)
+        tree.add(f"[dim]no source:[/] [green]{columns}[/]")
+    if reason := missing or why_no_columns(process):
+        tree.add(f"[dim]no columns: {plain(reason)}[/]")
+    return tree
+
+
+_PLAIN_COPY = ("IDENTITY",)
+
+
+def _line(edge: ColumnEdge, names: dict[str, str], by: Sequence[str]) -> str:
+    target = "all rows" if edge.output.column == ALL_ROWS else f"[green]{plain(edge.output.column)}[/]"
+    if len(names) > 1:
+        target += f" of {plain(names[edge.output.qualified_name])}"
+    marks = [f"[dim]{plain(', '.join(edge.how).lower())}[/]"] if edge.how and edge.how != _PLAIN_COPY else []
+    marks += ["[magenta]masked[/]"] if edge.masked else []
+    marks += ["[yellow]from the statement[/]"] if edge.parsed else []
+    others = [each for each in by if each not in {"statement", "events"}]
+    marks += [f"[dim]by {', '.join(others)}[/]"] if others else []
+    arrow = "→" if edge.kind == EdgeKind.DIRECT else "⇢"
+    return f"[green]{plain(edge.input.column)}[/] {arrow} {target}" + (f" ({', '.join(marks)})" if marks else "")

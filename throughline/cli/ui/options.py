@@ -1,0 +1,51 @@
+"""Options that several commands have, each declared once."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from throughline.cli.ui.console import fail
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON")]
+Wide = Annotated[bool, typer.Option("--wide", help="Print all columns, each row on one line")]
+FromLake = Annotated[str, typer.Option("--lake", metavar="FOLDER", help="Read this lake instead of the record")]
+AssetText = Annotated[str, typer.Argument(help="A name, the end of a path, or a whole qualified name")]
+Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue where this command was stopped last")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation")]
+Most = Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 lists all")]
+
+
+def _key(text: str) -> str:
+    """The key, if a header can hold it; else the command ends."""
+    if not text.isprintable() or text.startswith(" ") or any(char > "\xff" for char in text):
+        fail("--key (or THROUGHLINE_KEY) holds a character that no key has: copy it again", code=2)
+    return text
+
+
+Key = Annotated[
+    str,
+    typer.Option(
+        envvar="THROUGHLINE_KEY",
+        metavar="KEY",
+        help="The receiver's function key, if it needs one",
+        callback=_key,
+    ),
+]
+
+PENDING = 3
+"""The exit code of a plan with changes to make."""
+
+
+def moment(text: str, option: str) -> datetime | None:
+    """The time that an option names, in UTC unless it names a zone; None for no text. Ends the command where it is no
+    time.
+    """
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter: before the year 1 or after 9999 in UTC
+        fail(f"{option} must be a time such as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)

@@ -1,0 +1,32 @@
+"""Files and folders that a command writes: one sentence where it may not."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from throughline.cli.ui.console import fail
+
+
+@contextmanager
+def writing(place: Path | str, *, code: int = 2) -> Iterator[None]:
+    """Make the folder of `place`, which the block writes. End the command with this exit code and one sentence where an
+    OSError stops that.
+    """
+    try:
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        fail(f"{place} can't be written: {error.strerror or error}. Name another path", code=code)
+
+
+def refuse_unwritable(folder: Path, todo: str) -> None:
+    """End the command with exit code 2 where no file can be made in the folder, or where the folder does not exist and
+    can't be made. `todo` says what to do. It leaves nothing behind.
+    """
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        fail(f"{folder} can't be written: {error.strerror or error}. {todo}", code=2)

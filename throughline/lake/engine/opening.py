@@ -1,0 +1,49 @@
+"""Open a session on this machine, on Spark or on Sail, that ends with its context."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from throughline.lake.engine.port import Engine
+from throughline.lake.engine.sail import SailEngine, sail_session
+from throughline.lake.engine.session import Local, local_session
+from throughline.lake.engine.spark import SparkEngine
+from throughline.lake.engine_choice import EngineName
+
+_STDOUT, _STDERR = 1, 2
+
+
+def engine_of(session: SparkSession) -> Engine:
+    """The engine behind a session: Spark Connect means Sail, the only such server that the lake runs on."""
+    return SailEngine(session) if ".connect." in type(session).__module__ else SparkEngine(session)
+
+
+@contextmanager
+def opened(how: Local, engine: str = EngineName.spark) -> Iterator[SparkSession]:
+    """A session on `spark` or `sail` (see `sail_session`). For Spark, JAVA_HOME or the path must name a Java."""
+    if engine == EngineName.sail:
+        with sail_session(how) as session:
+            yield session
+        return
+    with _stdout_to_stderr():
+        session = local_session(how)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """A JVM that starts meanwhile writes its output to stderr: stdout belongs to the command."""
+    sys.stdout.flush()
+    ours = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        yield
+    finally:
+        os.dup2(ours, _STDOUT)
+        os.close(ours)

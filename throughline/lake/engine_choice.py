@@ -1,0 +1,70 @@
+"""Choose the engine of a run on one machine: Spark, or Sail, which starts at once and is quick with little data.
+
+Imports no PySpark, so that `--help` stays quick.
+"""
+
+import importlib.util
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import quote
+
+from throughline.lake.local_files import files_below
+
+MAX_SAIL_BYTES = 64 * 1024 * 1024
+"""The most bytes of new files, compressed, for which `auto` chooses Sail. Sail needs some 20 times as much memory, and
+above this Spark is as quick.
+"""
+
+_AS_IT_IS = "/!$&'()+,;=:@^|~"
+"""Characters of a folder's name that Sail writes as they are, beside letters and digits of ASCII, `_`, `.` and `-`. It
+writes others of a Delta table percent-encoded, into another folder, where it does not find them again.
+"""
+
+_PROGRESS = "bronze/progress/_delta_log"
+
+
+class EngineName(StrEnum):
+    """An engine, or the choice by the amount of data."""
+
+    auto = "auto"
+    spark = "spark"
+    sail = "sail"
+
+
+class EngineUnsuitableError(Exception):
+    """The engine that was asked for cannot do this run; the message says why."""
+
+
+def choose(asked: EngineName, root: str, sources: Sequence[str] = (), *, report: str = "") -> EngineName:
+    """The engine (`spark` or `sail`) for the lake at `root` and the `sources` to read. `report` is the URL of the
+    receiver to which the run itself is reported, if any. Raises EngineUnsuitableError where Sail was asked for and
+    cannot do it.
+    """
+    if asked is EngineName.spark:
+        return asked
+    problems = {
+        "it is not installed: pip install pysail 'pyspark[connect]'": not has_sail(),
+        "--report needs the listener, which runs in Spark": bool(report),
+        "it reads and writes this machine's files alone": any("://" in place for place in (root, *sources)),
+        "it would write to a folder of another name: use ASCII, without spaces": quote(root, safe=_AS_IT_IS) != root,
+    }
+    problem = next((words for words, holds in problems.items() if holds), "")
+    if asked is EngineName.sail:
+        if problem:
+            raise EngineUnsuitableError(f"Sail cannot run this: {problem}")
+        return asked
+    return EngineName.spark if problem or _new_bytes(root, sources) > MAX_SAIL_BYTES else EngineName.sail
+
+
+def has_sail() -> bool:
+    """Whether Sail and what PySpark needs to reach it are installed."""
+    return all(importlib.util.find_spec(name) for name in ("pysail", "grpc", "grpc_status"))
+
+
+def _new_bytes(root: str, sources: Sequence[str]) -> int:
+    """Bytes of the files written since the lake's last run ended; of all files where there was none."""
+    done = Path(root) / _PROGRESS
+    since = done.stat().st_mtime if done.exists() else 0.0
+    files = (status for source in sources for _, status in files_below(Path(source)))
+    return sum(each.st_size for each in files if each.st_mtime >= since)

@@ -1,0 +1,204 @@
+"""Gold, `impact` and `tags`: what depends on a column, and where a tagged one went."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from shared.model import OPAQUE
+from throughline.lake.engine.arrow import schema_of
+from throughline.lake.gold.column_index import Columns, Names, Nodes
+from throughline.lake.gold.graph import Closure, Graph, Ints
+from throughline.lake.tables.declaration import struct
+from throughline.lake.tables.lake import Lake
+from throughline.lake.tables.schemas import CURRENT, IMPACT, TAGS
+
+DEEPEST = 32
+"""The number of steps that are followed: a longer chain of tables is cut there."""
+
+_TOGETHER = 500
+"""Columns whose closures one worker computes at once."""
+
+_DIRECT = "DIRECT"
+
+
+def column_edges(lake: Lake) -> DataFrame:
+    """The edges of the current lineage."""
+    each = lake.live(CURRENT).select("process", f.explode("columns").alias("e"))
+    return each.select(
+        "e.input",
+        "e.input_column",
+        "e.output",
+        "e.output_column",
+        (f.col("e.kind") == _DIRECT).alias("direct"),
+        "e.masked",
+        f.coalesce(f.array_contains("e.how", OPAQUE), f.lit(False)).alias("opaque"),
+        "process",
+    )
+
+
+def columns_of(edges: DataFrame) -> Columns:
+    """The same in this process's memory."""
+    edges.sparkSession.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+    return Columns.of(edges.orderBy("input", "input_column", "output", "output_column", "process").toPandas())
+
+
+def write_impact(lake: Lake, *, batch: int) -> int:
+    """Recompute `impact` from the current lineage. Returns how many rows changed."""
+    return lake.put(IMPACT, impact(lake, columns_of(column_edges(lake))), batch=batch, whole=True)
+
+
+def impact(lake: Lake, known: Columns) -> DataFrame:
+    """Rows of `impact`: the closure of each column, many columns at a time in each worker, which also names them: to
+    join names to the pairs took several times as long as to find these.
+    """
+    session = lake.session
+    held = _Held.of(known)
+    starts = len(np.unique(known.start))
+    chunks = [(number,) for number in range((starts + _TOGETHER - 1) // _TOGETHER)]
+    parts = max(1, min(len(chunks), lake.engine.cores * 4))
+    given = session.createDataFrame(chunks, "chunk int").repartition(parts)
+    schema = schema_of(_ROWS)
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sources = np.unique(held.whole.starts)
+        for chunk in (chunk for batch in batches for chunk in batch.column(0).to_pylist()):
+            some = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
+            yield from held.rows(some, schema)
+
+    return given.mapInArrow(work, _ROWS)
+
+
+_ROWS = struct(IMPACT.content)
+
+_MOST_ROWS = 100_000
+"""Of one batch that goes to Spark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Held:
+    """What a worker needs of the columns; `direct` is None where all edges are, `exact` (direct and not opaque) where
+    no edge is opaque.
+    """
+
+    nodes: Nodes
+    whole: Graph
+    direct: Graph | None
+    exact: Graph | None
+    process: Ints
+    processes: Names
+
+    @classmethod
+    def of(cls, known: Columns) -> "_Held":
+        return cls(
+            nodes=known.nodes,
+            whole=known.graph,
+            direct=None if known.direct_graph is known.graph else known.direct_graph,
+            exact=known.graph_of(known.direct & ~known.opaque) if known.opaque.any() else None,
+            process=known.process[known.graph.order],
+            processes=known.processes,
+        )
+
+    def rows(self, sources: Ints, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Rows of `impact` for these columns."""
+        found = self.whole.closure(sources, depth=DEEPEST)
+        direct = self._reached_by(self.direct, found, sources)
+        opaque = direct & ~self._reached_by(self.exact, found, sources)
+        for begin in range(0, len(found.source), _MOST_ROWS):
+            part = slice(begin, begin + _MOST_ROWS)
+            edge = found.edge[part]
+            before = self.whole.starts[edge]
+            processes = pa.array(self.processes, type=pa.string())
+            columns = {
+                "source": self.nodes.asset_of(found.source[part]),
+                "source_column": self.nodes.column_of(found.source[part]),
+                "target": self.nodes.asset_of(found.target[part]),
+                "target_column": self.nodes.column_of(found.target[part]),
+                "before": self.nodes.asset_of(before),
+                "before_column": self.nodes.column_of(before),
+                "depth": pa.array(found.depth[part].astype(np.int32)),
+                "paths": pa.array(found.paths[part]),
+                "direct": pa.array(direct[part]),
+                "opaque": pa.array(opaque[part]),
+                "process": processes.take(pa.array(self.process[edge])),
+            }
+            yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+    def _reached_by(self, graph: Graph | None, found: Closure, sources: Ints) -> npt.NDArray[np.bool_]:
+        """Which of the found pairs a graph of some edges has; None stands for all edges."""
+        if graph is None:
+            return np.ones(len(found.source), dtype=bool)
+        size, some = self.whole.size, graph.closure(sources, depth=DEEPEST)
+        return np.isin(found.source * size + found.target, some.source * size + some.target)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependent:
+    """A column that depends on another, and the process of the last step of one shortest path to it. `direct`: by the
+    value itself; `opaque`: which may arrive there or not.
+    """
+
+    asset: str
+    column: str
+    depth: int
+    direct: bool
+    opaque: bool
+    process: str
+
+
+def downstream(known: Columns, asset: str, column: str) -> list[Dependent]:
+    """All columns that depend on one column, nearest first; empty if no edge has it."""
+    number = known.nodes.find(asset, column)
+    if number is None:
+        return []
+    rows = _Held.of(known).rows(np.array([number], dtype=np.int64), schema_of(_ROWS))
+    return [
+        Dependent(
+            asset=row["target"],
+            column=row["target_column"],
+            depth=row["depth"],
+            direct=row["direct"],
+            opaque=row["opaque"],
+            process=row["process"],
+        )
+        for batch in rows
+        for row in batch.to_pylist()
+    ]
+
+
+def write_tags(lake: Lake, tags: DataFrame, *, batch: int) -> int:
+    """Spread tags (`qualified_name`, `column`, `tag`) along direct columns, ending at masks. Returns how many rows
+    changed.
+    """
+    lake.session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+    seeds = tags.select("qualified_name", "column", "tag").distinct().toPandas()
+    found = spread(columns_of(column_edges(lake)), seeds)
+    return lake.put(TAGS, lake.session.createDataFrame(found, _TAGS), batch=batch, whole=True)
+
+
+_TAGS = struct(TAGS.content)
+
+
+def spread(known: Columns, seeds: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`. Where opaque edges
+    lead it is not known to have gone. A tag without a column is of the data set.
+    """
+    nodes, graph = known.nodes, known.graph_of(known.direct & ~known.masked & ~known.opaque)
+    best: dict[tuple[str, str, str], tuple[int, str, str]] = {}
+    for asset, column, tag in seeds.fillna("").itertuples(index=False):
+        best[asset, column, tag] = (0, asset, column)
+        number = nodes.find(asset, column)
+        if number is None:
+            continue
+        found = graph.closure(np.array([number], dtype=np.int64), depth=DEEPEST)
+        for target, depth in zip(found.target.tolist(), found.depth.tolist(), strict=True):
+            key = (*nodes.name_of(target), tag)
+            value = (depth, asset, column)
+            best[key] = min(best.get(key, value), value)
+    return [(*key, *value) for key, value in sorted(best.items())]

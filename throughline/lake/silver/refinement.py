@@ -1,0 +1,190 @@
+"""Silver: runs and their contributions. A step recomputes only what new events affect.
+
+The rows to recompute are found from the tables themselves (each row has the batch of its last change), so a step that
+was interrupted between two tables continues correctly.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from shared.model import OPAQUE
+from throughline.lake.engine.concurrency import together
+from throughline.lake.silver.affected_runs import runs_nearby, runs_to_read, runs_to_translate
+from throughline.lake.silver.run_merging import NOT_TRANSLATED, merged_runs, touched_runs
+from throughline.lake.silver.staging_elimination import without_staging
+from throughline.lake.silver.translation import translated
+from throughline.lake.tables.lake import Lake
+from throughline.lake.tables.schemas import ASSETS, COLUMN_EDGES, CONTRIBUTIONS, RUN_CONTRIBUTIONS, RUNS, SCHEMAS
+
+_MAX_DAYS = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """The settings that decide what events mean. `as_of` is the time that counts as now; without it no run times out.
+
+    `names` is the text of a file of naming rules and its path; `quiet` and `unseen` are the supersession policy of
+    `aggregate`.
+    """
+
+    as_of: datetime | None = None
+    end_timeout: timedelta = timedelta(minutes=360)
+    quiet: timedelta = timedelta(minutes=60)
+    unseen: timedelta = timedelta(days=7)
+    names: tuple[str, str] | None = None
+    with_indirect: bool = False
+
+    @property
+    def number(self) -> int:
+        """A number that identifies these settings without the time: 0 for the defaults."""
+        timeless = replace(self, as_of=None, names=(self.names[0], "") if self.names else None)
+        return int(hashlib.sha256(repr(timeless).encode()).hexdigest()[:15], 16) if timeless != Meaning() else 0
+
+
+def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> dict[str, int]:
+    """Update silver from all that changed in bronze after the batch `since`. Returns the numbers of changed rows of
+    runs and of their contributions to processes.
+    """
+    runs = _refine_runs(lake, meaning, batch=batch, since=since)
+    return {"runs": runs, "processes": _refine_processes(lake, batch=batch, since=since)}
+
+
+def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
+    with lake.kept("runs_touched", touched_runs(lake, since)) as ids:
+        stored = lake.read(RUNS)
+        due = _due(stored, meaning)
+        if ids.isEmpty() and (due is None or due.isEmpty()):
+            return 0
+        before = stored.join(ids, on="run_id", how="left_semi")
+        with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(before))) as merged:
+            if not lake.exists(RUNS):
+                return _translate(lake, meaning, merged, None, ids, batch=batch)
+            with (
+                lake.kept("runs_nearby", runs_nearby(stored, ids, merged, due)) as nearby,
+                lake.kept("runs_to_translate", runs_to_translate(nearby, merged, ids, due)) as asked,
+                lake.kept("runs_to_read", runs_to_read(nearby, merged, ids, asked)) as wide,
+                lake.kept("runs_known", _known(stored, wide)) as known,
+            ):
+                runs = known.unionByName(merged)
+                return _translate(lake, meaning, runs, asked, ids.unionByName(asked).distinct(), batch=batch)
+
+
+_NOT_TRANSLATED = tuple(each.name for each in NOT_TRANSLATED)
+
+
+def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:
+    """The stored rows of these runs as `merged_runs` has them. A run that could not be merged keeps its reason."""
+    problem = f.when(f.col("merged").isNull(), f.col("reason"))
+    weight = f.length("merged")
+    own = stored.join(needed, on="run_id", how="left_semi")
+    return own.select(*_NOT_TRANSLATED, problem.alias("problem"), weight.alias("weight"))
+
+
+def _translate(
+    lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame | None, scope: DataFrame, *, batch: int
+) -> int:
+    """Translate the `asked` runs (None: all). `runs` holds these and the runs that give them context. Rows of the runs
+    in `scope` may change. Returns the number of changed rows of `runs`.
+    """
+    out = translated(
+        lake.engine, runs, asked, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
+    )
+    with lake.kept("runs_translated", out) as fresh:
+        own = runs if asked is None else runs.join(asked, on="run_id", how="left_semi")
+        outcomes = fresh.select("run_id", "outcome", "reason", "lifecycle_events")
+        rows = own.join(outcomes, on="run_id", how="left").select(
+            *_NOT_TRANSLATED,
+            "lifecycle_events",
+            f.coalesce("outcome", f.lit("unusable")).alias("outcome"),
+            f.coalesce("reason", "problem").alias("reason"),
+        )
+        together(
+            lake.engine,
+            lambda: lake.put(RUN_CONTRIBUTIONS, _run_contributions(fresh), batch=batch, scope=scope),
+            lambda: lake.put(SCHEMAS, _schemas(fresh), batch=batch, scope=scope),
+        )
+        return lake.put(RUNS, rows, batch=batch, scope=scope)
+
+
+def _due(stored: DataFrame, meaning: Meaning) -> DataFrame | None:
+    """The runs whose end timeout is over; None where no time counts as now."""
+    if meaning.as_of is None:
+        return None
+    over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout)
+    return stored.where((f.col("outcome") == "waiting") & over).select("run_id")
+
+
+def _days(known: DataFrame) -> Sequence[Any] | None:
+    """The days of the known events of these runs; None when there are more than _MAX_DAYS."""
+    days = known.select(f.explode("days")).distinct().limit(_MAX_DAYS + 1).collect()
+    return sorted(row[0] for row in days) if len(days) <= _MAX_DAYS else None
+
+
+def _run_contributions(translated: DataFrame) -> DataFrame:
+    each = translated.select("run_id", "application_run", "first", "last", f.explode("contributions").alias("one"))
+    return each.select("run_id", "application_run", "first", "last", "one.*")
+
+
+def _schemas(translated: DataFrame) -> DataFrame:
+    each = translated.select("run_id", f.col("last").alias("at"), f.explode("schemas").alias("one"))
+    return each.select("run_id", "at", "one.*")
+
+
+def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
+    """Contributions, without staging, of the applications in which anything changed. Returns how many rows changed."""
+    fresh_runs = lake.changed(RUNS, since).select("application_run")
+    fresh_contributions = lake.changed(RUN_CONTRIBUTIONS, since).select("application_run")
+    with lake.kept("applications_touched", fresh_runs.union(fresh_contributions).distinct()) as applications:
+        if applications.isEmpty():
+            return 0
+        own = lake.live(RUN_CONTRIBUTIONS).join(applications, "application_run", "left_semi")
+        known = lake.read(RUNS).where("lifecycle_events is not null").select("application_run", "lifecycle_events")
+        lifecycle_events = known.join(applications, "application_run", "left_semi")
+        with lake.kept("contributions_found", without_staging(lake.engine, own, lifecycle_events)) as found:
+            _, _, processes = together(
+                lake.engine,
+                lambda: lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications),
+                lambda: lake.put(ASSETS, _assets(lake, found), batch=batch),
+                lambda: lake.put(CONTRIBUTIONS, found.drop("assets"), batch=batch, scope=applications),
+            )
+            return processes
+
+
+def _edges(found: DataFrame) -> DataFrame:
+    """Column edges by application run. An edge is masked or parsed only if it is so in every contribution with it, and
+    opaque by the rule of `union_edges`.
+    """
+    each = found.where("not eliminated").select(
+        "application_run", "process", "first", "last", f.explode("columns").alias("e")
+    )
+    rows = each.select("application_run", "process", "first", "last", "e.*")
+    exact = ~f.array_contains("how", OPAQUE)
+    says = f.max(f.struct((~f.col("masked")).alias("plain"), exact.alias("exact")))
+    steps = f.sort_array(f.array_distinct(f.flatten(f.collect_set("how"))))
+    return rows.groupBy("application_run", "process", "input", "input_column", "output", "output_column", "kind").agg(
+        f.min("masked").alias("masked"),
+        f.min("parsed").alias("parsed"),
+        f.when(says["exact"], f.array_remove(steps, OPAQUE)).otherwise(steps).alias("how"),
+        f.min("first").alias("first"),
+        f.max("last").alias("last"),
+    )
+
+
+def _assets(lake: Lake, found: DataFrame) -> DataFrame:
+    """The data sets, of several spellings the first, with all their tables' names that events gave."""
+    fresh = found.select(f.explode("assets").alias("one")).select("one.*").distinct()
+    names = ["type", "qualified_name"]
+    old = lake.read(ASSETS).join(fresh.select(*names).distinct(), on=names, how="left_semi")
+    both = old.select(*fresh.columns).unionByName(fresh)
+    spelling = f.min(f.struct("namespace", "name"))
+    return both.groupBy(*names).agg(
+        spelling["namespace"].alias("namespace"),
+        spelling["name"].alias("name"),
+        f.sort_array(f.array_distinct(f.flatten(f.collect_set("tables")))).alias("tables"),
+    )

@@ -1,0 +1,140 @@
+"""Events -> runs: the core merges the events of each touched run, one run after the other."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from shared.errors import Refused
+from shared.openlineage.run import MergedRun
+from shared.openlineage.wire import STREAMING
+from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
+from shared.translation.run.changes import names_no_source
+from shared.translation.run.facts import columns_by
+from shared.translation.run.merging import merge_run
+from throughline.lake.bronze.decoded_events import contents, event_of
+from throughline.lake.engine.arrow import grouped, stream
+from throughline.lake.engine.arrow_cells import Record, Row
+from throughline.lake.silver.event_folding import TooManyEventsError, thinned
+from throughline.lake.tables.declaration import columns, struct
+from throughline.lake.tables.encoding import pack
+from throughline.lake.tables.lake import Lake
+from throughline.lake.tables.schemas import EVENTS, RUNS
+
+UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
+"""What the core raises for events that no rule foresees: the run is unusable, and the others go on."""
+
+
+NOT_TRANSLATED = tuple(each for each in RUNS.content if each.name not in {"lifecycle_events", "outcome", "reason"})
+"""The columns of runs that translation does not compute."""
+
+MERGED = struct(
+    (
+        *NOT_TRANSLATED,
+        *columns("""
+            problem string Why the events could not be merged
+            weight int The bytes of the merged run"""),
+    )
+)
+
+
+def touched_runs(lake: Lake, since: int) -> DataFrame:
+    """The ids of the runs that got events after this batch."""
+    news = lake.changed(EVENTS, since).where(f.col("ignored").isNull() & (f.col("run_id") != ""))
+    return news.select("run_id").distinct()
+
+
+def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] | None) -> DataFrame:
+    """The touched runs, merged from all their events: those that came after this batch, and those before it, which
+    happened on these `days`; None when they are not known. A run of which no event counts any more is not among them.
+    """
+    events = lake.read(EVENTS).where(f.col("ignored").isNull() & ~f.col("late"))
+    if days is not None:
+        came = f.col("batch") > since
+        events = events.where(came | f.col("day").isin(days) if days else came)
+    known = contents(events)
+    # at first all runs are touched, and the events need not go through a join
+    own = known.join(touched, on="run_id", how="left_semi") if since else known.where(f.col("run_id") != "")
+    largest = lake.engine.largest(own, f.col("size"))
+    then = ("event_time", "event_type", "digest")
+    ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "content", "plain"))
+    return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged")
+
+
+def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
+    """Rows of MERGED from the events of runs, run after run: `run_id`, `arrived`, `day`, `content` and `plain` of each.
+    Of a run that the core cannot take there is a row with its `problem`.
+    """
+    for run_id, own in grouped(rows, "run_id"):
+        seen = _Seen()
+        try:
+            found = _row(merge_run(thinned(map(event_of, seen.each(own)))))
+        except UNUSABLE as error:
+            for _ in seen.each(own):
+                pass
+            found = {"run_id": run_id, "application_run": run_id, "problem": reason_of(error)}
+        found["days"], found["arrived"], found["events"] = sorted(seen.days), seen.arrived, seen.count
+        yield found
+
+
+class _Seen:
+    """What is known of a run's events beside what they say: their days, the last arrival, how many they are."""
+
+    __slots__ = ("arrived", "count", "days")
+
+    def __init__(self) -> None:
+        self.days: set[int] = set()
+        self.arrived = 0
+        self.count = 0
+
+    def each(self, rows: Iterable[Record]) -> Iterator[Record]:
+        """The same rows, one after the other, each noted as it is read."""
+        for row in rows:
+            self.days.add(row.day)
+            self.count += 1
+            self.arrived = max(self.arrived, row.arrived)
+            yield row
+
+
+def _row(run: MergedRun) -> Row:
+    facts, merged = application_facts_of(run), pack(run)
+    has_facts = facts != NO_APPLICATION_FACTS
+    return {
+        "run_id": run.run_id,
+        "application_run": run.application_run,
+        "application": run.application.name if run.application else None,
+        "job_namespace": run.job.namespace,
+        "job": run.job.name,
+        "integration": run.integration,
+        "job_type": run.job_type,
+        "processing_type": run.processing_type,
+        "first": run.first,
+        "last": run.last,
+        "ended": run.ended,
+        "has_context": has_facts and run.counts,
+        "may_enclose": _may_be_a_batch(run),
+        "lacks_sources": names_no_source(run),
+        "context": pack(facts) if has_facts else None,
+        "merged": merged,
+        "weight": len(merged),
+        "columns_by": _columns_by(run),
+    }
+
+
+def _columns_by(run: MergedRun) -> str | None:
+    """Who gave the columns of a run of Spark, as `shared.translation.run.facts` names them; None of others."""
+    if by_plan := columns_by(run):
+        return by_plan
+    if run.plan_gaps:
+        return "both"
+    return "listener" if run.integration.upper() == "SPARK" else None
+
+
+def _may_be_a_batch(run: MergedRun) -> bool:
+    return bool(run.counts and run.processing_type.upper() == STREAMING and run.inputs and not run.outputs)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a run is unusable, from what the core raised."""
+    return f"{type(error).__name__}: {error}"[:1000]

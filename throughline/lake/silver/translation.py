@@ -1,0 +1,148 @@
+"""Runs -> their contributions: the core's translation of each run, in the context of its application.
+
+The rows of an application's context (its facts, and the batches of its streams) come before the rows of its runs in one
+ordered stream. An application may have any number of runs: it is cut into pieces, and each piece begins with the same
+context. Equal runs are translated once (`translation_cache`).
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import cache, partial
+from typing import Any
+
+import sqlglot.dialects.databricks  # noqa: F401 - the core imports it when a statement is read: else each worker would
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from shared.naming.names import BUILT_IN, Names
+from shared.naming.user_rules import parse_names
+from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext, application_facts_of
+from shared.translation.run.changes import batch_of, names_no_source
+from throughline.lake.engine.arrow import following, stream
+from throughline.lake.engine.arrow_cells import Record, Row
+from throughline.lake.engine.port import Engine
+from throughline.lake.engine.unions import union_of
+from throughline.lake.silver.run_merging import UNUSABLE, reason_of
+from throughline.lake.silver.stream_batches import Batches
+from throughline.lake.silver.translation_cache import MAX_CACHED_BYTES, TranslationCache
+from throughline.lake.tables.declaration import columns, struct
+from throughline.lake.tables.encoding import unpack_facts, unpack_run
+
+PIECE = 20_000
+"""Runs of one application in one piece."""
+
+_CONTEXT, _BATCH, _RUN = 0, 1, 2
+
+TRANSLATED = struct(
+    columns("""
+        run_id string -
+        application_run string -
+        first timestamp -
+        last timestamp -
+        outcome string -
+        reason string -
+        lifecycle_events binary -
+        contributions array<struct<process:string,digest:string,unresolved:boolean,content:binary>> -
+        schemas array<struct<qualified_name:string,written:boolean,fields:array<struct<name:string,type:string>>>> -""")
+)
+"""The structs of `contributions` and `schemas` are tuples with their fields in this order."""
+
+
+def translated(
+    engine: Engine,
+    runs: DataFrame,
+    wanted: DataFrame | None,
+    *,
+    as_of: datetime | None,
+    end_timeout: timedelta,
+    names: tuple[str, str] | None = None,
+    cached: int = MAX_CACHED_BYTES,
+) -> DataFrame:
+    """Rows of TRANSLATED: the outcome and the contributions of the `wanted` runs (by run_id; None: all).
+
+    `runs` are these and at least all runs of their applications that have context or may enclose them, with the
+    `weight` (bytes) of `merged`. `as_of` is the time that counts as now; with None no run times out. `names` is the
+    text of a file of naming rules and its path. A worker's cache of translations holds `cached` bytes at most.
+    """
+    own = runs.where("merged is not null")
+    if wanted is not None:
+        own = own.join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
+    cut = f.lit(False) if as_of is None else f.col("arrived") <= f.lit(as_of - end_timeout)
+    rows = own.select(
+        "application_run",
+        f.pmod(f.xxhash64("run_id"), f.lit(1 << 30)).alias("hash"),
+        f.lit(_RUN).alias("rank"),
+        "last",
+        "first",
+        "run_id",
+        "merged",
+        cut.alias("timed_out"),
+        "lacks_sources",
+    )
+    sizes = rows.groupBy("application_run").agg(
+        f.ceil(f.count("*") / f.lit(PIECE)).cast("int").alias("pieces"),
+        f.min(f.when(f.col("lacks_sources"), f.col("last"))).alias("lacking_since"),
+    )
+    pieces = f.explode(f.sequence(f.lit(0), f.col("pieces") - 1)).alias("piece")
+    contexts = (
+        runs.where("has_context")
+        .join(sizes, "application_run")
+        .groupBy("application_run", "pieces")
+        .agg(f.sort_array(f.collect_set("context")).alias("contexts"))
+        .select("application_run", pieces, "contexts")
+    )
+    batches = (
+        runs.where("may_enclose")
+        .join(sizes.where("lacking_since is not null"), "application_run")
+        .where(f.col("last") >= f.col("lacking_since"))
+        .select("application_run", pieces, "last", "run_id", "merged")
+    )
+    # very few applications are cut: to join the sizes of all would move what is merged once more (Sail takes no hints)
+    cut_up = f.broadcast(sizes.where("pieces > 1").select("application_run", "pieces"))
+    piece = f.coalesce(f.col("hash") % f.col("pieces"), f.lit(0)).cast("int")
+    plain = rows.join(cut_up, "application_run", "left").withColumn("piece", piece)
+    whole = union_of(
+        plain.drop("hash", "lacks_sources", "pieces"),
+        contexts.withColumn("rank", f.lit(_CONTEXT)),
+        batches.withColumn("rank", f.lit(_BATCH)),
+    )
+    largest = engine.largest(own, f.col("weight"))
+    ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=whole.columns)
+    return stream(ordered, partial(translations, names, cached), TRANSLATED, largest=largest)
+
+
+def translations(file: tuple[str, str] | None, cached: int, rows: Iterator[Record]) -> Iterator[Row]:
+    """Rows of TRANSLATED from the rows that `translated` puts in order; `file` is its `names`."""
+    names, cache = names_of(file), TranslationCache(cached)
+    piece: Any = None
+    facts, batches = NO_APPLICATION_FACTS, Batches()
+    for row in rows:
+        if (row.application_run, row.piece) != piece:
+            piece = following((row.application_run, row.piece), piece)
+            facts, batches = NO_APPLICATION_FACTS, Batches()
+        if row.rank == _CONTEXT:
+            for each in row.contexts:
+                facts |= unpack_facts(each)
+            continue
+        try:
+            run = unpack_run(row.merged)
+            context = RunContext(facts=facts | application_facts_of(run), names=names)
+            if row.rank == _BATCH:
+                if batch := batch_of(run, context):
+                    batches.add(batch)
+                continue
+            if batches and names_no_source(run):
+                context = RunContext(facts=context.facts, batches=batches.around(run), names=names)
+            found = cache.of(run, context, timed_out=row.timed_out)
+        except UNUSABLE as error:
+            if row.rank == _BATCH:  # where it is translated itself it has a row of its own
+                continue
+            found = {"outcome": "unusable", "reason": reason_of(error), "contributions": [], "schemas": []}
+        seen = {"first": row.first, "last": row.last}
+        yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **found}
+
+
+@cache
+def names_of(file: tuple[str, str] | None) -> Names:
+    """The naming rules of a file (text and path), parsed once a worker. Raises Misconfigured."""
+    return parse_names(*file) if file else BUILT_IN

@@ -1,0 +1,89 @@
+"""The translation of one run as columns of a row, and a cache of it for equal runs."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from shared.model import Process, RunLineage
+from shared.openlineage.run import MergedRun
+from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
+from shared.translation.run.changes import lifecycle_events_in
+from shared.translation.run.datasets import Datasets
+from shared.translation.run.schemas import schemas_in
+from shared.translation.run.translate import Skip, translate
+from throughline.lake.engine.arrow_cells import Row
+from throughline.lake.engine.port import SMALL_ROW_BYTES
+from throughline.lake.tables.encoding import digest, pack
+
+MAX_CACHED_BYTES = 32 * 1024 * 1024
+"""About this many bytes are cached; then the cache is emptied."""
+
+_COLUMN, _RUN = 256, 1024
+"""About the bytes that Python holds for a column of a schema, and for a run beside its packed content."""
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class TranslationCache:
+    """Translations by the content of runs. Most runs repeat an earlier one: a job that runs each hour, the batches of a
+    stream. A translation depends neither on the run's id nor on its times, unless it has lifecycle events, so each
+    distinct content is translated once.
+    """
+
+    def __init__(self, most: int = MAX_CACHED_BYTES) -> None:
+        self._known: dict[tuple[Any, ...], Row] = {}
+        self._most, self._held = most, 0
+
+    def of(self, run: MergedRun, context: RunContext, *, timed_out: bool) -> Row:
+        """As `translated_run`, with the same naming rules for all runs. The row is shared: do not change it."""
+        if context.batches:
+            return translated_run(run, context, timed_out=timed_out)
+        content = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
+        facts = pack(context.facts) if context.facts != NO_APPLICATION_FACTS else b""
+        key = (content, facts, run.is_application, timed_out)
+        known = self._known.get(key)
+        if known:
+            return known
+        found = translated_run(run, context, timed_out=timed_out)
+        if found["lifecycle_events"] is None:
+            self._remember(key, found, len(content) + len(facts) + _size(found))
+        return found
+
+    def _remember(self, key: tuple[Any, ...], found: Row, size: int) -> None:
+        if size > min(SMALL_ROW_BYTES, self._most):
+            return
+        if self._held + size > self._most:
+            self._known.clear()
+            self._held = 0
+        self._held += size
+        self._known[key] = found
+
+
+def _size(found: Row) -> int:
+    columns = sum(len(each[-1]) for each in found["schemas"])
+    return _RUN + sum(len(each[-1]) for each in found["contributions"]) + columns * _COLUMN
+
+
+def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> Row:
+    """`outcome`, `reason`, `lifecycle_events`, `contributions` and `schemas` of a run. Raises what the core raises."""
+    names_any = run.inputs or run.outputs
+    datasets = Datasets.of(run, context) if run.ended == "COMPLETE" and names_any else None
+    found = translate(run, context, timed_out=timed_out, datasets=datasets)
+    if isinstance(found, RunLineage):
+        outcome, reason, processes = "translated", None, found.processes
+    else:
+        outcome, reason, processes = "skipped" if isinstance(found, Skip) else "waiting", found.reason, ()
+    lifecycle_events = lifecycle_events_in(run, context)
+    return {
+        "outcome": outcome,
+        "reason": reason,
+        "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
+        "contributions": [_contribution(each) for each in processes],
+        "schemas": list(schemas_in(datasets)) if datasets else [],
+    }
+
+
+def _contribution(content: Process) -> tuple[str, str, bool, bytes]:
+    data = pack(content)
+    return content.qualified_name, digest(data), bool(content.unresolved_tables), data

@@ -1,0 +1,179 @@
+"""Atlas as a child process on loopback: empty at every start, and no process is left at the end."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+from throughline.local.atlas.configuration import LOG, configure
+from throughline.local.atlas.install import AtlasError, install
+from throughline.local.atlas.model import base_model, lacking
+from throughline.local.process.leashed import Leashed
+from throughline.local.process.listening import PortError, listen
+from throughline.project import BUILD
+
+USER = "admin"
+# No secret: it guards a server that only this machine reaches.
+PASSWORD = "local"  # noqa: S105 (see above)
+USUAL_PORT = 21000
+"""Atlas' own."""
+
+_HOME = BUILD / "atlas-data"
+_START_SECONDS = 300
+_CALL_SECONDS = 60
+
+
+class AtlasServer:
+    """Apache Atlas on 127.0.0.1:`port` (0: a free one), as a context manager.
+
+    `home` holds its data and its log; entering empties it, since Atlas' index does not survive an end. `deletes` is
+    `soft` (Atlas' default: deleted entities are marked and kept) or `hard`. `progress` is called with the state of the
+    start, about twice a second. Entering raises AtlasError with the end of the log. Atlas ends with the block and with
+    this process.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        home: Path = _HOME,
+        deletes: str = "soft",
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.home = home.absolute()
+        self.deletes = deletes
+        self._port = port
+        self._progress = progress
+        self._parts = contextlib.ExitStack()
+        self._child: Leashed | None = None
+
+    @property
+    def url(self) -> str:
+        """Scheme, host and port: its web page."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def endpoint(self) -> str:
+        """The root of the v2 interface."""
+        return f"{self.url}/api/atlas/v2"
+
+    @property
+    def log(self) -> Path:
+        """Atlas' own log."""
+        return self.home / LOG
+
+    @property
+    def pid(self) -> int:
+        """The id of its parent process, which ends it. Raises RuntimeError when it is not running."""
+        if self._child is None:
+            raise RuntimeError("Atlas is not running: enter the context first")
+        return self._child.pid
+
+    def page(self, guid: str) -> str:
+        """The URL of the web page with the lineage of an entity."""
+        return f"{self.url}/index.html#!/detailPage/{guid}?tabActive=lineage"
+
+    def __enter__(self) -> Self:
+        self._progress("looking for Atlas in build/atlas (the first time fetches 280 MB)")
+        installed = install()
+        with contextlib.ExitStack() as parts:
+            parts.enter_context(alone(self.home))
+            self._port, kafka, zookeeper = ports(self._port)
+            command = configure(
+                installed,
+                self.home,
+                ports=(self._port, kafka, zookeeper),
+                users=f"{USER}=ADMIN::{hashlib.sha256(PASSWORD.encode()).hexdigest()}\n",
+                model=json.dumps(base_model()),
+                hard_deletes=self.deletes == "hard",
+            )
+            output = self.home / "java.txt"
+            self._child = parts.enter_context(
+                Leashed(command, environment=os.environ, output=output, log=output.with_suffix(".err"))
+            )
+            parts.callback(setattr, self, "_child", None)
+            self._wait()
+            self._parts = parts.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._parts.close()
+
+    def wait(self) -> int:
+        """Wait until it ends by itself, which it should not; return its exit code."""
+        if self._child is None:
+            raise RuntimeError("Atlas is not running: enter the context first")
+        return self._child.wait() or 0
+
+    def add_types(self) -> int:
+        """Create the local catalog's built-in types that this Atlas lacks; return their number. Raises AtlasError."""
+        headers = self._call("GET", "types/typedefs/headers")
+        missing = lacking(header["name"] for header in headers)
+        count = sum(map(len, missing.values()))
+        if count:
+            self._call("POST", "types/typedefs", missing)
+        return count
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        answer = requests.request(
+            method, f"{self.endpoint}/{path}", auth=(USER, PASSWORD), json=body, timeout=_CALL_SECONDS
+        )
+        if not answer.ok:
+            raise AtlasError(f"Atlas answered {answer.status_code} to {method} {path}: {answer.text[:1000]}")
+        return answer.json()
+
+    def _wait(self) -> None:
+        began = time.monotonic()
+        while self._child and self._child.running and time.monotonic() < began + _START_SECONDS:
+            self._progress(
+                f"Atlas starts: {time.monotonic() - began:.0f} s (it takes about 40 s, and 0.7 GB of memory)"
+            )
+            with contextlib.suppress(requests.RequestException, ValueError):  # not there yet, or not JSON yet
+                if requests.get(f"{self.url}/api/atlas/admin/status", timeout=5).json()["Status"] == "ACTIVE":
+                    return
+            time.sleep(0.5)
+        log = "".join(
+            path.read_text(errors="replace")[-2000:]
+            for path in (self.home / "java.txt", self.home / "java.err", self.log)
+            if path.exists()
+        )
+        raise AtlasError(f"Atlas did not start within {_START_SECONDS} s. It output: {log.strip() or 'nothing'}")
+
+
+@contextlib.contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """Empty the folder, and lock it against a second Atlas."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home.parent / f".{home.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise AtlasError(f"Another Atlas has its data in {home}: stop that one, or name another folder.") from error
+        shutil.rmtree(home)
+        home.mkdir()
+        yield
+
+
+def ports(wanted: int) -> tuple[int, int, int]:
+    """Return the ports of web server, Kafka and ZooKeeper; all three were free at the same moment."""
+    try:
+        with (
+            listen(wanted, "Atlas", "name another by --port") as web,
+            listen(0, "Kafka", "try again") as kafka,
+            listen(0, "ZooKeeper", "try again") as zookeeper,
+        ):
+            web_port, kafka_port, zookeeper_port = (each.getsockname()[1] for each in (web, kafka, zookeeper))
+            return web_port, kafka_port, zookeeper_port
+    except PortError as error:
+        raise AtlasError(str(error)) from error

@@ -1,0 +1,162 @@
+"""Starts a catalog: `python -m throughline.local.catalog --port 21000 --data catalog.sqlite`.
+
+It listens on this machine only. It finishes the current calls and ends on SIGTERM, SIGINT or, with `--stop-with-stdin`,
+when its standard input closes.
+"""
+
+import argparse
+import fcntl
+import os
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import uvicorn
+
+from throughline.local.catalog.access import LOCAL_TOKEN
+from throughline.local.catalog.catalog import Catalog
+from throughline.local.catalog.graph.store import Store
+from throughline.local.catalog.http.app import make_app
+from throughline.local.catalog.troubles import KINDS, Trouble, TroubleError, Troubles
+from throughline.local.process.listening import PortError, listen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOST = "127.0.0.1"
+MEMORY = ":memory:"
+_GRACE_SECONDS = 5
+
+
+class StartError(Exception):
+    """The catalog can't start; the message says why and what to do."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until a signal; return the exit code (2: could not start)."""
+    options = _parser().parse_args(arguments)
+    try:
+        with _alone(options.data), _listen(options) as listener:
+            _serve(options, listener)
+    except StartError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m throughline.local.catalog",
+        description="An Atlas-v2-compatible catalog on this machine, for Throughline's local world.",
+    )
+    parser.add_argument("--port", type=int, default=21000, help="port on 127.0.0.1; 0 takes a free one (21000)")
+    parser.add_argument("--fd", type=int, help="serve on this inherited listening socket instead of a port")
+    parser.add_argument("--data", default=MEMORY, help="SQLite file, created if missing; or :memory: (the default)")
+    parser.add_argument(
+        "--token", default=LOCAL_TOKEN, help="the token that clients send as Authorization: Bearer TOKEN (local)"
+    )
+    parser.add_argument(
+        "--deletes",
+        choices=["soft", "hard"],
+        default="soft",
+        help="soft: mark deleted entities and keep them, Atlas' default; hard: remove them",
+    )
+    parser.add_argument(
+        "--trouble",
+        action="append",
+        default=[],
+        metavar="KIND[:option=value,…]",
+        help="inject a failure, as in throttle:every=10,row=5,after=2 or choke:name=/orders; repeatable; POST "
+        f"/admin/troubles changes it at run time. {'; '.join(_kinds())}",
+    )
+    parser.add_argument(
+        "--types",
+        choices=["purview", "plain"],
+        default="purview",
+        help="the built-in types: purview's, or those of a plain Atlas (see `throughline types`)",
+    )
+    parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
+    return parser
+
+
+def _kinds() -> list[str]:
+    return [f"{name}: {kind.what}" for name, kind in KINDS.items()]
+
+
+@contextmanager
+def _alone(data: str) -> "Iterator[None]":
+    """Hold the data's lock file: two catalogs with the same file would not see each other's type definitions."""
+    if data == MEMORY:
+        yield
+        return
+    lock = Path(f"{data}.lock")
+    try:
+        handle = lock.open("w")
+    except OSError as error:
+        raise StartError(f"Can't write {lock}: {error.strerror}. Name a file in a folder you can write to.") from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StartError(f"Another catalog uses {data}. Stop that one, or name another file by --data.") from error
+        yield
+
+
+def _listen(options: argparse.Namespace) -> socket.socket:
+    if options.fd is not None:
+        return socket.socket(fileno=options.fd)
+    try:
+        return listen(options.port, "the catalog", "name another by --port")
+    except PortError as error:
+        raise StartError(str(error)) from error
+
+
+def _serve(options: argparse.Namespace, listener: socket.socket) -> None:
+    try:
+        store = Store(options.data)
+    except sqlite3.Error as error:
+        raise StartError(f"Can't use {options.data} as the catalog's data: {error}.") from error
+    try:
+        troubles = Troubles(map(Trouble.of, options.trouble))
+    except TroubleError as error:
+        raise StartError(f"--trouble: {error}.") from error
+    catalog = Catalog(store, soft=options.deletes == "soft", plain=options.types == "plain", troubles=troubles)
+    app = make_app(catalog, token=options.token)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        timeout_keep_alive=75,
+        server_header=False,
+    )
+    server = uvicorn.Server(config)
+    # uvicorn ends gracefully and then raises the signal again: this is a success, not a crash.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    if options.stop_with_stdin:
+        threading.Thread(target=_stop_with_stdin, args=(server,), daemon=True).start()
+    sys.stdout.write(f"Catalog on http://{HOST}:{listener.getsockname()[1]}/api/atlas/v2, data in {options.data}\n")
+    sys.stdout.flush()
+    server.run(sockets=[listener])
+
+
+def _end(_number: int, _frame: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def _stop_with_stdin(server: uvicorn.Server) -> None:
+    # Not sys.stdin: a thread that holds its lock can't be left behind when the interpreter ends.
+    while os.read(0, 1024):
+        pass
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""Starts a catalog as a child process, for the local world and for tests."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+from throughline.local.catalog.access import LOCAL_TOKEN
+from throughline.local.process.listening import PortError, listen
+from throughline.project import ROOT
+
+_START_SECONDS = 30.0
+_END_SECONDS = 10.0
+_CALL_SECONDS = 30.0
+
+
+class CatalogStartError(RuntimeError):
+    """The catalog did not start. The message is its own."""
+
+
+class CatalogServer:
+    """A catalog in a child process: `with CatalogServer(data="catalog.sqlite") as catalog: …`.
+
+    `port` on 127.0.0.1 (0: a free one), `data` (an SQLite file or `:memory:`), the clients' `token`, `deletes` (`soft`
+    or `hard`), built-in `types` (`purview` or `plain`). The child ends with the block, and with this process in any
+    case. Raises CatalogStartError when the port or the data is in use, or the child does not answer in 30 s.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        data: str | Path = ":memory:",
+        token: str = LOCAL_TOKEN,
+        deletes: str = "soft",
+        types: str = "purview",
+    ) -> None:
+        self.token = token
+        self._port = port
+        self._data = str(data) if str(data) == ":memory:" else str(Path(data).resolve())
+        self._deletes = deletes
+        self._types = types
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._running().pid
+
+    @property
+    def port(self) -> int:
+        """The port; a stopped catalog that starts again listens on the same one."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """Scheme, host and port."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def endpoint(self) -> str:
+        """The root of Atlas' v2 interface at Purview's path; accepts the token as a bearer token."""
+        return f"{self.url}/datamap/api/atlas/v2"
+
+    @property
+    def atlas_endpoint(self) -> str:
+        """The same at Atlas' own path; accepts basic credentials (`admin`, the token) too."""
+        return f"{self.url}/api/atlas/v2"
+
+    @property
+    def older_endpoint(self) -> str:
+        """The same at the path of older Purview accounts."""
+        return f"{self.url}/catalog/api/atlas/v2"
+
+    def token_of(self, principal: str) -> str:
+        """Return the token of another principal than the owner; the policies give its roles."""
+        return f"{self.token}:{principal}"
+
+    def start(self) -> None:
+        """Start the child and wait until it answers."""
+        try:
+            # This process holds the socket, so nobody can take the port before the child uses it.
+            listener = listen(self._port, "the catalog", "name another one")
+        except PortError as error:
+            raise CatalogStartError(str(error)) from error
+        with listener:
+            self._port = listener.getsockname()[1]
+            with tempfile.TemporaryFile() as output:
+                # S603: our own program, with our own arguments.
+                self._child = subprocess.Popen(  # noqa: S603
+                    [
+                        *(sys.executable, "-m", "throughline.local.catalog", "--fd", str(listener.fileno())),
+                        *("--data", self._data, "--token", self.token, "--deletes", self._deletes),
+                        *("--types", self._types, "--stop-with-stdin"),
+                    ],
+                    cwd=ROOT,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=output,
+                    pass_fds=(listener.fileno(),),
+                    start_new_session=True,  # Ctrl-C reaches only this process; the child ends when its input closes
+                )
+                listener.close()
+                self._wait(output.fileno())
+
+    def stop(self) -> None:
+        """End the child gracefully. Does nothing when it has ended."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        if child.stdin is not None:
+            child.stdin.close()
+        try:
+            child.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+    def calls(self) -> dict[str, Any]:
+        """Return the counts of calls (`GET /admin/calls`)."""
+        return self._admin("GET", "calls")
+
+    def reset_calls(self) -> None:
+        """Reset the counts of calls."""
+        self._admin("POST", "calls/reset")
+
+    def reset(self, *, types: bool = False) -> None:
+        """Delete all entities and, with `types`, the type definitions that are not built in."""
+        self._admin("POST", f"reset?types={str(types).lower()}")
+
+    def have_troubles(self, *troubles: str) -> None:
+        """Inject these failures (see `throughline.local.catalog.troubles`); without arguments, stop injecting."""
+        self._admin("POST", "troubles", {"troubles": troubles})
+
+    def troubles(self) -> dict[str, int]:
+        """Return how often each injected failure occurred."""
+        return {each["trouble"]: each["struck"] for each in self._admin("GET", "troubles")["troubles"]}
+
+    def good_token(self) -> str:
+        """Return the valid token: a new one each time it has expired."""
+        return str(self._admin("GET", "token")["token"])
+
+    def _admin(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        url = f"{self.url}/admin/{path}"
+        response = requests.request(method, url, json=body, headers=headers, timeout=_CALL_SECONDS)
+        response.raise_for_status()
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is None:
+            raise CatalogStartError("The catalog is not running: use it inside `with`, or call start().")
+        return self._child
+
+    def _wait(self, output: int) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        child = self._running()
+        while time.monotonic() < deadline and child.poll() is None:
+            try:
+                # The socket already listens: the call waits until the child accepts it.
+                requests.get(f"{self.url}/api/atlas/admin/status", timeout=1).raise_for_status()
+            except requests.RequestException:
+                time.sleep(0.02)
+            else:
+                return
+        self.stop()
+        message = os.pread(output, 10_000, 0).decode(errors="replace").strip()
+        raise CatalogStartError(message or f"The catalog did not answer within {_START_SECONDS:.0f} s.")

@@ -1,0 +1,122 @@
+"""`python -m throughline.local.host`: run a function.json app, or `install` its runtime."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+from throughline.local.host import logs, runtime
+from throughline.local.host.blobs.delivery import DELIVERIES
+from throughline.local.host.index import read_host_json
+from throughline.local.host.settings import AppError, load_local_settings
+from throughline.local.host.worker.client import WorkerLimits, WorkerProcess
+from throughline.local.process.listening import PortError, listen
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m throughline.local.host", description=__doc__)
+    parser.add_argument("action", nargs="?", choices=["run", "install"], default="run")
+    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the app: the folder of host.json")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--port", type=int, default=7071, help="port on 127.0.0.1; 0 takes a free one")
+    where.add_argument("--fd", type=int, help="serve this listening socket, inherited from the parent")
+    parser.add_argument("--workers", type=int, default=8, help="number of functions without async that run at once")
+    parser.add_argument(
+        "--delivery",
+        choices=DELIVERIES,
+        help="how blobs are found: by Event Grid's webhook, by polling as on a real account, or by polling as on the "
+        "emulator (default: as function.json and the account say)",
+    )
+    parser.add_argument("--poll", type=float, help="seconds between listings of blobs (10; on the emulator 2)")
+    parser.add_argument("--page", type=int, default=5000, help="blobs that one listing of an account returns")
+    parser.add_argument(
+        "--visibility", type=int, default=30, help="seconds until another host takes a dead one's blobs"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=30.0, help="seconds that storage may be unavailable until the host ends"
+    )
+    parser.add_argument("--restart", type=float, default=10.0, help="seconds until the next worker after a timeout")
+    parser.add_argument("--keys", type=Path, help="a file of keys that requests must have (default: none is needed)")
+    parser.add_argument("--retry", type=int, default=1, help="seconds until a failed blob is tried again")
+    parser.add_argument("--grace", type=float, default=10.0, help="seconds for running functions when asked to end")
+    parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
+    parser.add_argument("--verbose", action="store_true", help="all records, with tracebacks")
+    return parser.parse_args()
+
+
+def _listen(options: argparse.Namespace) -> socket.socket:
+    if options.fd is not None:
+        return socket.socket(fileno=options.fd)
+    try:
+        return listen(options.port, "the functions host", "give --port")
+    except PortError as error:
+        raise AppError([str(error)]) from error
+
+
+async def _run(options: argparse.Namespace) -> bool:
+    root = options.root.resolve()
+    listening = _listen(options)
+    load_local_settings(root)
+    config = read_host_json(root)
+    logs.set_up(level=config.log_level, verbose=options.verbose)
+    worker = WorkerProcess(WorkerLimits(timeout=config.timeout, pause=options.restart))
+    # Imported only now, while the worker process starts.
+    from throughline.local.host.blobs.triggers import Pace  # noqa: PLC0415
+    from throughline.local.host.serve import AppHost, Options  # noqa: PLC0415
+
+    pace = Pace(
+        delivery=options.delivery,
+        poll=options.poll,
+        visibility=options.visibility,
+        retry=options.retry,
+        patience=options.patience,
+        page=options.page,
+    )
+    how = Options(
+        root=root,
+        threads=options.workers,
+        grace=options.grace,
+        verbose=options.verbose,
+        keys=options.keys,
+        pace=pace,
+    )
+    host = AppHost(how, config, worker)
+    await host.load()
+    sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}\n")
+    sys.stdout.flush()
+    return await host.serve(listening)
+
+
+def _stop_with_stdin() -> None:
+    # Not sys.stdin: a thread that holds its lock can't be left behind when the interpreter ends.
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> int:
+    """Run the command line and return the exit status: 0, or 2 for an app that can't be run."""
+    options = _arguments()
+    if options.stop_with_stdin:
+        threading.Thread(target=_stop_with_stdin, daemon=True).start()
+    try:
+        if options.action == "install":
+            sys.stdout.write(f"{runtime.install()}\n")
+            return 0
+        ended = asyncio.run(_run(options))
+    except (AppError, runtime.RuntimeInstallError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    if not ended:
+        logging.shutdown()
+        os._exit(1)  # Python can't end a thread: a running one would keep the process for ever
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""The host's HTTP side: the functions' routes, the extension's webhook and pages about the host, as one ASGI app.
+
+A function gets the body only when the request has a Content-Length; a chunked one arrives empty, as in Azure
+(https://github.com/Azure/azure-functions-host/issues/4926).
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from throughline.local.host.http import webhook
+from throughline.local.host.http.keys import Keys
+from throughline.local.host.http.routes import Route, find_route
+from throughline.local.host.logs import logger
+from throughline.local.host.storage import StorageError
+from throughline.local.host.worker.client import WorkerProcess
+from throughline.local.host.worker.messages import Datum, HttpAnswer
+
+_MIB = 1 << 20
+_CLOSE: Mapping[str, str] = {"connection": "close"}
+
+
+class TooLargeError(Exception):
+    """The body is longer than the limit."""
+
+
+class Web:
+    """The ASGI application.
+
+    `pages` are the host's own pages by path; `put` receives the webhook's blobs, if there is a blob trigger; `problem`
+    is the reason of the host's error state, "" without one.
+    """
+
+    def __init__(
+        self,
+        worker: WorkerProcess,
+        routes: tuple[Route, ...],
+        *,
+        pages: Mapping[str, Callable[[], dict[str, Any]]],
+        keys: Keys,
+        put: webhook.Put | None,
+        problem: Callable[[], str],
+    ) -> None:
+        self._worker, self._routes, self._pages = worker, routes, pages
+        self._keys, self._put, self._problem = keys, put, problem
+        # A setting of the real host; its default is 100 MiB.
+        self._limit = int(os.environ.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT", str(100 * _MIB)))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(scope, receive)
+        response = await self._answer(request)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        page = self._pages.get(request.url.path)
+        if page is not None and request.method == "GET":
+            return JSONResponse(page())
+        if self._problem():
+            return PlainTextResponse("Function host is not running.", 503)
+        if request.url.path == "/" and request.method == "GET":
+            return PlainTextResponse("Your Functions host is up and running.")
+        if request.url.path == webhook.PATH and request.method == "POST" and self._put is not None:
+            return await self._hook(request, self._put)
+        found = find_route(self._routes, request.method, request.scope["path"])
+        if found is None:
+            return PlainTextResponse("", 404)
+        route, parameters = found
+        data = route.function.trigger.data
+        if not self._keys.open_function(route.function.name, data.get("authLevel", "function"), _key(request)):
+            return PlainTextResponse("", 401)
+        try:
+            body = await self._body(request)
+        except TooLargeError:
+            if "content-length" not in request.headers:
+                return PlainTextResponse("", 400, _CLOSE)
+            logger.error("function=%s failed: Exception binding parameter 'req'", route.function.name)
+            return PlainTextResponse("", 500, _CLOSE)
+        outcome = await self._worker.invoke(route.function, _datum(request, parameters, body), {})
+        if outcome.error:
+            return PlainTextResponse("", 500)
+        return Response(status_code=204) if outcome.answer is None else _response(outcome.answer)
+
+    async def _hook(self, request: Request, put: webhook.Put) -> Response:
+        if not self._keys.open_webhook(_key(request)):
+            return PlainTextResponse("", 401)
+        event_type = request.headers.get(webhook.EVENT_TYPE, "")
+        function_id = request.query_params.get("functionName", "")
+        try:
+            status, content = await webhook.answer(event_type, function_id, await request.body(), put)
+        except StorageError as error:
+            logger.warning("storage: %s; the event is refused, its sender tries again", error)
+            return PlainTextResponse("", 500)
+        return JSONResponse(content, status) if content else Response(status_code=status)
+
+    async def _body(self, request: Request) -> bytes:
+        length = request.headers.get("content-length")
+        if length is not None and int(length) > self._limit:
+            raise TooLargeError
+        pieces, size = [], 0
+        async for piece in request.stream():
+            size += len(piece)
+            if size > self._limit:
+                raise TooLargeError
+            if length is not None:  # a chunked body is read, to keep the connection usable, and dropped
+                pieces.append(piece)
+        return b"".join(pieces)
+
+
+def _key(request: Request) -> str:
+    return request.headers.get("x-functions-key") or request.query_params.get("code", "")
+
+
+def _datum(request: Request, parameters: dict[str, str], body: bytes) -> Datum:
+    def strings(values: dict[str, list[str]]) -> dict[str, Datum]:
+        return {name: Datum(",".join(several), "string") for name, several in values.items()}
+
+    return Datum(
+        {
+            "method": Datum(request.method, "string"),
+            "url": Datum(str(request.url), "string"),
+            "headers": strings({name: request.headers.getlist(name) for name in request.headers}),
+            "query": strings({name: request.query_params.getlist(name) for name in request.query_params}),
+            "params": strings({name: [value] for name, value in parameters.items()}),
+            "body": Datum(body, "bytes"),
+        },
+        "http",
+    )
+
+
+def _response(answer: HttpAnswer) -> Response:
+    """Return the response, chunked: the real host sends no Content-Length with a function's answer."""
+    response = Response(answer.body, answer.status)
+    del response.headers["content-length"]
+    for name, text in answer.headers:
+        if name.lower() != "content-length":
+            response.headers[name] = text
+    response.raw_headers.extend((b"set-cookie", cookie.encode("latin-1")) for cookie in answer.cookies)
+    return response

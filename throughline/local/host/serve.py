@@ -1,0 +1,217 @@
+"""Assemble the host's parts and run them until a signal."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import signal
+import socket
+import time
+import uuid
+from collections import Counter
+from collections.abc import Coroutine, Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from throughline.local.host.blobs.triggers import ListenerError, Pace, StorageGoneError, StorageHost
+from throughline.local.host.http.keys import Keys
+from throughline.local.host.http.routes import make_routes
+from throughline.local.host.http.server import Web
+from throughline.local.host.index import Function, HostConfig, read_functions
+from throughline.local.host.logs import logger
+from throughline.local.host.settings import connection_string
+from throughline.local.host.storage import HostStorage
+from throughline.local.host.timers import Monitor, Timer
+from throughline.local.host.worker.client import WorkerDeadError, WorkerProcess
+from throughline.local.host.worker.messages import Load
+
+_KEEP_ALIVE_SECONDS = 75  # longer than the usual clients' pools keep a connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run an app.
+
+    `threads` for functions without `async`, `grace` seconds for running functions when the host is asked to end,
+    `keys` the file of keys that requests must have.
+    """
+
+    root: Path
+    threads: int = 8
+    grace: float = 10.0
+    verbose: bool = False
+    keys: Path | None = None
+    pace: Pace = field(default_factory=Pace)
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to this module: uvicorn's handling ends the process by the signal instead of with status 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+class AppHost:
+    """One app: call `load` (raises AppError for an invalid app), then `serve`. Its functions run in `worker`."""
+
+    def __init__(self, options: Options, config: HostConfig, worker: WorkerProcess) -> None:
+        self._options, self._config, self._worker = options, config, worker
+        self._begun = time.monotonic()
+        self._host_id = _host_id(options.root)
+        self._problem = ""
+        self._functions: tuple[Function, ...] = ()
+        self._storage: StorageHost | None = None
+        self._timers: list[Timer] = []
+        self._server: _Server | None = None
+
+    async def load(self) -> None:
+        """Check and import all functions."""
+        self._functions = read_functions(self._options.root)
+        routes = make_routes(self._of("httpTrigger"), self._config)
+        if functions := self._of("blobTrigger", "queueTrigger"):
+            self._storage = StorageHost(
+                functions, self._worker, config=self._config, pace=self._options.pace, host_id=self._host_id
+            )
+        self._timers = [Timer(function, self._worker, self._monitor(function)) for function in self._of("timerTrigger")]
+        await self._worker.load(
+            Load(
+                root=self._options.root,
+                functions=self._functions,
+                threads=self._options.threads,
+                level=self._config.log_level,
+                verbose=self._options.verbose,
+            )
+        )
+        config = uvicorn.Config(
+            Web(
+                self._worker,
+                routes,
+                pages={"/admin/host/status": self._status, "/admin/host/calls": self._calls},
+                keys=Keys(self._options.keys),
+                put=self._storage.queue.put if self._storage and self._of("blobTrigger") else None,
+                problem=lambda: self._problem,
+            ),
+            lifespan="off",
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=int(self._options.grace),
+        )
+        self._server = _Server(config)
+
+    async def serve(self, listening: socket.socket) -> bool:
+        """Run until SIGTERM or SIGINT, or until the host can't continue; then end what runs.
+
+        Returns whether it ended by a signal and within the grace.
+        """
+        assert self._server is not None  # noqa: S101 -- load() came first
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        web = asyncio.create_task(self._server.serve([listening]))
+        keeping = asyncio.create_task(self._worker.keep())
+        tasks = [asyncio.create_task(part) for part in self._parts()]
+        logger.info("serving %s functions as %s", len(self._functions), self._host_id)
+        waiting = asyncio.create_task(stop.wait())
+        await asyncio.wait([web, waiting, keeping, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)  # a second one ends the process at once
+        self._server.should_exit = True
+        for task in (waiting, *tasks):
+            task.cancel()
+        ends = [timer.finish() for timer in self._timers]
+        if self._storage is not None:
+            ends.append(self._storage.finish())
+        try:
+            async with asyncio.timeout(self._options.grace):
+                results = await asyncio.gather(web, *tasks, return_exceptions=True)
+                await asyncio.gather(*ends)
+                await self._worker.stop()
+                results += await asyncio.gather(keeping, return_exceptions=True)
+        except TimeoutError:
+            logger.error("after %s s still running: %s", self._options.grace, dict(+self._worker.running))
+            return False
+        errors = [result for result in results if isinstance(result, Exception)]
+        for error in errors:
+            if not isinstance(error, (StorageGoneError, WorkerDeadError)):
+                raise error
+            logger.critical("An unhandled exception has occurred. Host is shutting down. %s", error)
+        return not errors
+
+    def _parts(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """Run the triggers of storage and timers; neither when the listener of blobs can't start."""
+        if self._storage is None:
+            yield from (timer.run() for timer in self._timers)
+        else:
+            yield self._listen(self._storage)
+
+    async def _listen(self, storage: StorageHost) -> None:
+        """Start the triggers of storage and timers, or set the error that the host stays in."""
+        try:
+            await storage.prepare()
+        except ListenerError as error:
+            self._problem = str(error)
+            logger.error(
+                "Host.Startup[515] A host error has occurred during startup operation '%s'. "
+                "BlobLogListener.EnableLoggingAsync: %s",
+                uuid.uuid4(),
+                error,
+            )
+            await asyncio.Event().wait()
+        timers = [asyncio.create_task(timer.run()) for timer in self._timers]
+        try:
+            await storage.run()
+        finally:
+            for timer in timers:
+                timer.cancel()
+
+    def _monitor(self, function: Function) -> Monitor | None:
+        """Return the monitor of a timer's times; None without storage."""
+        try:
+            own = HostStorage(connection_string("AzureWebJobsStorage"), Counter())
+        except KeyError:
+            return None
+        return Monitor(own, self._host_id, function)
+
+    def _of(self, *triggers: str) -> tuple[Function, ...]:
+        return tuple(function for function in self._functions if function.trigger.type in triggers)
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "id": self._host_id,
+            "state": "Error" if self._problem else "Running",
+            "errors": [self._problem] if self._problem else [],
+            "version": f"local, runtime {self._worker.version}",
+            "processId": os.getpid(),
+            "workerProcessId": self._worker.pid,
+            "processUptime": round((time.monotonic() - self._begun) * 1000),
+            "functions": [function.name for function in self._functions],
+        }
+
+    def _calls(self) -> dict[str, Any]:
+        storage = self._storage
+        return {
+            "invocations": {function.name: dict(self._worker.results[function.name]) for function in self._functions},
+            "storage": dict(storage.calls) if storage else {},
+            "in_flight": self._worker.running.total(),
+            "running": dict(+self._worker.running),
+            "queued": storage.queued if storage else 0,
+            "scans": dict(storage.scans) if storage else {},
+            "poisoned": storage.poisoned if storage else 0,
+            "worker_restarts": self._worker.restarts,
+        }
+
+
+def _host_id(root: Path) -> str:
+    """Return the id of receipts and queue: from the real host's setting, else derived from the folder."""
+    given = os.environ.get("AzureFunctionsWebHost__hostid")  # noqa: SIM112 -- spelled as the real host spells it
+    return given or f"local-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"

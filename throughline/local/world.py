@@ -1,0 +1,162 @@
+"""The local world: Azurite, the catalog and the functions host, and the note with their addresses."""
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from throughline.local.atlas import PASSWORD, USER, AtlasServer
+from throughline.local.azurite import USUAL_PORTS, Azurite
+from throughline.local.catalog.server import CatalogServer
+from throughline.local.func import Func
+from throughline.local.functions import FunctionsHost, Host
+from throughline.local.host.blobs.delivery import EVENT_GRID
+from throughline.project import BUILD, ROOT
+
+HOME = BUILD / "world"
+"""The default folder of a world's data; it may be deleted while no world runs."""
+
+_NOTE = "world.json"
+_RECEIVER_PORT = 7071
+_CATALOG_PORT = 21000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningWorld:
+    """The addresses of a running world; `environment` are the settings of its functions."""
+
+    pid: int
+    receiver_url: str
+    catalog_url: str
+    catalog_token: str
+    environment: Mapping[str, str]
+
+
+class World:
+    """Everything that Throughline needs on one machine, as a context manager.
+
+    `home` is the folder of the data; `usual_ports` uses the documented ports, else free ones. `settings` are added to
+    those of the functions. `func` is the program that runs the functions instead of our own host. `delivery` is how
+    our host finds blobs: by Event Grid as in Azure, or by polling (throughline/local/host/blobs/delivery.py). `atlas`
+    (not started) replaces the local catalog, and gets the types that it lacks. Entering raises AzuriteError, NodeError,
+    CatalogStartError, AtlasError or FunctionsHostError. All parts end with the block and with this process.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path = HOME,
+        usual_ports: bool = True,
+        settings: Mapping[str, str] | None = None,
+        app: Path = ROOT,
+        func: Path | None = None,
+        atlas: AtlasServer | None = None,
+        delivery: str = EVENT_GRID,
+    ) -> None:
+        self.home = home
+        self.atlas = atlas
+        self._usual_ports = usual_ports
+        self._settings = dict(settings or {})
+        self._app, self._func, self._delivery = app, func, delivery
+        self._parts = contextlib.ExitStack()
+        self.azurite = Azurite(location=home / "azurite", ports=USUAL_PORTS if usual_ports else None)
+        self.catalog = CatalogServer(port=_CATALOG_PORT if usual_ports else 0, data=home / "catalog.sqlite")
+        self.functions: Host
+
+    def __enter__(self) -> Self:
+        self.home.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as parts:
+            parts.enter_context(self.azurite)
+            parts.enter_context(self.atlas or self.catalog)
+            self.functions = self._host()
+            parts.enter_context(self.functions)
+            _write_note(self.home, self.running)
+            parts.callback((self.home / _NOTE).unlink, missing_ok=True)
+            self._parts = parts.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._parts.close()
+
+    def _host(self) -> Host:
+        port = _RECEIVER_PORT if self._usual_ports else 0
+        environment, log = {**os.environ, **self.environment}, self.home / "functions.log"
+        if self._func:
+            return Func(
+                func=self._func,
+                app=self._app,
+                port=port,
+                environment=environment,
+                log=log,
+                delivery=self._delivery,
+            )
+        return FunctionsHost(app=self._app, port=port, environment=environment, log=log, delivery=self._delivery)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings of the functions."""
+        return {
+            "AzureWebJobsStorage": self.azurite.connection_string,
+            **self._catalog_settings,
+            **self._settings,
+        }
+
+    @property
+    def _catalog_settings(self) -> dict[str, str]:
+        if self.atlas:
+            return {
+                "THROUGHLINE_CATALOG_ENDPOINT": self.atlas.endpoint,
+                "THROUGHLINE_CATALOG_USER": USER,
+                "THROUGHLINE_CATALOG_TOKEN": PASSWORD,
+            }
+        return {
+            "THROUGHLINE_CATALOG_ENDPOINT": self.catalog.endpoint,
+            "THROUGHLINE_CATALOG_TOKEN": self.catalog.token,
+        }
+
+    @property
+    def running(self) -> RunningWorld:
+        """The addresses of the running world."""
+        return RunningWorld(
+            pid=os.getpid(),
+            receiver_url=self.functions.url,
+            catalog_url=(self.atlas or self.catalog).url,
+            catalog_token=self._catalog_settings["THROUGHLINE_CATALOG_TOKEN"],
+            environment=self.environment,
+        )
+
+
+def _write_note(home: Path, world: RunningWorld) -> None:
+    """Write the note atomically, and readable to this user only, since it contains keys."""
+    fresh = home / f"{_NOTE}.new"
+    fresh.unlink(missing_ok=True)
+    fresh.touch(mode=0o600)
+    fresh.write_text(json.dumps(asdict(world)))
+    fresh.replace(home / _NOTE)
+
+
+def running_world(home: Path = HOME) -> RunningWorld | None:
+    """Return the running world of this machine with its data in `home`, if there is one."""
+    try:
+        found = RunningWorld(**json.loads((home / _NOTE).read_text()))
+        os.kill(found.pid, 0)
+    except (OSError, ValueError, TypeError):  # no note, none that can be read, or no such process
+        return None
+    return found if _answers(found.receiver_url) else None
+
+
+def _answers(url: str) -> bool:
+    """Whether something listens there: another process may have the process id of a stale note."""
+    host, _, port = url.rpartition("/")[2].partition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=2):
+            return True
+    except OSError:
+        return False
