@@ -158,7 +158,7 @@ $(READY): $(BIN)/uv requirements/dev.txt pyproject.toml throughline/local/runtim
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . \
 	  >> build/setup.log 2>&1 || $(NO_PACKAGES)
 	@echo "looking for Java and Node, installing Azurite and the functions runtime, building throughline-plan.jar"
-	@for part in toolchain.java toolchain.node spark.plan_jar "azurite install" "host install"; do $(BIN)/python -m local.$$part >/dev/null || exit 1; done
+	@for part in toolchain.java toolchain.node spark.plan_jar "azurite install" "host install"; do $(BIN)/python -m throughline.local.$$part >/dev/null || exit 1; done
 	@touch $@
 
 NO_PACKAGES = { echo "The Python packages could not be installed: is there a network, and does it reach PyPI?" \
