@@ -48,7 +48,7 @@ OLD_ROOMS: dict[str, int] = {
     "throughline/cli/deploy": 6,
     "throughline/cli/platforms": 13,
     "throughline/cli/records": 12,
-    "throughline/cli/ui": 14,
+    "throughline/cli/ui": 11,
     "throughline/cli/viewer": 7,
     "throughline/local": 5,
     "throughline/local/atlas": 7,

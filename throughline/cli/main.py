@@ -3,67 +3,153 @@
 import io
 import logging
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from shared.settings.reading import reach_loopback_directly
-from throughline.cli.commands.administer import config, purge, purview, reconcile, retire, types
-from throughline.cli.commands.govern import check, classify
-from throughline.cli.commands.lake import command as lake
-from throughline.cli.commands.lineage import details, events, explain, run, search, show, status, view
-from throughline.cli.commands.local import demo, send, translate, up
-from throughline.cli.commands.operate import deadletter, doctor, publish, replay, shadow, verify, watch
+from throughline.cli.ui.command_table import CommandRow, LazyGroup, Panels
 from throughline.cli.ui.console import quiet
 from throughline.cli.ui.teaching import TeachingApp
 
-GROUPS: dict[str, dict[str, TeachingApp | Callable[..., None]]] = {
+
+def _row(place: str, summary: str) -> CommandRow:
+    return CommandRow(place=f"throughline.cli.commands.{place}", summary=summary)
+
+
+GROUPS: Panels = {
     "Try it on this machine": {
-        "demo": demo.demo,
-        "up": up.up,
-        "translate": translate.translate,
-        "explain": explain.explain_command,
+        "demo": _row(
+            "local.demo:demo", "Run the example jobs on real Spark with the real listener, and show their lineage."
+        ),
+        "up": _row("local.up:up", "Run the local world until Ctrl-C, and print how a Spark session reports to it."),
+        "translate": _row("local.translate:translate", "Show the lineage that events give, without any server."),
+        "explain": _row(
+            "lineage.explain:explain_command", "Show which rule gives a data set its type and qualified name, and why."
+        ),
     },
-    "Send events": {"config": config.config, "send": send.send},
+    "Send events": {
+        "config": _row(
+            "administer.config:config",
+            "Print what to set on Synapse, Databricks, Fabric or this machine, so that jobs report to a receiver.",
+        ),
+        "send": _row(
+            "local.send:send",
+            "Post events to a receiver, one request for each event. Events that it has already change nothing.",
+        ),
+    },
     "Look": {
-        "status": status.status,
-        "run": run.run,
-        "events": events.events,
-        "view": view.view,
-        "search": search.search,
-        "show": show.show,
-        "details": details.details,
-        "shadow": shadow.shadow,
-        "doctor": doctor.doctor,
-        "watch": watch.watch,
+        "status": _row(
+            "lineage.status:status", "Count every event received by its outcome: published, skipped, waiting or dead."
+        ),
+        "run": _row(
+            "lineage.run:run",
+            "Show what became of a run and why: its events, its processes, and the command that repairs it.",
+        ),
+        "events": _row(
+            "lineage.events:events",
+            "List stored events by job, time or run, in the order of their times; --save writes them to a file.",
+        ),
+        "view": _row(
+            "lineage.view:view",
+            "Show lineage as a web page: search, follow a column, see changes, masked columns and unknown sources.",
+        ),
+        "search": _row(
+            "lineage.search:search",
+            "Find data sets and columns, the best match first, as the search of `throughline view` does.",
+        ),
+        "show": _row(
+            "lineage.show:show",
+            "Show the lineage of a data set in the catalog as a tree: its sources, and what is made of it.",
+        ),
+        "details": _row(
+            "lineage.details:details",
+            "Show everything on record about processes, including what the catalog cannot hold.",
+        ),
+        "shadow": _row("operate.shadow:shadow", "List the catalog writes that shadow mode holds back."),
+        "doctor": _row(
+            "operate.doctor:doctor",
+            "Check each part of a Throughline, and name the command that repairs what is wrong.",
+        ),
+        "watch": _row(
+            "operate.watch:watch",
+            "Announce changes of lineage: schemas, sources, lost masks, overdue jobs, broken policies. Each "
+            "change once, with who is hit.",
+        ),
     },
-    "Govern": {"classify": classify.app, "check": check.check},
+    "Govern": {
+        "classify": _row(
+            "govern.classify:app",
+            "Classifications that follow values and stop at masks, and glossary terms: show, explain and write "
+            "them to the catalog.",
+        ),
+        "check": _row(
+            "govern.check:check",
+            "Check lineage against the policies of a rules file: a gate for pipelines and training jobs.",
+        ),
+    },
     "Repair": {
-        "deadletter": deadletter.app,
-        "replay": replay.replay,
-        "verify": verify.verify,
-        "publish": publish.publish,
+        "deadletter": _row(
+            "operate.deadletter:app", "List events that can't be used, show why, replay or discard them."
+        ),
+        "replay": _row(
+            "operate.replay:replay",
+            "Compute lineage again from stored events, with the present code and the functions' settings; then "
+            "publish.",
+        ),
+        "verify": _row(
+            "operate.verify:verify",
+            "Find damage: compare stored events with tables, tables with one another and with the catalog.",
+        ),
+        "publish": _row(
+            "operate.publish:publish",
+            "Publish what is due; with --missing also lineage on record that the catalog lacks.",
+        ),
     },
     "Administer": {
-        "types": types.app,
-        "purview": purview.app,
-        "reconcile": reconcile.reconcile,
-        "retire": retire.retire,
-        "purge": purge.purge,
+        "types": _row(
+            "administer.types:app",
+            "Compare the catalog's types with those that lineage needs, and create what it lacks.",
+        ),
+        "purview": _row("administer.purview:app", "Set up a Purview account: grant roles, create managed attributes."),
+        "reconcile": _row(
+            "administer.reconcile:reconcile",
+            "Look up all placeholders in the catalog again, and move their lineage to assets that a scan has "
+            "found since.",
+        ),
+        "retire": _row(
+            "administer.retire:retire",
+            "Remove processes that no run has written for a long time from the catalog; a new run creates them again.",
+        ),
+        "purge": _row(
+            "administer.purge:purge",
+            "Remove from the catalog everything that Throughline created, its processes and placeholders, and "
+            "nothing else.",
+        ),
     },
-    "Lineage as tables": {"lake": lake.app},
+    "Lineage as tables": {
+        "lake": _row(
+            "lake.command:app", "Lineage as Delta tables, made of the archive: coverage, impact, changes of schemas."
+        ),
+    },
 }
+"""The first paragraph of a command's docstring stands here too, so that `--help` loads no command."""
+
+
+class _Commands(LazyGroup):
+    panels = GROUPS
+
 
 app = TeachingApp(
     name="throughline",
+    group=_Commands,
     help="Column lineage from Spark's OpenLineage events into Microsoft Purview, with nothing lost.",
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"throughline {version('throughline')}")
         raise typer.Exit
 
@@ -76,14 +162,6 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-for _panel, _commands in GROUPS.items():
-    for _name, _command in _commands.items():
-        if isinstance(_command, TeachingApp):
-            app.add_typer(_command, name=_name, rich_help_panel=_panel)
-        else:
-            app.add(_name, _command, panel=_panel)
 
 
 def main() -> None:

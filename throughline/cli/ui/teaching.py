@@ -95,9 +95,9 @@ class TeachingGroup(TyperGroup):
 class TeachingApp(typer.Typer):
     """A typer application with such commands."""
 
-    def __init__(self, **more: Any) -> None:
+    def __init__(self, *, group: type[TeachingGroup] = TeachingGroup, **more: Any) -> None:
         super().__init__(
-            cls=TeachingGroup, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, **more
+            cls=group, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, **more
         )
 
     def add(self, name: str, function: Callable[..., None], *, panel: str | None = None) -> None:
