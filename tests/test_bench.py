@@ -17,6 +17,7 @@ from shared.translation.reference import translate_history
 from tests.bench import publish_missing
 from tests.bench.__main__ import BENCHMARKS, main, run
 from tests.bench.costs import measure as measure_costs
+from tests.bench.day import Needs, simulate
 from tests.bench.figures import Figure, Rounds
 from tests.bench.host_calls import calls_of, events_a_second
 from tests.bench.month import PRICES, ROOT, bill, quantities
@@ -235,3 +236,16 @@ def test_the_page_on_costs_has_the_month_that_its_prices_give() -> None:
     assert together
     assert float(together[1]) == pytest.approx(sum(amounts.values()), abs=0.05)
     assert used["rule"] == len(json.loads((ROOT / "infra/alerts.json").read_text())["log"])
+
+
+def test_a_day_is_late_only_where_a_limit_is_exceeded() -> None:
+    """Every event is counted; what waits is done later, and more accounts or shards shorten the wait."""
+    needs = Needs(receiver=2, behind=13, queue_rows=2.26)
+    calm = simulate(needs, events=50e6, peak=1)
+    assert (calm.longest_wait, calm.late_seconds, calm.throttled) == (0, 0, 0)
+    assert abs(calm.events - 50e6) < 50_000
+    night = simulate(needs, events=50e6, peak=3)
+    shards = simulate(needs, events=50e6, peak=3, shards=16)
+    assert night.longest_wait > shards.longest_wait > 600
+    assert simulate(needs, events=50e6, peak=3, accounts=2).late_seconds == 0
+    assert simulate(needs, events=5e9, peak=1).throttled > 0
