@@ -35,7 +35,7 @@ _REASONS: tuple[tuple[Callable[[_Evidence], bool], str], ...] = (
     ),
     (
         lambda found: found.any("columns"),
-        "the known columns come from the target itself or from superseded runs",
+        "only the table itself, or runs that a newer run has replaced, gave columns",
     ),
     (
         lambda found: bool(found.rows_from),

@@ -29,7 +29,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "no schema": ({"outputs": ["/out"]}, "neither column lineage nor a schema"),
     "rows alone": ({"outputs": [FILTERED]}, "only columns that select the rows"),
     "constants": ({"outputs": [CONSTANT]}, "no source is known for any column"),
-    "the target": ({"outputs": [OWN]}, "from the target itself"),
+    "the target": ({"outputs": [OWN]}, "only the table itself"),
     "DELETE": ({"outputs": [PLAIN], "job": "execute_delete_command"}, "a DELETE writes no column values"),
     "bad SQL": ({"outputs": [PLAIN], "job_facets": _sql("insert into {{ target }}")}, "the job's SQL can't be parsed"),
     "unknown tables": (
