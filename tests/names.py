@@ -124,7 +124,7 @@ OLD_ROOMS: dict[str, int] = {
     "tests/shared/rules_file": 15,
     "tests/shared/settings": 16,
     "tests/shared/storage": 11,
-    "tests/shared/translation": 16,
+    "tests/shared/translation": 14,
     "tests/shared/watching": 30,
     "tests/soak": 20,
     "tests/spark_listener": 8,

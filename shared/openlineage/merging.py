@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from shared.openlineage.connectors import CONNECTORS, with_copied_sources
 from shared.openlineage.decoding import ENDS, RUNNING, Event
 from shared.openlineage.explicit_lineage import Explicit, explicit_lineage, has_explicit_lineage, with_sources
 from shared.openlineage.legacy_names import correct_legacy_names
@@ -82,6 +83,9 @@ def merge(events: Iterable[Event]) -> MergedRun:
     read, written = correct_legacy_names(read, written) or (read, written)
     run_id, job = own[0].run_id, bodies[0].job
     integration, job_type, processing_type, statement = _kind_and_statement(of_job, of_listener)
+    written = with_sources(written, explicit) if explicit else written
+    if integration.upper() in CONNECTORS:
+        written = with_copied_sources(read, written)
     parent, properties, captured, plan, tags = _of_run(of_run)
     job_tags, owners, description = _declared(of_job)
     times = [event.time for event in own]
@@ -101,7 +105,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         statement=statement,
         properties=properties,
         inputs=read,
-        outputs=with_sources(written, explicit) if explicit else written,
+        outputs=written,
         omitted=tuple(sorted(omitted)) if omitted else (),
         captured=captured,
         plan=plan,

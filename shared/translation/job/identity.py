@@ -6,6 +6,7 @@ volatile parts (`volatile_names`, `databricks`); of other engines the job's own 
 `docs/concepts/job-identity.md`.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
@@ -37,6 +38,10 @@ _SPARK = frozenset({"", "SPARK"})
 _DBT_BUILD = ".build."
 """`dbt build` names a model `<model>.build.run` and a snapshot `<snapshot>.build.snapshot`; `dbt run` and
 `dbt snapshot` name the same two `<model>` and `<snapshot>.snapshot`."""
+
+
+_TASK = re.compile(r".\.\d{1,4}$")
+"""Debezium names a job by its connector and the number of the task; all tasks copy the same tables."""
 
 
 class Strength(IntEnum):
@@ -114,6 +119,8 @@ def _own_name(job_name: str, integration: str) -> JobIdentity:
         before, build, kind = name.rpartition(_DBT_BUILD)
         if build and "." not in kind:
             name = before if kind == "run" else f"{before}.{kind}"
+    elif integration == "DEBEZIUM" and _TASK.search(name):
+        name = name.rpartition(".")[0]
     name = stable_name(name)
     return JobIdentity(strength=Strength.GENERIC if is_generic(name) else Strength.JOB, name=name)
 

@@ -207,6 +207,9 @@ CASES: tuple[Case, ...] = (
     _other("Airflow", "shop.group.load_orders", "shop.group.load_orders", "shop"),
     _other("Airflow", "shop", "shop"),
     _other("Flink", f"orders-{RUN}", "orders"),
+    _other("Debezium", "shop.0", "shop"),
+    _other("Debezium", "eu.shop.12", "eu.shop"),
+    _other("Debezium", "shop", "shop"),
     _other("Python", "orders.copy", "orders.copy"),
     _other("Python", RUN, "unnamed", strength=Strength.GENERIC),
 )

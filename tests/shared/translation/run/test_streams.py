@@ -86,3 +86,47 @@ def test_the_newest_kind_of_a_job_counts() -> None:
     events = (event("START", 0, processing="BATCH"), event("RUNNING", 1))
     for order in permutations(events):
         assert merge(order).processing_type == "STREAMING"
+
+
+KAFKA = "kafka://broker:9092"
+CONNECTORS: dict[str, tuple[str, str, list[tuple[str, str]], list[tuple[str, str]]]] = {
+    "Debezium's source": (
+        "DEBEZIUM",
+        "shop.0",
+        [("postgres://db:5432", "shop.public.orders"), ("postgres://db:5432", "shop.public.customers")],
+        [(KAFKA, "cdc.public.orders"), (KAFKA, "cdc.public.customers")],
+    ),
+    "Debezium's JDBC sink": (
+        "DEBEZIUM",
+        "warehouse.1",
+        [(KAFKA, "cdc.public.orders"), (KAFKA, "cdc.public.customers")],
+        [("mysql://dw:3306", "dw.cdc_public_orders"), ("mysql://dw:3306", "dw.cdc_public_customers")],
+    ),
+    "a sink of Kafka Connect": (
+        "KAFKA_CONNECT",
+        "to-lake",
+        [(KAFKA, "orders"), (KAFKA, "customers")],
+        [("s3://lake", "orders"), ("s3://lake", "customers")],
+    ),
+}
+"""Each input is copied to the output in the same place; an event names one data set."""
+
+
+@pytest.mark.parametrize(("integration", "job", "inputs", "outputs"), CONNECTORS.values(), ids=CONNECTORS)
+def test_a_connector_copies_each_table_to_its_own_topic(
+    integration: str, job: str, inputs: list[tuple[str, str]], outputs: list[tuple[str, str]]
+) -> None:
+    def running(minute: int, **datasets: Any) -> Event:
+        facets = kind(integration)
+        return decoded("RUNNING", minute=minute, application=None, app_name=job, job_facets=facets, **datasets)
+
+    events = [running(0)]
+    events += [running(1, inputs=[dataset(name, namespace)]) for namespace, name in inputs]
+    events += [running(2, outputs=[dataset(name, namespace)]) for namespace, name in outputs]
+    for order in (events, events[::-1]):
+        translated = translate(merge(order))
+        assert isinstance(translated, RunLineage)
+        pairs = {(process.inputs[0].name, process.outputs[0].name) for process in translated.processes}
+        assert pairs == {(read, written) for (_, read), (_, written) in zip(inputs, outputs, strict=True)}
+        assert all(len(process.inputs) == 1 for process in translated.processes)
+        assert merge(fold(order)) == merge(events)
