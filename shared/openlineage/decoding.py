@@ -25,6 +25,9 @@ ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 RUNNING = "RUNNING"
 """The event types that can end a run."""
 
+FLINK = "FLINK"
+"""The engine whose checkpoints come without the kind of their job, and an integration of the jobType facet."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
@@ -72,7 +75,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         kind, facets = self.body.job_type, self.body.run.facets
         if kind.processing_type or not (facets and facets.processing_engine):
             return kind.is_stream
-        return (facets.processing_engine.name or "").lower() == "flink"
+        return (facets.processing_engine.name or "").upper() == FLINK
 
     @property
     def can_end_a_run(self) -> bool:

@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 
 from shared.openlineage.connectors import CONNECTORS, with_copied_sources
-from shared.openlineage.decoding import ENDS, RUNNING, Event
+from shared.openlineage.decoding import ENDS, FLINK, RUNNING, Event
 from shared.openlineage.explicit_lineage import Explicit, explicit_lineage, has_explicit_lineage, with_sources
 from shared.openlineage.legacy_names import correct_legacy_names
 from shared.openlineage.run import NO_SPARK_PROPERTIES, DatasetKey, MergedDataset, MergedRun, TagValue
 from shared.openlineage.shapes.declared import description_in, owner_names, tag_values
 from shared.openlineage.wire import (
+    STREAMING,
     Captured,
     ColumnLineage,
     Dataset,
@@ -82,7 +83,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = correct_legacy_names(read, written) or (read, written)
     run_id, job = own[0].run_id, bodies[0].job
-    integration, job_type, processing_type, statement = _kind_and_statement(of_job, of_listener)
+    integration, job_type, processing_type, statement = _kind_and_statement(own, of_job, of_listener)
     written = with_sources(written, explicit) if explicit else written
     if integration.upper() in CONNECTORS:
         written = with_copied_sources(read, written)
@@ -117,9 +118,11 @@ def merge(events: Iterable[Event]) -> MergedRun:
     )
 
 
-def _kind_and_statement(of_job: Sequence[JobFacets], of_listener: int) -> tuple[str, str, str, str]:
+def _kind_and_statement(
+    events: Iterable[Event], of_job: Sequence[JobFacets], of_listener: int
+) -> tuple[str, str, str, str]:
     """Integration, job type and processing type: of each the newest that is not empty; and the longest statement. Only
-    the first `of_listener` say what kind of job it is, if there are any.
+    the first `of_listener` say what kind of job it is, if there are any; without them Flink's checkpoints do.
     """
     integration = job_type = processing_type = statement = ""
     for facets in of_job[:of_listener] or of_job:
@@ -130,6 +133,8 @@ def _kind_and_statement(of_job: Sequence[JobFacets], of_listener: int) -> tuple[
     for facets in of_job:
         if (sql := facets.sql) and sql.query and sql.query != statement:
             statement = min(statement, sql.query, key=_longest_first)
+    if not processing_type and any(event.may_stream for event in events):
+        integration, processing_type = integration or FLINK, STREAMING
     return integration, job_type, processing_type, statement
 
 

@@ -130,3 +130,15 @@ def test_a_connector_copies_each_table_to_its_own_topic(
         assert pairs == {(read, written) for (_, read), (_, written) in zip(inputs, outputs, strict=True)}
         assert all(len(process.inputs) == 1 for process in translated.processes)
         assert merge(fold(order)) == merge(events)
+
+
+def test_a_job_of_an_older_flink_is_a_stream_by_its_checkpoints() -> None:
+    """It does not say of what kind the job is, only which engine runs it."""
+    engine = {"processing_engine": {"name": "flink", "version": "1.15.4"}}
+    fields: dict[str, Any] = {"application": None, "job_facets": {}, "run_facets": engine}
+    start = decoded("START", app_name="orders", inputs=["/topic"], outputs=["/sink"], **fields)
+    checkpoint = decoded("RUNNING", minute=1, app_name="orders", **fields)
+    assert isinstance(translate(merge([start])), Wait)
+    for order in permutations((start, checkpoint)):
+        assert isinstance(translate(merge(order)), RunLineage)
+        assert merge(fold(order)) == merge(order)
