@@ -15,7 +15,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history
-from throughline.cli.records.event_files import UnreadableFileError, events_in
+from throughline.cli.records.event_files import UnreadableFileError, events_in, files_of
 from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
 
 OneEvent = bytes | str | Mapping[str, Any]
@@ -29,7 +29,8 @@ class InvalidEvent(Refused):
 def translate(events: Iterable[OneEvent] | Path, *, names: str | Path | None = None) -> Translation:
     """The lineage that these events give, as the catalog would finally hold it.
 
-    `events` are events, or the Path of a file of them: JSON lines, an array or one event, gzipped or not.
+    `events` are events, or the Path of a file of them (JSON lines, an array or one event, gzipped or not) or of a
+    folder of such files.
     Neither the order of the events nor how often each occurs makes a difference. There is no clock: a run without an
     end is `waiting`. `names` is a file of naming rules (docs/concepts/naming.md).
 
@@ -131,7 +132,7 @@ def _decoded(events: Iterable[OneEvent] | Path) -> Iterator[Event]:
 def _placed(events: Iterable[OneEvent] | Path) -> Iterator[tuple[str, OneEvent]]:
     """Each event with its place."""
     if isinstance(events, Path):
-        yield from ((event.place, event.raw) for event in events_in(events))
+        yield from ((event.place, event.raw) for file in files_of([events]) for event in events_in(file))
     else:
         yield from ((f"event {number}", event) for number, event in enumerate(events, start=1))
 

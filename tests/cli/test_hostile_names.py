@@ -109,6 +109,8 @@ EACH = "{letter}"
 RUNS: dict[str, tuple[str, ...]] = {
     "translate": ("events.jsonl",),
     "translate as JSON": ("events.jsonl", "--json"),
+    "translate by file": (".", "--by-file"),
+    "translate by file, as JSON": (".", "--by-file", "--json"),
     "explain": (f"file{HOSTILE}", RAW),
     "send": ("events.jsonl", "--url", "http://127.0.0.1:9"),
     "status": (),

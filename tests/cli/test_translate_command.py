@@ -157,3 +157,88 @@ def test_a_file_without_events_is_reported(tmp_path: Path) -> None:
     path.touch()
     result = runner.invoke(app, ["translate", str(path)])
     assert (result.exit_code, "hold no event" in result.output) == (0, True)
+
+
+PAIR = {"y": [("/in", "x")]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Files of events: published, gzipped, waiting, not all usable; and files that hold none."""
+    complete = event("a", "COMPLETE", "10:00:00", inputs=["/in"], outputs=["/out"], columns=PAIR, application="app")
+    files = {
+        "good/one.json": complete,
+        "good/two.jsonl.gz": gzip.compress(complete),
+        "waiting.ndjson": event("b", "START", "10:00:00", inputs=["/in"], outputs=["/out"], application="app"),
+        "broken.json": b'{"eventType": "COMPLETE"}',
+        "a\x1b[31mred.jsonl": complete,
+        "manifest.json": b'{"metadata": {"dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json"}}',
+        "notes.txt": b"no events",
+        ".git/refs.json": b"no events",
+    }
+    for name, content in files.items():
+        path = tmp_path / "events" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return tmp_path / "events"
+
+
+def test_a_folder_stands_for_its_files_of_events(folder: Path) -> None:
+    result = runner.invoke(app, ["translate", str(folder), "--json"])
+    assert result.exit_code == 1
+    assert {run["state"] for run in json.loads(result.stdout)["runs"]} == {"published", "waiting"}
+    assert f"left out: {folder}/broken.json:1: " in result.stderr
+    assert f"left out: {folder}/manifest.json is " in result.stderr
+
+
+def test_each_file_counts_by_itself(folder: Path) -> None:
+    result = runner.invoke(app, ["translate", str(folder), "--by-file", "--json"])
+    assert result.exit_code == 1
+    reports = {Path(each["file"]).name: each for each in json.loads(result.stdout)["files"]}
+    assert set(reports) == {
+        "a\x1b[31mred.jsonl",
+        "broken.json",
+        "manifest.json",
+        "one.json",
+        "two.jsonl.gz",
+        "waiting.ndjson",
+    }
+    assert reports["one.json"] == {
+        "file": str(folder / "good/one.json"),
+        "events": 1,
+        "refused": [],
+        "runs": [{"state": "published", "reason": None, "number": 1}],
+        "processes": 1,
+        "named_columns": 1,
+        "missing_columns": [],
+    }
+    (waiting,) = reports["waiting.ndjson"]["runs"]
+    assert (waiting["state"], reports["waiting.ndjson"]["named_columns"]) == ("waiting", 0)
+    assert reports["broken.json"]["events"] == 0
+    assert f"{folder}/broken.json:1: " in reports["broken.json"]["refused"][0]
+
+
+def test_the_table_by_file_has_a_line_for_each_and_the_sum(folder: Path) -> None:
+    result = runner.invoke(app, ["translate", str(folder), "--by-file"], env={"COLUMNS": "200"})
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["good/one.json", "1", "1", "1", "of", "1", "1", "published"] in lines
+    assert "\x1b" not in result.output
+    assert "6 files: 4 events, 2 refused, 3 processes, 3 of 3 column pairs" in result.stdout
+
+
+def test_a_pair_that_the_lineage_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newer run of the job has another source."""
+    old = event("a", "COMPLETE", "10:00:00", outputs=["/out"], columns={"y": [("/old", "x")]}, application="app")
+    new = event("b", "COMPLETE", "11:00:00", outputs=["/out"], columns=PAIR, application="later")
+    end = event("later", "COMPLETE", "11:01:00")
+    (tmp_path / "events.jsonl").write_bytes(b"\n".join([old, new, end]))
+    monkeypatch.chdir(tmp_path)
+    result = runner.invoke(app, ["translate", "events.jsonl", "--by-file"])
+    assert result.stderr.strip() == "not in the lineage: events.jsonl: file:///old.x → file:///out.y"
+    assert result.exit_code == 0
+
+
+def test_an_empty_folder_is_an_error_that_says_what_it_lacks(tmp_path: Path) -> None:
+    result = runner.invoke(app, ["translate", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "has no file of events: none ends with .json, .jsonl or .ndjson (or .gz)" in result.stderr

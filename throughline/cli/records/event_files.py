@@ -1,17 +1,21 @@
-"""Reading events from files: one JSON object, an array, or JSON lines; gzipped or not."""
+"""Reading events from files and folders: one JSON object, an array, or JSON lines; gzipped or not."""
 
 import contextlib
 import gzip
 import io
+import os
+import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 import msgspec
 
+from shared.errors import Refused
+from shared.openlineage.decoding import Event, decode
 from throughline.cli.records.file_kinds import HEAD, sentence_of
 
 _as_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -30,6 +34,50 @@ class EventFound:
 
     place: str
     raw: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFile:
+    """The events of one file, decoded; `refused`: those that could not be, each with its place and the reason."""
+
+    path: Path
+    events: tuple[Event, ...]
+    refused: tuple[str, ...]
+
+
+_EVENT_FILE = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.gz)?$", re.IGNORECASE)
+
+
+def files_of(paths: Iterable[Path]) -> list[Path]:
+    """The paths, with the files of events that lie below a folder instead of it: `*.json`, `*.jsonl` and `*.ndjson`,
+    gzipped or not, sorted; without those in hidden folders. Raises UnreadableFileError if a folder has none.
+    """
+    return [file for path in paths for file in (_files_below(path) if path.is_dir() else [path])]
+
+
+def _files_below(folder: Path) -> list[Path]:
+    def fail(error: OSError) -> NoReturn:
+        raise UnreadableFileError(f"{error.filename} can't be read: {error.strerror or error}") from error
+
+    files: list[Path] = []
+    for place, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files += [Path(place) / name for name in names if _EVENT_FILE.search(name) and not name.startswith(".")]
+    if not files:
+        raise UnreadableFileError(f"{folder} has no file of events: none ends with .json, .jsonl or .ndjson (or .gz)")
+    return sorted(files)
+
+
+def read_file(path: Path) -> EventFile:
+    """All events of a file. Raises UnreadableFileError as `events_in` does."""
+    events: list[Event] = []
+    refused: list[str] = []
+    for found in events_in(path):
+        try:
+            events.append(decode(found.raw))
+        except Refused as refusal:
+            refused.append(f"{found.place}: {refusal}")
+    return EventFile(path=path, events=tuple(events), refused=tuple(refused))
 
 
 def events_in(path: Path) -> Iterator[EventFound]:

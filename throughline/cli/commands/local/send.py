@@ -16,7 +16,7 @@ import typer
 from shared.http_errors import NO_ANSWER, name_of
 from throughline.cli.commands.local.translate import EventFiles
 from throughline.cli.context.target import HOME, Home, local_receiver
-from throughline.cli.records.event_files import EventFound, UnreadableFileError, events_in
+from throughline.cli.records.event_files import EventFound, UnreadableFileError, events_in, files_of
 from throughline.cli.ui.console import bar, fail, note, out
 from throughline.cli.ui.options import Key
 
@@ -76,7 +76,7 @@ def _receiver(url: str, home: Path) -> str:
 
 
 def _events(files: list[Path]) -> Iterator[EventFound]:
-    return chain.from_iterable(events_in(path) for path in files)
+    return chain.from_iterable(events_in(path) for path in files_of(files))
 
 
 def _chunks(events: Iterator[EventFound], at_once: int) -> Iterator[list[EventFound]]:

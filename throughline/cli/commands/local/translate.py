@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from shared.errors import Refused
-from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import History, translate_history
+from throughline.cli.commands.local.by_file import show_by_file
 from throughline.cli.context.names_file import TextFile, names_in
-from throughline.cli.records.event_files import UnreadableFileError, events_in
+from throughline.cli.records.event_files import EventFile, UnreadableFileError, files_of, read_file
 from throughline.cli.records.processes import process_document, process_tree
 from throughline.cli.ui.console import counted, fail, note, out, print_json, print_tree
 from throughline.cli.ui.options import AsJson
@@ -19,23 +18,43 @@ from throughline.cli.ui.tables import print_table
 
 EventFiles = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help="Events as JSON, JSON lines or an array, gzipped or not; - for stdin"),
+    typer.Argument(
+        metavar="FILE",
+        help="Events as JSON, JSON lines or an array, gzipped or not; a folder of such files; - for stdin",
+    ),
 ]
 
 
-def translate(files: EventFiles, *, names: TextFile = None, as_json: AsJson = False) -> None:
+ByFile = Annotated[
+    bool, typer.Option("--by-file", help="Translate each file by itself, and compare with the columns its events name")
+]
+
+
+def translate(files: EventFiles, *, names: TextFile = None, by_file: ByFile = False, as_json: AsJson = False) -> None:
     """Show the lineage that events give, without any server.
 
     The processes are those that the catalog would hold after all the events, in any order. No timeout applies: a run
     without an end is waiting. Exit code 1 if a line could not be used; the other lines are used.
 
+    With --by-file each file counts by itself, as for a producer whose events you want to try: how many of its events
+    are accepted, what becomes of its runs, and how many of the column pairs that the events name the lineage has.
+
         throughline translate events.jsonl
         throughline translate day1.jsonl.gz day2.jsonl.gz --json | jq '.processes[].qualified_name'
         throughline translate events.jsonl --names names.toml
         throughline translate - < event.json
+        throughline translate events/ --by-file
     """
     rules = names_in(names)
-    events, broken = _read(files)
+    paths = _files(files)
+    read = (_read(path, alone=path in files) for path in paths)
+    if by_file:
+        if not show_by_file(read, len(paths), rules, as_json=as_json):
+            raise typer.Exit(1)
+        return
+    contents = [*read]
+    events = [event for content in contents for event in content.events]
+    broken = [sentence for content in contents for sentence in content.refused]
     history = translate_history(events, names=rules)
     if as_json:
         print_json(
@@ -55,18 +74,21 @@ def translate(files: EventFiles, *, names: TextFile = None, as_json: AsJson = Fa
         raise typer.Exit(1)
 
 
-def _read(files: Sequence[Path]) -> tuple[list[Event], list[str]]:
-    events, broken = [], []
+def _files(paths: Sequence[Path]) -> list[Path]:
     try:
-        for path in files:
-            for found in events_in(path):
-                try:
-                    events.append(decode(found.raw))
-                except Refused as refusal:
-                    broken.append(f"{found.place}: {refusal}")
+        return files_of(paths)
     except UnreadableFileError as error:
         fail(str(error), code=2)
-    return events, broken
+
+
+def _read(path: Path, *, alone: bool) -> EventFile:
+    """A file's events. One that holds none ends the command if it was named alone, not if it lies in a folder."""
+    try:
+        return read_file(path)
+    except UnreadableFileError as error:
+        if alone:
+            fail(str(error), code=2)
+        return EventFile(path=path, events=(), refused=(str(error),))
 
 
 def _show(history: History) -> None:

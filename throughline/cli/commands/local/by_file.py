@@ -1,0 +1,114 @@
+"""`throughline translate --by-file`: what becomes of each file of events by itself."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared.naming.names import Names
+from shared.translation.named_columns import ColumnPair, missing_pairs, named_pairs
+from shared.translation.reference import translate_history
+from throughline.cli.records.event_files import EventFile
+from throughline.cli.ui.console import counted, note, out, print_json, tracked
+from throughline.cli.ui.tables import print_table
+
+_MOST = 10
+"""Lines of one kind that the text lists; --json has all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReport:
+    """What became of one file: its events, the refused ones with the reason, its runs by state and reason, its
+    processes, and of the column pairs that its published runs name, the number and those that the lineage lacks.
+    """
+
+    file: str
+    events: int
+    refused: tuple[str, ...]
+    runs: tuple[tuple[str, str, int], ...]
+    processes: int
+    named_columns: int
+    missing_columns: tuple[ColumnPair, ...]
+
+
+def report_of(file: EventFile, names: Names) -> FileReport:
+    """Translate one file by itself."""
+    history = translate_history(file.events, names=names)
+    published = {run.run_id for run in history.runs if run.state == "published"}
+    named = named_pairs((event for event in file.events if event.run_id in published), names=names)
+    runs = Counter((run.state, run.reason or "") for run in history.runs)
+    runs.update(("ignored", ignored.reason) for ignored in history.ignored)
+    return FileReport(
+        file=str(file.path),
+        events=len(file.events),
+        refused=file.refused,
+        runs=tuple((state, reason, number) for (state, reason), number in sorted(runs.items())),
+        processes=len(history.processes),
+        named_columns=len(named),
+        missing_columns=missing_pairs(named, history.processes),
+    )
+
+
+def show_by_file(files: Iterable[EventFile], total: int, names: Names, *, as_json: bool) -> bool:
+    """Print the reports of the files; whether all events could be used."""
+    reports = [report_of(file, names) for file in tracked(files, "translating files", total)]
+    if as_json:
+        print_json({"files": [_document(report) for report in reports]})
+    else:
+        _print(reports)
+    return not any(report.refused for report in reports)
+
+
+def _document(report: FileReport) -> dict[str, Any]:
+    runs = [{"state": state, "reason": reason or None, "number": number} for state, reason, number in report.runs]
+    return {
+        "file": report.file,
+        "events": report.events,
+        "refused": list(report.refused),
+        "runs": runs,
+        "processes": report.processes,
+        "named_columns": report.named_columns,
+        "missing_columns": [
+            {"source": pair.source, "input": pair.input, "target": pair.target, "output": pair.output}
+            for pair in report.missing_columns
+        ],
+    }
+
+
+def _print(reports: Sequence[FileReport]) -> None:
+    titles = ("file", "events", "refused", "processes", "columns", "runs")
+    folder = os.path.commonpath([os.path.dirname(report.file) for report in reports])  # noqa: PTH120 - of texts
+    print_table(titles, [_row(report, folder) for report in reports], numbers=titles[1:5])
+    named = sum(report.named_columns for report in reports)
+    lost = [f"{report.file}: {pair}" for report in reports for pair in report.missing_columns]
+    refused = [sentence for report in reports for sentence in report.refused]
+    parts = (
+        counted(sum(report.events for report in reports), "event"),
+        f"{len(refused):,} refused",
+        counted(sum(report.processes for report in reports), "process"),
+        f"{named - len(lost):,} of {counted(named, 'column pair')} that the events of published runs name",
+    )
+    out.print(f"\n{counted(len(reports), 'file')}: {', '.join(parts)}")
+    _list("refused", refused)
+    _list("not in the lineage", lost)
+
+
+def _row(report: FileReport, folder: str) -> tuple[str, ...]:
+    columns = f"{report.named_columns - len(report.missing_columns):,} of {report.named_columns:,}"
+    runs = "; ".join(f"{number:,} {state}{f': {reason}' if reason else ''}" for state, reason, number in report.runs)
+    return (
+        os.path.relpath(report.file, folder or "."),
+        f"{report.events:,}",
+        f"{len(report.refused):,}" if report.refused else "",
+        f"{report.processes:,}",
+        columns if report.named_columns else "",
+        runs,
+    )
+
+
+def _list(subject: str, lines: Sequence[str]) -> None:
+    for line in lines[:_MOST]:
+        note(subject, line)
+    if len(lines) > _MOST:
+        note(subject, f"and {len(lines) - _MOST:,} more, which --json lists")
