@@ -12,6 +12,7 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.openlineage.selection import CHECK_APPLICATION
 from shared.publishing.context import PublishOptions
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
@@ -138,15 +139,15 @@ def test_a_silent_sweeper_raises_an_alert_after_the_first_deployment(
 
 
 EVENT = "event run=8a03 state=kept bytes=672 type=START job=nightly.execute seconds=0.01"
-DOCTOR = "event run=9b14 state=kept bytes=500 type=START job=throughline_doctor.execute_insert seconds=0.01"
+CHECK = f"event run=9b14 state=kept bytes=500 type=START job={CHECK_APPLICATION}.execute_insert seconds=0.01"
 SILENCE: dict[str, tuple[list[Row], bool]] = {
     "no event ever": ([], False),
     "events a day ago, none since": (lines(EVENT, at=ago(hours=26)), True),
     "events just now": (lines(EVENT, at=ago(hours=26)) + lines(EVENT, at=ago(hours=3)), False),
     "none now, none in these hours of the day before": (lines(EVENT, at=ago(hours=20)), False),
     "none for a weekend": (lines(EVENT, at=ago(hours=49)), False),
-    "a check of the deployment is no event": (lines(EVENT, at=ago(hours=26)) + lines(DOCTOR, at=ago(hours=1)), True),
-    "nor were those of the day before": (lines(DOCTOR, at=ago(hours=26)), False),
+    "a check of the deployment is no event": (lines(EVENT, at=ago(hours=26)) + lines(CHECK, at=ago(hours=1)), True),
+    "nor were those of the day before": (lines(CHECK, at=ago(hours=26)), False),
     "refused bodies are none": (lines(EVENT, at=ago(hours=26)) + lines("event state=refused bytes=9"), True),
 }
 
