@@ -3,6 +3,7 @@
 var queries = {
   announcements: loadTextContent('queries/announcements.kql')
   backlog: loadTextContent('queries/backlog.kql')
+  canary: loadTextContent('queries/canary.kql')
   'catalog-away': loadTextContent('queries/catalog-away.kql')
   counts: loadTextContent('queries/counts.kql')
   coverage: loadTextContent('queries/coverage.kql')

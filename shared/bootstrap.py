@@ -18,6 +18,7 @@ from shared.announcing.recorded_state import no_gates
 from shared.announcing.rounds import WatchOptions
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
+from shared.canary.timer import CanaryOptions
 from shared.catalog.connection.clouds import cloud_of
 from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.port import Account, Catalog, Classifications, Documents, Terms, Types
@@ -35,7 +36,7 @@ from shared.publishing.context import PublishContext, PublishOptions, Resolution
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
-from shared.settings.values import CatalogSettings, Patterns, Settings, StorageSettings, WatchSettings
+from shared.settings.values import CanarySettings, CatalogSettings, Patterns, Settings, StorageSettings, WatchSettings
 from shared.storage.port import Storage
 from shared.sweeping.closing import ClosingOptions
 from shared.sweeping.sweep import SweepOptions
@@ -72,6 +73,7 @@ class Worker(PublishContext):
     watching: WatchOptions | None = None
     read_catalog: ReadCatalog = not_read
     watch_settings: WatchSettings = field(default_factory=WatchSettings)
+    canary: CanaryOptions | None = None
     to_record: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -169,6 +171,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         else None,
         read_catalog=read,
         watch_settings=settings.watch,
+        canary=_canary(settings.canary, settings.catalog.client_id),
         to_record=settings.to_record,
     )
 
@@ -203,6 +206,21 @@ def watching(
         gates=gates_of(parse_policies(policy.text, policy.place), read) if policy else no_gates,
         parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
     )
+
+
+def _canary(settings: CanarySettings, client_id: str) -> CanaryOptions | None:
+    """How the sweeper sends canaries; None where no address says to where."""
+    if not settings.url:
+        return None
+    from shared.canary.sender import Sender, no_token  # noqa: PLC0415 - as the webhook
+    from shared.catalog.connection.transport import CredentialToken  # noqa: PLC0415 - the same
+
+    def token() -> str:
+        headers = CredentialToken(credential_of(client_id), scope=settings.scope).get_authentication_headers()
+        return headers["Authorization"].removeprefix("Bearer ")
+
+    sender = Sender(url=settings.url, key=settings.key, token=token if settings.scope else no_token)
+    return CanaryOptions(send=sender.send, every=settings.every)
 
 
 def account_at(endpoint: str, token: str = "", *, scope: str = "") -> Account | None:

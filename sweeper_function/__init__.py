@@ -1,9 +1,10 @@
-"""Each minute, work that no trigger starts: run timeouts, undelivered events, retries, the publish queue, the watch."""
+"""Each minute, work that no trigger starts: timeouts, undelivered events, retries, publish queue, watch, canary."""
 
 import azure.functions as func
 
 from shared.announcing.rounds import watch_due
 from shared.bootstrap import worker
+from shared.canary.timer import canary_due
 from shared.maintenance.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import leave_shadow_mode
@@ -27,3 +28,4 @@ def main(timer: func.TimerRequest) -> None:
             Publisher(context=parts).publish()
         act.note(**backlog(parts.storage))
         act.note(**watch_due(parts.storage, parts.watching, parts.publishing))
+    canary_due(parts, parts.names, parts.canary)

@@ -53,7 +53,7 @@ EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events applications sweeping reading publishing "
     "reporting maintenance query texts settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap "
-    "watching announcing classifying http_errors"
+    "watching announcing classifying http_errors canary"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -129,12 +129,16 @@ ROOMS: dict[str, Room] = {
         "storage_layout telemetry watching",
         "msgspec requests",
     ),
+    "shared.canary": _room(
+        "errors http_errors model naming openlineage publishing reading records storage_layout translation telemetry",
+        "msgspec requests",
+    ),
     "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout", "msgspec"),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("errors settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap": _room(
-        "announcing applications catalog sweeping classifying gc_tuning governance concurrency errors naming "
+        "announcing applications canary catalog sweeping classifying gc_tuning governance concurrency errors naming "
         "openlineage adapters records events publishing settings storage telemetry translation watching",
         "pyapacheatlas",
     ),
@@ -178,7 +182,7 @@ ROOMS: dict[str, Room] = {
     "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
     "parser_function": _room("bootstrap errors events applications publishing storage_layout", "azure.functions"),
     "sweeper_function": _room(
-        "announcing bootstrap errors maintenance publishing records sweeping telemetry", "azure.functions"
+        "announcing bootstrap canary errors maintenance publishing records sweeping telemetry", "azure.functions"
     ),
 }
 """Other rooms (`throughline` but for the lake) may import any package, and every room of shared by its door."""

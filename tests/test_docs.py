@@ -30,6 +30,7 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MUL
 THROUGHLINE = re.compile(r"throughline ")
 
 PROOFS: dict[str, str] = {
+    "throughline canary": "tests/e2e/test_doctor.py",
     "throughline check": "tests/cli/test_check_command.py",
     "throughline classify": "tests/cli/test_classify.py",
     "throughline config": "tests/e2e/test_platforms.py",

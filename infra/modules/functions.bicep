@@ -188,13 +188,14 @@ var ofDedicated = {
 // By default a host's id is the first 32 characters of its name, which an app and its slot share: both hosts would stop.
 // So the id is set here, and it is sticky: a swap does not move it.
 var hostId = 'AzureFunctionsWebHost__hostid'
-// Only the worker gets the catalog's credentials.
+// Only the worker gets the credentials of the catalog and of the canary.
+var ofWorker = ['THROUGHLINE_CATALOG', 'THROUGHLINE_CANARY_']
 var chosen = map(
   apps,
   app =>
     union(
       toObject(
-        filter(items(settings), each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')),
+        filter(items(settings), each => app.name == 'worker' || !contains(ofWorker, take(each.key, 19))),
         each => each.key,
         each => each.value
       ),

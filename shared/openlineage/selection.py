@@ -71,7 +71,7 @@ BY_SETTINGS = frozenset(
 )
 """The reasons that are settings: such an event might have had lineage."""
 CHECKS = "throughline-check"
-"""The namespace of the jobs by which Throughline checks itself, as `doctor --listener` does."""
+"""The namespace of the jobs by which Throughline checks itself, as `canary` does. No setting excludes it."""
 CHECK_APPLICATION = "throughline_check"
 """How the names of such jobs begin."""
 CHECK = "check"
@@ -88,6 +88,8 @@ def select(event: Event, selection: EventFilter = DEFAULT_SELECTION) -> Keep | I
     body = event.body
     if body is None:
         return _NO_RUN
+    if body.job.namespace == CHECKS:
+        return _KEEP
     if selection is not DEFAULT_SELECTION and (excluded := _excluded(body, selection)):
         return excluded
     parent = body.parent

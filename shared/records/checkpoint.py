@@ -43,3 +43,13 @@ ARCHIVE = Checkpoint(name="archive", position=datetime)
 
 RECONCILE = Checkpoint(name="reconcile", position=datetime)
 """When placeholders are to be compared with scanned assets the next time."""
+
+
+class CanaryPosition(msgspec.Struct, frozen=True, kw_only=True):
+    """When the next canary is due, and the FAIL that withdraws the one before it; empty once it was accepted."""
+
+    due: datetime
+    withdrawal: str = ""
+
+
+CANARY = Checkpoint(name="canary", position=CanaryPosition)

@@ -17,6 +17,7 @@ from shared.settings.recording import (
 )
 from shared.settings.table import DATA, ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE, WATCH
 from shared.settings.values import (
+    CanarySettings,
     CatalogSettings,
     Lookup,
     Network,
@@ -127,6 +128,12 @@ def load(
             every=timedelta(minutes=values["THROUGHLINE_WATCH_MINUTES"]),
             webhooks=values["THROUGHLINE_WATCH_WEBHOOKS"],
             secret=values["THROUGHLINE_WATCH_SECRET"],
+        ),
+        canary=CanarySettings(
+            url=values["THROUGHLINE_CANARY_URL"],
+            key=values["THROUGHLINE_CANARY_KEY"],
+            scope=values["THROUGHLINE_CANARY_SCOPE"],
+            every=timedelta(minutes=values["THROUGHLINE_CANARY_MINUTES"]),
         ),
         to_record=texts_to_record(found, values) if catalog and not theirs else {},
     )

@@ -23,6 +23,7 @@ MAX_BODY_BYTES = 100 * 1024 * 1024
 MAX_BATCH = 200
 MAX_CALLS_PER_SECOND = 1000
 MAX_WATCH_MINUTES = 7 * 24 * 60
+MAX_CANARY_MINUTES = 24 * 60
 
 STORAGE = "AzureWebJobsStorage"
 ENDPOINT = "THROUGHLINE_CATALOG_ENDPOINT"
@@ -255,6 +256,25 @@ SETTINGS: tuple[Setting, ...] = (
     of_shell(
         name="THROUGHLINE_WATCH_SECRET",
         meaning="Secret that signs requests to webhooks; empty: they are not signed",
+    ),
+    of_shell(
+        name="THROUGHLINE_CANARY_URL",
+        meaning="The receiver's address, to which the sweeper sends a canary now and then; empty: it sends none",
+        parse=or_nothing(endpoint),
+    ),
+    of_shell(
+        name="THROUGHLINE_CANARY_KEY",
+        meaning="The canary's function key",
+    ),
+    of_shell(
+        name="THROUGHLINE_CANARY_SCOPE",
+        meaning="For what the canary's token is asked, as api://CLIENT-ID/.default; empty: the receiver asks for none",
+    ),
+    of_shell(
+        name="THROUGHLINE_CANARY_MINUTES",
+        default="60",
+        meaning="Time between two canaries",
+        parse=whole("minutes", MAX_CANARY_MINUTES),
     ),
     of_shell(
         name="THROUGHLINE_TELEMETRY",

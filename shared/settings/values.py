@@ -103,6 +103,18 @@ class WatchSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CanarySettings:
+    """The sweeper's canary: the receiver's `url` (empty: none), the `key`, which no print shows, the `scope` of a token
+    (empty: none), and the time between two.
+    """
+
+    url: str
+    key: str = field(repr=False)
+    scope: str
+    every: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings. `catalog`: None if it was not asked for. `to_record`: the texts that the functions put on record,
     by name; empty for a command.
@@ -126,4 +138,5 @@ class Settings:
     lookup: Lookup
     telemetry: TelemetrySettings
     watch: WatchSettings
+    canary: CanarySettings
     to_record: Mapping[str, str] = field(default_factory=dict)

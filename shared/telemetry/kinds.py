@@ -177,4 +177,14 @@ ANNOUNCEMENT = ActKind(
     metrics=(_count("throughline.announcements", "messages about changes", "state", "topic", unit="{message}"),),
 )
 
-KINDS = (EVENT, BATCH, RUN, LETTER, PUBLISHING, PROCESS, CALL, SWEEP, ANNOUNCEMENT)
+CANARY = ActKind(
+    name="canary",
+    meaning="A canary of the sweeper has arrived and was withdrawn, or failed at a hop; the seconds of each hop",
+    loud={"failed": logging.ERROR},
+    metrics=(
+        _count("throughline.canaries", "canaries by how they ended", "state", unit="{canary}"),
+        _duration("throughline.canary.duration", "time of a canary from its first request to its withdrawal"),
+    ),
+)
+
+KINDS = (EVENT, BATCH, RUN, LETTER, PUBLISHING, PROCESS, CALL, SWEEP, ANNOUNCEMENT, CANARY)

@@ -23,12 +23,35 @@ def test_a_second_doctor_run_succeeds_and_leaves_nothing(world: World) -> None:
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
     assert report["good"] is True
-    assert [each["subject"] for each in report["findings"]][-4:] == [
-        *("START", "COMPLETE", "lineage in the catalog", "withdrawal")
+    assert [each["subject"] for each in report["findings"]][-6:] == [
+        *("START", "COMPLETE", "blob", "fold", "catalog", "withdrawal")
     ]
     assert {each["code"] for each in report["findings"]} == {""}
     counts = json.loads(throughline(world, "status", "--json").stdout)
     assert (counts["processes"], set(counts["skipped_because"])) == (0, {"check"})
+
+
+def test_a_canary_says_how_long_each_hop_took_and_leaves_nothing(world: World) -> None:
+    done = throughline(world, "canary", "--url", world.functions.url)
+    assert done.exit_code == 0, done.output
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        *("hop", "START", "COMPLETE", "blob", "fold", "catalog", "withdrawal", "6")
+    ]
+    report = json.loads(throughline(world, "canary", "--url", world.functions.url, "--json").stdout)
+    assert report["good"] is True
+    assert all(hop["seconds"] >= 0 for hop in report["hops"])
+    counts = json.loads(throughline(world, "status", "--json").stdout)
+    assert (counts["processes"], set(counts["skipped_because"])) == (0, {"check"})
+
+
+def test_a_canary_that_does_not_arrive_names_the_hop_and_a_command(world: World) -> None:
+    done = throughline(world, "canary", "--url", world.functions.url, "--patience", "0")
+    assert done.exit_code == 1
+    assert "failed" in done.output
+    assert "throughline doctor --group GROUP" in done.output
+    silent = throughline(world, "canary", "--url", "http://127.0.0.1:9", "--json")
+    assert silent.exit_code == 1
+    assert [hop["code"] for hop in json.loads(silent.stdout)["hops"]] == ["receiver-unreachable"]
 
 
 def test_an_unreachable_receiver_and_a_wrong_path_are_distinguished(world: World) -> None:
@@ -48,7 +71,7 @@ def test_an_event_that_does_not_arrive_in_time_is_reported(world: World) -> None
     done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--patience", "0")
     assert done.exit_code == 1
     assert "not there after 0 s" in done.output
-    assert "event-late" in done.output
+    assert "event-unfolded" in done.output
 
 
 def test_an_unavailable_catalog_is_reported_while_storage_is_good(world: World) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.announcing.local_channels import TelemetryChannel
+from shared.canary.hops import SendAnswer
+from shared.canary.timer import CanaryOptions, canary_due
 from shared.catalog.memory import MemoryCatalog
 from shared.publishing.context import PublishOptions
 from shared.records.publish_queue import backlog
@@ -19,6 +22,7 @@ from shared.sweeping.sweep import SweepOptions, sweep
 from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import SWEEP
 from shared.watching.messages import messages
+from tests.support.cli import Parts
 from tests.support.events import event, write
 from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
@@ -54,6 +58,10 @@ def facts() -> dict[str, set[str]]:
     before, after = (state({"load": ["raw.id > orders.id"]}, {"raw": f"id:{kind}"}) for kind in ("int", "string"))
     for message in messages(before, after, comparison="one", now=datetime.now(UTC)):
         TelemetryChannel(telemetry=telemetry).send(message)
+    context = Parts().worker
+    publishing = replace(context.publishing, telemetry=telemetry)
+    lost = CanaryOptions(send=lambda _: SendAnswer(status=0), every=timedelta(hours=1))
+    canary_due(replace(context, publishing=publishing), context.names, lost)
     found: dict[str, set[str]] = defaultdict(set)
     for each in acts:
         found[each.kind.name] |= set(each.facts)

@@ -19,7 +19,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.sweeping.sweep import SweepOptions, sweep
 from shared.telemetry.acts import Acts
-from shared.telemetry.kinds import SWEEP
+from shared.telemetry.kinds import CANARY, SWEEP
 from shared.telemetry.lines import line_of
 from shared.telemetry.port import Act
 from shared.watching.messages import messages
@@ -104,9 +104,9 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
     calls = [call("receiver_function", ago(minutes=30), ResultCode="201"), call("sweeper_function", ago(minutes=20))]
     quiet = set(QUERIES) & {
         *("dead-letters", "receiver-errors", "receiver-slow", "worker-failures", "sweeper-silent", "undelivered"),
-        *("oldest-waiting", "backlog", "catalog-away", "daily-cap", "announcements", "no-events"),
+        *("oldest-waiting", "backlog", "catalog-away", "daily-cap", "announcements", "no-events", "canary"),
     }
-    assert len(quiet) == 12
+    assert len(quiet) == 13
     found = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
     assert {name: rows for name, rows in found.items() if rows} == {}
 
@@ -155,6 +155,24 @@ SILENCE: dict[str, tuple[list[Row], bool]] = {
 @pytest.mark.parametrize(("traces", "alert"), SILENCE.values(), ids=SILENCE)
 def test_senders_that_fall_silent_raise_an_alert(traces: list[Row], alert: bool) -> None:
     assert bool(answer("no-events", AppTraces=traces)) is alert
+
+
+def flown(at: datetime, **facts: Any) -> list[Row]:
+    """The line of a canary that ended so."""
+    acts: list[Act] = []
+    with Acts(acts.append).act(CANARY) as act:
+        act.note(**facts)
+    return lines(*map(line_of, acts), at=at)
+
+
+@pytest.mark.parametrize(("last", "alert"), [("failed", True), ("arrived", False)])
+def test_the_last_canary_raises_an_alert_if_it_failed(last: str, alert: bool) -> None:
+    other = {"failed": "arrived", "arrived": "failed"}[last]
+    failed = {"hop": "fold", "problem": "event-unfolded", "outcome": "not there after 60 s"}
+    rows = flown(ago(hours=3), state=other, **failed) + flown(ago(hours=2), state=last, **failed)
+    assert [(row["Hop"], row["Problem"]) for row in answer("canary", AppTraces=rows)] == (
+        [("fold", "event-unfolded")] if alert else []
+    )
 
 
 def test_each_failed_invocation_is_one_row() -> None:

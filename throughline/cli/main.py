@@ -72,6 +72,9 @@ GROUPS: Panels = {
             "operate.doctor:doctor",
             "Check each part of a Throughline, and name the command that repairs what is wrong.",
         ),
+        "canary": _row(
+            "operate.canary:canary", "Send one real pair of events the whole way, and say how long each hop took."
+        ),
         "watch": _row(
             "operate.watch:watch",
             "Announce changes of lineage: schemas, sources, lost masks, overdue jobs, broken policies. Each "

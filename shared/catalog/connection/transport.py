@@ -99,7 +99,7 @@ class CredentialToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas shi
         try:
             token = self._credential.get_token(self._scope).token
         except AzureError as error:
-            reason = f"No token for the catalog ({type(error).__name__}): sign in (`az login`), or give an identity"
+            reason = f"No token for {self._scope} ({type(error).__name__}): sign in (`az login`), or give an identity"
             raise CatalogUnavailable(reason, after=60, over=True, blames=False) from None
         return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 

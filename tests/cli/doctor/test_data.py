@@ -10,6 +10,8 @@ import pytest
 
 from shared.atlas.types import wanted_types
 from shared.bootstrap import Worker
+from shared.canary.hops import Canary, SendAnswer
+from shared.canary.sender import Sender
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
@@ -20,6 +22,7 @@ from shared.records.settings_record import record_settings
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact, Row
+from shared.storage_layout import StoredEvent
 from shared.sweeping.listing import SWEEP, SweepPosition
 from shared.sweeping.sweep import SweepOptions
 from tests.support.dead_letters import replace_blob
@@ -34,7 +37,7 @@ from throughline.cli.checks.findings import CheckResult
 from throughline.cli.checks.machine import check_machine
 from throughline.cli.checks.rules import SECTIONS
 from throughline.cli.checks.settings import check_settings
-from throughline.cli.checks.trial_run import follow
+from throughline.cli.checks.trial_run import findings
 from throughline.cli.checks.types import check_types
 from throughline.local.toolchain.java import JavaHome, JavaNeed, NoJavaError
 from throughline.local.toolchain.node import NodeError, NodeTools
@@ -235,17 +238,39 @@ PLACES = {"group": "rg", "receiver": "func-r"}
 
 def posted(*answers: ScriptedAnswer, slow: float = 5) -> list[CheckResult]:
     with scripted(*answers) as server:
-        return list(follow(parts(), url=server.url, key="k", patience=0, places=PLACES, slow=slow))
+        return followed(parts(), Sender(url=server.url, key="k").send, slow=slow)
+
+
+def followed(
+    worker: Worker, send: Callable[[bytes], SendAnswer], *, url: str = "", **limits: float
+) -> list[CheckResult]:
+    """A canary, with no patience unless it is given."""
+    canary = Canary(
+        context=worker, names=worker.names, send=send, owner="doctor", **({"patience": 0.0, "slow": 5.0} | limits)
+    )
+    return list(findings(canary.hops(canary.run()), {**PLACES, "url": url}))
+
+
+def stopped_after(step: Callable[[MemoryStorage, StoredEvent], object]) -> list[CheckResult]:
+    """A canary whose events are stored, and of which this alone becomes of them."""
+    storage = MemoryStorage()
+
+    def send(raw: bytes) -> SendAnswer:
+        for place in post(storage, raw):
+            step(storage, place)
+        return SendAnswer(status=201)
+
+    return followed(parts(storage=storage), send)
 
 
 def not_withdrawn() -> list[CheckResult]:
     worker = parts()
-    with installation(worker, refused="FAIL") as url:
-        return list(follow(worker, url=url, key="k", patience=5, places=PLACES))
+    with installation(worker, refused="FAIL", key="k") as url:
+        return followed(worker, Sender(url=url, key="k").send, patience=5.0)
 
 
 def receiver_not_listening(url: str = "http://127.0.0.1:9") -> list[CheckResult]:
-    return list(follow(parts(), url=url, key="", patience=0, places=PLACES))
+    return followed(parts(), Sender(url=url).send, url=url)
 
 
 def machine(**what: Any) -> list[CheckResult]:
@@ -346,10 +371,12 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
         "az webapp log tail --resource-group rg",
     ),
     "receiver-slow": (
-        lambda: posted(ScriptedAnswer(status=201, body="{}", late=0.2), slow=0.1),
+        lambda: posted(ScriptedAnswer(status=201, body="{}", late=0.2), slow=0.1)[:1],
         "--name func-r --always-on true",
     ),
-    "event-late": (lambda: posted(OK, OK, OK), "throughline status"),
+    "event-unstored": (lambda: posted(OK, OK, OK), "throughline doctor --group rg"),
+    "event-unfolded": (lambda: stopped_after(lambda _, place: place), "throughline doctor --group rg"),
+    "event-late": (lambda: stopped_after(settle), "throughline status"),
     "trial-left": (not_withdrawn, "throughline status"),
 }
 

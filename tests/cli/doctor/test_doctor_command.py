@@ -16,7 +16,9 @@ from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions
 from tests.cli.doctor.played_azure import EVENTS, GROUP, SECRET, WORKER, PlayedAzure, healthy
 from tests.infra.azure_stand_in import AzureStandIn, Failure
+from tests.support.cli import Parts
 from tests.support.deployment import Root
+from tests.support.installation import installation
 from throughline.cli.checks.azure.deployed import DeploymentQuery
 from throughline.cli.checks.azure.deployment import check_deployment
 from throughline.cli.checks.rules import SECTIONS
@@ -71,6 +73,9 @@ def test_a_healthy_deployment_ends_with_0_and_only_good_lines(tmp_path: Path, ro
     assert "storage  answers" in done.output, "the data is looked at too"
     assert SECRET not in done.output
     assert len(program.calls) < 45, "each call of az takes a second"
+
+
+TOKEN = "token-of-az"  # noqa: S105 - planted, as the secret
 
 
 def reported(azure: PlayedAzure, *, as_json: bool) -> int:
@@ -131,6 +136,31 @@ def test_a_missing_az_and_a_missing_sign_in_are_reported(tmp_path: Path) -> None
     assert done.exit_code == 1
 
 
+def test_a_canary_of_a_deployment_gets_key_and_token_by_az(tmp_path: Path) -> None:
+    parts = Parts()
+    with installation(parts.worker, key=SECRET, token=TOKEN) as url:
+        azure = healthy(url)
+        azure.outputs |= {"entrA_APPLICATION_ID": "client-id"}
+        program = stand_in(tmp_path / "bin", azure)
+        program.answer("functionapp keys list", {"functionKeys": {"default": SECRET}, "masterKey": "m"})
+        program.answer("account get-access-token", {"accessToken": TOKEN}, scope="api://client-id/.default")
+        for command in (("canary",), ("doctor", "--listener")):
+            done = CliRunner().invoke(
+                app, [*command, "--group", GROUP], obj=parts.worker, env=program.environment(COLUMNS="80")
+            )
+            assert done.exit_code == 0, done.output
+            assert "the process is gone" in done.output
+            assert SECRET not in done.output
+    assert parts.catalog.processes == {}
+    program.answer("account get-access-token", Failure(message="AADSTS65001: no consent", exit_code=1))
+    done = CliRunner().invoke(app, ["canary", "--group", GROUP], obj=parts.worker, env=program.environment())
+    assert done.exit_code == 1
+    assert "allow the Azure CLI in the registration" in " ".join(done.output.split())
+    done = CliRunner().invoke(app, ["canary", "--group", "elsewhere"], obj=parts.worker, env=program.environment())
+    assert done.exit_code == 1
+    assert "az" in done.output
+
+
 def test_help_fits_80_columns_and_shows_each_example_on_a_line() -> None:
     done = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
     lines = [line.rstrip() for line in done.output.splitlines()]
@@ -138,7 +168,7 @@ def test_help_fits_80_columns_and_shows_each_example_on_a_line() -> None:
     for example in (
         "throughline doctor --listener",
         "throughline doctor --group GROUP --subscription NAME --json",
-        "THROUGHLINE_KEY=... throughline doctor --group GROUP --listener",
+        "throughline doctor --group GROUP --listener",
     ):
         assert any(line.strip() == example for line in lines), example
     assert any("0 all is good, 1 something is bad, 2 wrong arguments" in line for line in lines)

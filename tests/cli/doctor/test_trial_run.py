@@ -4,6 +4,9 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from shared.canary.hops import Canary, Hop
+from shared.canary.run import COMPLETE, canary_run
+from shared.canary.sender import Sender
 from shared.openlineage.selection import CHECK
 from shared.query.recorded_document import document_of_record
 from shared.reporting.status import status
@@ -14,22 +17,22 @@ from tests.support.command_process import ProcessOfCommands
 from tests.support.installation import installation
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
-from throughline.cli.checks.findings import CheckResult
-from throughline.cli.checks.trial_run import COMPLETE, events, follow
 
 
-def followed(parts: Parts, *, refused: str = "") -> list[CheckResult]:
+def followed(parts: Parts, *, refused: str = "") -> list[Hop]:
     with installation(parts.worker, refused=refused) as url:
-        return list(follow(parts.worker, url=url, key="", patience=5, places={}))
+        send = Sender(url=url).send
+        canary = Canary(context=parts.worker, names=parts.worker.names, send=send, owner="doctor", patience=5)
+        return list(canary.hops(canary.run()))
 
 
 def test_a_trial_run_reaches_the_catalog_and_leaves_it() -> None:
     parts = Parts()
     for _ in range(2):
         found = followed(parts)
-        assert [each.subject for each in found] == ["START", "COMPLETE", "lineage in the catalog", "withdrawal"]
-        assert all(each.good for each in found), found
-        assert "and its data sets" in found[-1].found
+        assert [hop.name for hop in found] == ["START", "COMPLETE", "blob", "fold", "catalog", "withdrawal"]
+        assert [hop for hop in found if hop.problem] == []
+        assert "and its data sets" in found[-1].outcome
         assert (parts.catalog.processes, parts.catalog.assets) == ({}, {})
     counts = status(parts.storage)
     assert (counts.received, counts.skipped, counts.skipped_because) == (6, 6, {CHECK: 6})
@@ -41,7 +44,7 @@ def test_a_trial_run_is_in_no_list_even_while_its_process_stays() -> None:
     for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/b"]))):
         settle(parts.storage, place)
     left = followed(parts, refused="FAIL")
-    assert [each.code for each in left if not each.good] == ["trial-left"]
+    assert [hop.problem for hop in left if hop.problem] == ["trial-left"]
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert sum(map(is_check, parts.catalog.processes)) == 1
     assert {each.name for each in document_of_record(parts.storage, parts.worker.publishing).datasets} == {"a", "b"}
@@ -56,8 +59,8 @@ def test_a_trial_run_is_in_no_list_even_while_its_process_stays() -> None:
 
 def test_a_trial_run_is_not_in_the_lake(sail_process: ProcessOfCommands, tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
-    trial = events(datetime(2026, 11, 21, tzinfo=UTC), "seen")
-    lines = (trial[COMPLETE], packed(body(inputs=["/a"], outputs=["/b"])))
+    trial = canary_run(datetime(2026, 11, 21, tzinfo=UTC), "doctor")
+    lines = (trial.bodies[COMPLETE], packed(body(inputs=["/a"], outputs=["/b"])))
     (tmp_path / "events" / "a.jsonl").write_bytes(b"\n".join(lines))
     lake = ("--lake", tmp_path / "lake")
     done = sail_process.run("lake", "run", tmp_path / "events", *lake, "--engine", "sail")

@@ -127,6 +127,25 @@ class AzureCli:
             raise AzureCliError(command=command, exit_code=0, message=message) from error
 
 
+def sender_token(az: Az, application: str) -> str:
+    """A token with which the receiver of this registration in Entra ID lets us send; empty where it asks for none (no
+    `application`). Raises AzureCliError, which says what to allow.
+    """
+    if not application:
+        return ""
+    scope = f"api://{application}/.default"
+    try:
+        return str(az.json("account", "get-access-token", "--scope", scope, "--query", "accessToken"))
+    except AzureCliError as error:
+        message = (
+            f"{error}\nSenders need a token of Entra ID, and you get none: allow the Azure CLI in the registration and "
+            "in entraCallers (docs/operate/security.md)"
+        )
+        raise AzureCliError(
+            command=error.command, exit_code=error.exit_code, message=message, code=error.code
+        ) from error
+
+
 def shown(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a call as it may be shown: `az` and its words, without the values of options that hold secrets."""
     before = ("", *words)

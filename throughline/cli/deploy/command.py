@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from throughline.cli.deploy.azure_cli import Az, AzureCli, AzureCliError
+from throughline.cli.deploy.azure_cli import AzureCli, AzureCliError, sender_token
 from throughline.cli.deploy.errors import DeployError
 from throughline.cli.deploy.packaging import build, checked
 from throughline.cli.deploy.progress import Progress
@@ -120,7 +120,7 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
         target = from_azd(environment)
     limits = PollLimits(seconds=options.wait)
     probe = options.probe and not environment.get(NO_PROBE)
-    post = partial(post_nothing, token=_token(az, target)) if probe else post_nothing
+    post = partial(post_nothing, token=sender_token(az, target.application)) if probe else post_nothing
     receiver = DeployedReceiver(az=az, target=target, limits=limits, progress=progress, probe=probe, post=post)
     if options.rollback:
         receiver.roll_back()
@@ -133,20 +133,6 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
     package = checked(given or build(target.delivery, progress), target.delivery)
     receiver.deploy(package, partial(deploy_worker, az, target, limits=limits, progress=progress))
     sys.stdout.write(_left_to_do(target))
-
-
-def _token(az: Az, target: Target) -> str:
-    """A token with which the receiver lets us ask it; empty where it asks for none. Raises DeployError."""
-    if not target.application:
-        return ""
-    scope = f"api://{target.application}/.default"
-    try:
-        return str(az.json("account", "get-access-token", "--scope", scope, "--query", "accessToken"))
-    except AzureCliError as error:
-        raise DeployError(
-            f"{error}\nSenders need a token of Entra ID, and you get none: allow the Azure CLI in the registration and "
-            "in entraCallers (docs/operate/security.md), or deploy with --no-probe, which does not ask"
-        ) from error
 
 
 def _changes(pairs: Sequence[str]) -> Mapping[str, str]:

@@ -51,7 +51,7 @@ def events(
     """List stored events by job, time or run, in the order of their times; --save writes them to a file.
 
     The saved file holds all events that were found, as they were received, sorted by hour, application and run.
-    `throughline translate` reads it. Events of `throughline doctor --listener` are listed only by their job or run.
+    `throughline translate` reads it. Events of `throughline canary` are listed only by their job or run.
 
         throughline events --job 'nightly*' --from 2026-11-21
         throughline events --job 'nightly*' --save nightly.jsonl

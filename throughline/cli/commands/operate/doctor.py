@@ -1,6 +1,7 @@
 """`throughline doctor`: check each part, and name the command that repairs it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ from typing import Annotated
 import typer
 
 from shared.bootstrap import Worker, assemble
+from shared.canary.hops import Canary
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
 from shared.settings.reading import load, named
 from throughline.cli.checks.azure.deployed import Deployed, DeploymentQuery
@@ -18,9 +20,9 @@ from throughline.cli.checks.data import check_counts, check_storage, forgetting
 from throughline.cli.checks.findings import CheckResult, CheckState, bad, unseen
 from throughline.cli.checks.machine import check_machine
 from throughline.cli.checks.settings import check_settings
-from throughline.cli.checks.trial_run import ARRIVAL, follow
+from throughline.cli.checks.trial_run import ARRIVAL, findings, sender_of
 from throughline.cli.checks.types import check_types
-from throughline.cli.context.target import HOME, Home, local_receiver, parts_of
+from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.deploy.azure_cli import AzureCli, AzureCliError
 from throughline.cli.ui.console import err, out, plain, print_json
 from throughline.cli.ui.options import AsJson, Key
@@ -56,8 +58,7 @@ def doctor(
     settings, secrets, host, Event Grid, log and alerts. It only reads, and shows no key.
 
     --catalog writes a data set called `throughlinedoctor` and removes it. --listener posts two events as a listener
-    does, follows them to the catalog, and withdraws them with a third one. They count as skipped (`check`), and no
-    list, page or lake shows them.
+    does, follows them to the catalog, and withdraws them with a third one, as `throughline canary` does.
 
     Exit code: 0 all is good, 1 something is bad, 2 wrong arguments, 3 nothing is bad, but a part could not be checked.
 
@@ -66,7 +67,7 @@ def doctor(
         throughline doctor --group GROUP
         throughline doctor --group GROUP --subscription NAME --json
         throughline doctor --group GROUP --catalog
-        THROUGHLINE_KEY=... throughline doctor --group GROUP --listener
+        throughline doctor --group GROUP --listener
     """
     azure = DeploymentQuery(group=group, environment=environment, subscription=subscription) if group else None
     trial = _Trial(url=url, key=key, patience=patience) if listener else None
@@ -117,7 +118,7 @@ def _look(
             return
     places = {**deployed.places, "scope": deployed.storage_id} if deployed else {}
     worker = deployed.outputs["WORKER_PRINCIPAL_ID"] if deployed else ""
-    parts = _parts(context, home, deployed)
+    parts = deployed_parts(context, home, deployed)
     if isinstance(parts, CheckResult):
         yield parts
         return
@@ -132,11 +133,16 @@ def _look(
         yield from check_counts(parts.storage, places)
         yield forgetting(parts.sweeping.closing)
     if trial:
-        given = trial.url or (deployed.outputs["RECEIVER_URL"] if deployed else "")
-        receiver = given or local_receiver(home, "--group or --url")
-        followed = follow(parts, url=receiver, key=trial.key, patience=trial.patience, places=places)
         with err.status("following both events"):
-            yield from _answered(ARRIVAL, followed)
+            yield from _answered(ARRIVAL, _followed(parts, home, deployed, trial))
+
+
+def _followed(parts: Worker, home: Path, deployed: Deployed | None, trial: _Trial) -> Iterator[CheckResult]:
+    sender = sender_of(home, deployed, url=trial.url, key=trial.key)
+    canary = Canary(context=parts, names=parts.names, send=sender.send, owner="doctor", patience=trial.patience)
+    places = {**(deployed.places if deployed else {}), "url": sender.url}
+    with closing(canary.hops(canary.run())) as hops:
+        yield from findings(hops, places)
 
 
 def _answered(subject: str, look: Iterator[CheckResult]) -> Iterator[CheckResult]:
@@ -145,9 +151,11 @@ def _answered(subject: str, look: Iterator[CheckResult]) -> Iterator[CheckResult
         yield from look
     except (CatalogUnavailable, CatalogRefused) as error:
         yield bad("catalog-error", subject, str(error))
+    except AzureCliError as error:
+        yield unseen("azure-error", subject, " ".join(str(error).split()))
 
 
-def _parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | CheckResult:
+def deployed_parts(context: typer.Context, home: Path, deployed: Deployed | None) -> Worker | CheckResult:
     """The parts of the deployment, else of the Throughline that is meant; a finding where its settings are wrong."""
     if deployed is None or isinstance(context.obj, Worker):
         return parts_of(context, home)
