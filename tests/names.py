@@ -112,7 +112,7 @@ OLD_ROOMS: dict[str, int] = {
     "tests/shared/events": 10,
     "tests/shared/governance": 33,
     "tests/shared/ingest": 15,
-    "tests/shared/lineage": 30,
+    "tests/shared/lineage": 26,
     "tests/shared/maintenance": 17,
     "tests/shared/naming": 10,
     "tests/shared/openlineage": 13,

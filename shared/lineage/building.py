@@ -17,7 +17,7 @@ from shared.lineage.document import (
     Tag,
     kind_of,
 )
-from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, spelling_of, tag_name
+from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, job_of, tag_name
 from shared.model import ANY_EXCLUDED, DIRECT, EXCLUDED, NOTHING_DECLARED, ColumnEdge, Declared
 from shared.model import Process as ModelProcess
 
@@ -115,7 +115,7 @@ class _Found:
 
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = dict(types)
-        self._spellings: dict[str, str] = {}
+        self._event_names: dict[str, tuple[str, str]] = {}
         self._datasets: set[str] = set()
         self._schemas: dict[str, tuple[datetime, tuple[tuple[str, str], ...]]] = {}
         self._columns: dict[str, set[str]] = {}
@@ -135,7 +135,10 @@ class _Found:
         for asset in (*process.inputs, *process.outputs):
             self._datasets.add(asset.qualified_name)
             self._types.setdefault(asset.qualified_name, asset.type)
-            self._spellings.setdefault(asset.qualified_name, spelling_of(asset))
+            event_name = (asset.namespace, asset.name)
+            self._event_names[asset.qualified_name] = min(
+                event_name, self._event_names.get(asset.qualified_name, event_name)
+            )
         self._times |= {each for each in (known.first, known.last) if each}
         if not known.current:
             return
@@ -250,7 +253,7 @@ class _Found:
                     name,
                     self._types.get(name, PLACEHOLDER_TYPE),
                     self.declared(name),
-                    self._spellings.get(name, ""),
+                    self._event_names.get(name, ("", "")),
                 )
                 for name in names
             ),
@@ -301,9 +304,12 @@ def _edge(process: int, edge: ColumnEdge, numbers: Mapping[tuple[str, str], int]
 
 def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: int) -> Process:
     process = known.process
+    namespace, identity = job_of(process.qualified_name)
     return Process(
         qualified_name=process.qualified_name,
         name=process.name,
+        namespace=namespace,
+        identity=identity,
         operations=process.operations,
         platform=process.origin.platform,
         workspace=process.origin.workspace,

@@ -12,7 +12,7 @@ import msgspec
 
 from shared.model import OPAQUE
 
-FORMAT = 1
+FORMAT = 2
 NOT_SET = -1
 """Instead of the number of a point of time: since ever, or until now."""
 
@@ -42,8 +42,8 @@ class Health(StrEnum):
 class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """A data set of the catalog. `store` is the account, server or workspace it lies in, `zone` the container, database
     or schema in it; either may be empty. `placeholder`: its type is no store that the catalog scans. `owner`,
-    `description` and `tags` are what events declare of it. `spelling`: its namespace and name in events, if its
-    qualified name does not end with that name.
+    `description` and `tags` are what events declare of it. `namespace` and `full_name`: how events call it (the
+    first by name of several spellings); empty where only the history or a tag names it.
     """
 
     qualified_name: str
@@ -55,7 +55,15 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     owner: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
-    spelling: str = ""
+    namespace: str = ""
+    full_name: str = ""
+
+    @property
+    def spelling(self) -> str:
+        """Namespace and name in events as one path; empty if the qualified name ends with that name."""
+        name = self.full_name.strip("/")
+        known = not self.namespace or self.qualified_name.rstrip("/").endswith(name)
+        return "" if known else f"{self.namespace.rstrip('/')}/{name}"
 
 
 class Column(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
@@ -73,14 +81,17 @@ class Column(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True,
 class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
     """A process with the numbers of its inputs and outputs.
 
-    `platform`, `workspace`, `job` and `link` say where it runs. `parsed_inputs`: inputs that only the SQL text names.
-    `unresolved_tables`: tables of the SQL text whose place no event gives. `statement`: the SQL of its last run without
-    literals, if it was asked for. `owner` and `description`: what events declare of its job. `exact`: Spark's own plan
-    decided its columns, so none is missing. Times are numbers of `times`.
+    `namespace` and `identity` are those of its job, which stay the same from run to run; empty where its qualified name
+    has neither. `platform`, `workspace`, `job` and `link` say where it runs. `parsed_inputs`: inputs that only the SQL
+    text names. `unresolved_tables`: tables of the SQL text whose place no event gives. `statement`: the SQL of its last
+    run without literals, if it was asked for. `owner` and `description`: what events declare of its job. `exact`:
+    Spark's own plan decided its columns, so none is missing. Times are numbers of `times`.
     """
 
     qualified_name: str
     name: str
+    namespace: str = ""
+    identity: str = ""
     operations: tuple[str, ...] = ()
     platform: str = ""
     workspace: str = ""

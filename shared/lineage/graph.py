@@ -85,6 +85,14 @@ class LineageGraph:
         """The edges that leave a column."""
         return (self.document.edges[number] for number in self._edges_from[Way.DOWNSTREAM].get(column, ()))
 
+    def flows_into(self, dataset: int) -> Iterator[Flow]:
+        """The flows by which a data set is written."""
+        return (self.document.flows[number] for number in self._flows_from[Way.UPSTREAM].get(dataset, ()))
+
+    def flows_out_of(self, dataset: int) -> Iterator[Flow]:
+        """The flows by which a data set is read."""
+        return (self.document.flows[number] for number in self._flows_from[Way.DOWNSTREAM].get(dataset, ()))
+
 
 def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> bool:
     """Whether an edge or flow is valid at this time, now by default."""

@@ -1,11 +1,13 @@
 """Data sets in the document of lineage, where they lie, and what their tags are called."""
 
 import re
+from urllib.parse import unquote
 
 from shared.lineage.document import Dataset
-from shared.model import Asset, Declared
+from shared.model import Declared
 
 PLACEHOLDER_TYPE = "DataSet"
+_PROCESS = re.compile(r"throughline:[^/]*://(?P<namespace>[^/]+)/(?P<job>[^/]+)/.")
 _STORE = re.compile(r"^[A-Za-z0-9+.-]+://[^/?]*")
 
 
@@ -19,14 +21,19 @@ def place(qualified_name: str, asset_type: str) -> tuple[str, str, str]:
     return store, zone, segments[-1] if segments else qualified_name
 
 
-def spelling_of(asset: Asset) -> str:
-    """Namespace and name in events; empty if the qualified name ends with that name."""
-    name = asset.name.strip("/")
-    return "" if asset.qualified_name.rstrip("/").endswith(name) else f"{asset.namespace.rstrip('/')}/{name}"
+def job_of(process: str) -> tuple[str, str]:
+    """The namespace and the identity of the job in a process's qualified name; empty where it has another form.
+
+    The form is that of shared/translation/job/identity.py: `throughline:VERSION://NAMESPACE/JOB/SINK`, both quoted.
+    """
+    found = _PROCESS.match(process)
+    return (unquote(found["namespace"]), unquote(found["job"])) if found else ("", "")
 
 
-def dataset_of(name: str, asset_type: str, declared: Declared, spelling: str = "") -> Dataset:
-    """A data set by its qualified name and type, with what events declare of it, and its spelling in events."""
+def dataset_of(name: str, asset_type: str, declared: Declared, event_name: tuple[str, str] = ("", "")) -> Dataset:
+    """A data set by its qualified name and type, with what events declare of it; `event_name`: its namespace and name
+    in events.
+    """
     store, zone, short = place(name, asset_type)
     return Dataset(
         qualified_name=name,
@@ -38,7 +45,8 @@ def dataset_of(name: str, asset_type: str, declared: Declared, spelling: str = "
         owner=declared.owner,
         description=declared.description,
         tags=tuple(sorted({tag_name(key, value) for key, value, column in declared.tags if not column})),
-        spelling=spelling,
+        namespace=event_name[0],
+        full_name=event_name[1],
     )
 
 

@@ -26,7 +26,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "entities.json": ('{"entities": [{"typeName": "DataSet"}]}', "a file of entities of Atlas"),
     "app-1": ('{"Event":"SparkListenerLogStart"}\n{"Event":"SparkListenerJobEnd"}\n', "Spark's own event log"),
     "work.ipynb": ('{\n "cells": [],\n "nbformat": 4\n}', "a notebook"),
-    "lineage.json": ('{"format":1,"source":"record","datasets":[]}', "a lineage document"),
+    "lineage.json": ('{"format":2,"source":"record","datasets":[]}', "a lineage document"),
     "schema.json": ('{"$schema": "https://json-schema.org/draft/2020-12/schema"}', "a JSON Schema"),
     "openlineage.yml": ("transport:\n  type: http\n", "a configuration of OpenLineage's client"),
     "dbt_project.yml": ("name: shop\nconfig-version: 2\n", "a dbt project"),

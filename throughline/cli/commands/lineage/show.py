@@ -12,6 +12,8 @@ from shared.atlas.entities import LAST_RUN
 from shared.bootstrap import Worker
 from shared.lineage.document import Kind, LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError
+from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions.origins import column_in_text, column_of, origin_document, origins_of
 from shared.query.processes import AmbiguousError, Dataset, InCatalog, UnknownError
 from shared.query.recorded_document import document_of_record
 from shared.query.traversal import Lineage, lineage
@@ -19,13 +21,7 @@ from shared.query.tree import Branch, tree
 from shared.reading.processes import recorded
 from shared.texts.suggestion import suggestion
 from shared.texts.visible import visible
-from throughline.cli.commands.lineage.column_origins import (
-    column_in_text,
-    column_of,
-    origin_document,
-    origin_tree,
-    origins_of,
-)
+from throughline.cli.commands.lineage.column_origins import origin_tree
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.ui.console import fail, plain, print_json, print_tree
 from throughline.cli.ui.options import AsJson
@@ -72,7 +68,7 @@ def show(
             document = document_of_record(parts.storage, parts.publishing, expressions=True)
         number = _column(document, asset, column)
         if number is not None:
-            origin = origins_of(document, number, depth or _DEPTH_OF_COLUMN)
+            origin = origins_of(LineageIndex(document), number, depth or _DEPTH_OF_COLUMN)
             if as_json:
                 print_json(origin_document(document, origin))
             else:
