@@ -256,16 +256,15 @@ class _Work:
 
     def _commit(self, snapshot: OpenApplication, runs: dict[str, RunInput]) -> bool:
         """Fold these runs, or as many of them as fit into a transaction. Whether nothing is left to do."""
-        storage, is_whole = self.processor.storage, True
+        storage, is_whole, first_runs = self.processor.storage, True, runs
         while True:
-            folded = self._folded(snapshot, runs)
-            if others := self._stale_runs(snapshot, folded, runs):
-                runs = {**runs, **others}
-                folded = self._folded(snapshot, runs)
+            runs, folded = self._with_companions(snapshot, first_runs)
+            if is_whole and (others := self._stale_runs(snapshot, folded, runs)):
+                runs, folded = self._with_companions(snapshot, {**runs, **others})
             commit = Commit.of_fold(storage, snapshot, folded, runs)
-            if commit.fits or len(runs) <= 1:
+            if commit.fits or (len(first_runs) <= 1 and not is_whole):
                 break
-            runs, is_whole = dict(list(runs.items())[: len(runs) // 2]), False
+            first_runs, is_whole = dict(list(first_runs.items())[: max(1, len(first_runs) // 2)]), False
         self._withdraw_letters(folded, runs)
         arrived = max((run.arrived for run in runs.values() if run.arrived), default=None)
         marks = [
@@ -304,6 +303,18 @@ class _Work:
             was_dead = run_id in self.request.returned or (previous and previous.verdict is State.DEAD)
             if was_dead and record.verdict is not State.DEAD and not record.home:
                 withdraw_letters(self.processor.storage, sorted(record.digests))
+
+    def _with_companions(
+        self, snapshot: OpenApplication, runs: dict[str, RunInput]
+    ) -> tuple[dict[str, RunInput], Folded]:
+        """These runs, with those that must be folded with them, and their fold. Raises ContentLost."""
+        by_run = snapshot.by_run()
+        while companions := (folded := self._folded(snapshot, runs)).companions:
+            records = {run_id: self._read(run_id) for run_id in sorted(companions)}
+            if lost := [run_id for run_id, record in records.items() if record is None]:
+                raise ContentLost(f"The record of run {lost[0]} is missing: run `throughline verify --fix`", after=60)
+            runs = runs | {run: self._input(run, record, by_run.get(run, [])) for run, record in records.items()}
+        return runs, folded
 
     def _folded(self, snapshot: OpenApplication, runs: Mapping[str, RunInput]) -> Folded:
         own_rows = snapshot.by_run().get(self.application, []) if self.application not in runs else []

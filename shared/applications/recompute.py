@@ -16,11 +16,10 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from shared.applications.asset_changes import AssetChanges
 from shared.applications.memory import FoldMemory
 from shared.applications.partition import Commit, OpenApplication, read_whole
 from shared.applications.processor import MAX_ATTEMPTS, ApplicationProcessor, FoldRequest
-from shared.applications.state import ApplicationState, Content, RunRecord, share_digest
+from shared.applications.state import ApplicationState, AssetChanges, Content, RunRecord, share_digest
 from shared.errors import WriteConflict
 from shared.events.archive_index import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
@@ -228,6 +227,9 @@ def _with_kept(
         batches={**state.batches, **_chosen(previous.batches, stays)},
         unsourced={**state.unsourced, **_chosen(previous.unsourced, stays)},
         latest={**latest, **state.latest},
+        ends={**state.ends, **_chosen(previous.ends, lambda run_id: run_id in kept)},
+        ended_until=max([moment for moment in (state.ended_until, previous.ended_until) if moment], default=None),
+        has_plans=state.has_plans or previous.has_plans,
         active=max([moment for moment in (state.active, previous.active) if moment], default=None),
         runs=len(records),
         forgotten=still_forgotten,

@@ -6,17 +6,19 @@ partition.
 
 import functools
 import operator
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
 
-from shared.applications.asset_changes import AssetChanges
-from shared.model import ApplicationTimes, Contribution, Process, Span
+from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
 from shared.openlineage.decoding import Event
 from shared.records.states import State
-from shared.storage_layout import digest_in_reference, digest_of, process_key
+from shared.storage_layout import asset_key, digest_in_reference, digest_of, process_key
 from shared.translation.application.context import NO_APPLICATION_FACTS, ApplicationFacts, StreamBatch
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
+from shared.translation.application.plan_joins import Execution
+from shared.translation.run.changes import StateChange
 from shared.translation.run.facts import ColumnSource, RunFacts
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 
@@ -24,6 +26,12 @@ MAX_SUPPORTERS = 64
 """Runs that a content keeps one by one; older ones are folded into one span, and can't be retracted any more."""
 MAX_BATCHES = 64
 """Stream batches, and writes that name no source, that an application remembers: the latest."""
+
+
+MAX_CHANGES = 16
+"""Runs whose changes of a data set are kept one by one, and may be retracted."""
+MAX_ENDS = 64
+"""Ends of executions that an application remembers: the latest. Those of others are in the records of their runs."""
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,6 +67,52 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return msgspec.structs.replace(self, supporters=supporters)
 
 
+class AssetChange(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A change of a data set as a whole, in the listener's word (CREATE, DROP …); `became`: the qualified name that a
+    RENAME gave.
+    """
+
+    time: datetime
+    state: str
+    became: str = ""
+
+
+class AssetChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs of an application changed of a data set as a whole: by run, and by earlier ones (`folded`)."""
+
+    asset: Asset
+    by_run: dict[str, tuple[AssetChange, ...]] = {}
+    folded: tuple[AssetChange, ...] = ()
+
+    @property
+    def latest(self) -> tuple[AssetChange, ...]:
+        """The latest change of each state, by time."""
+        changes = sorted((*self.folded, *(change for changes in self.by_run.values() for change in changes)))
+        return tuple(sorted({change.state: change for change in changes}.values()))
+
+    def changed(self, run_id: str, changes: tuple[AssetChange, ...]) -> "AssetChanges":
+        """With the changes of a run; of too many runs the oldest is folded."""
+        by_run = {**self.by_run, run_id: changes}
+        if len(by_run) <= MAX_CHANGES:
+            return msgspec.structs.replace(self, by_run=by_run)
+        oldest = min(by_run, key=lambda run: (by_run[run][-1].time, run))
+        folded = sorted((*self.folded, *by_run.pop(oldest)))
+        latest = {change.state: change for change in folded}
+        return msgspec.structs.replace(self, by_run=by_run, folded=tuple(sorted(latest.values())))
+
+    def without(self, run_id: str) -> "AssetChanges":
+        """Without the changes of a run; it stays, also with none, so that the publisher sees that they went."""
+        by_run = {run: changes for run, changes in self.by_run.items() if run != run_id}
+        return msgspec.structs.replace(self, by_run=by_run)
+
+
+class ExecutionEnd(msgspec.Struct, frozen=True, array_like=True):
+    """When an execution of Spark ended, and whether its run is of a plan alone."""
+
+    time: datetime
+    is_plan: bool = False
+
+
 class LatestRun(msgspec.Struct, frozen=True, array_like=True):
     """The last run that contributed to a process: when, its id, and its facts for people."""
 
@@ -76,7 +130,9 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     the data sets that it changed as a whole. `home`: the application to which it belongs, if that is another one: then
     this record only says so. `closed`: when it was closed, with the state of its events then (`outcome`: state and
     reason); `late`: events that arrived after that, and are skipped; `archived`: events that are in the archive.
-    `facts`: what it says of its application as a whole, if anything.
+    `facts`: what it says of its application as a whole, if anything. `execution`: what tells it from other executions,
+    where the plan or the listener's run of it may have another id; `joined`: the listener's run with which its plan
+    counts.
 
     For people: `job` and `sender` are the name and the namespace of its job, `run_text` is its id as it was sent where
     that is no UUID, `omitted` names the parts of its events that can't be used. `columns`: who gave the columns of a
@@ -102,6 +158,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     late: tuple[str, ...] = ()
     archived: tuple[str, ...] = ()
     facts: ApplicationFacts | None = None
+    execution: Execution | None = None
+    joined: str = ""
     sender: str = ""
     run_text: str = ""
     omitted: tuple[str, ...] = ()
@@ -132,7 +190,9 @@ class ApplicationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     `version` grows with each commit. `contents` by digest; `lifecycle`, `batches` and `unsourced` (writes that name no
     source) by run; `assets` by key. `first`, `last`, `ended`: times and end of the application's own run; `active`:
     the last event time of any of its runs. `latest`: by process, the last run. `shares`: by process, a digest of what
-    the application contributes, where what it says of one process depends on others. `runs`: how many runs have a
+    the application contributes, where what it says of one process depends on others. `ends`: of executions whose plan
+    or listener's run may have another id, by run; `ended_until`: those that ended then or earlier may be in the records
+    alone; `has_plans`: whether a plan without a run of the listener ever came. `runs`: how many runs have a
     record; `stale`: those to be translated again, because their context has changed. `closed`: when its last run was;
     `forgotten`: how many runs had a record once.
     """
@@ -150,6 +210,9 @@ class ApplicationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     active: datetime | None = None
     latest: dict[str, LatestRun] = {}
     shares: dict[str, str] = {}
+    ends: dict[str, ExecutionEnd] = {}
+    ended_until: datetime | None = None
+    has_plans: bool = False
     runs: int = 0
     stale: tuple[str, ...] = ()
     closed: datetime | None = None
@@ -204,3 +267,23 @@ def share_digest(contributions: tuple[Contribution, ...]) -> str:
     """16 hexadecimal digits that stand for what an application contributes to a process, and when."""
     parts = sorted((content_digest(contribution.content), contribution.seen) for contribution in contributions)
     return digest_of(msgspec.json.encode(parts))[:16]
+
+
+def changes_by_asset(changes: Iterable[StateChange]) -> dict[str, tuple[Asset, tuple[AssetChange, ...]]]:
+    """The data sets that a run changed as a whole, each with its changes, by their keys in `assets`. A renamed one is
+    created under its new name; internal ones are left out.
+    """
+    by_asset: dict[str, tuple[Asset, tuple[AssetChange, ...]]] = {}
+
+    def add(asset: Asset, change: AssetChange) -> None:
+        first, earlier_changes = by_asset.get(asset_key(asset.key), (asset, ()))
+        by_asset[asset_key(asset.key)] = (first, (*earlier_changes, change))
+
+    for change in changes:
+        if change.internal:
+            continue
+        became = change.became.qualified_name if change.became else ""
+        add(change.asset, AssetChange(time=change.at, state=change.state, became=became))
+        if change.became:
+            add(change.became, AssetChange(time=change.at, state="CREATE"))
+    return by_asset

@@ -88,6 +88,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
     if integration.upper() in CONNECTORS:
         written = with_copied_sources(read, written)
     parent, properties, captured, plan, tags = _of_run(of_run)
+    plans = [facets.plan for facets in of_run if facets.plan]
+    of_executions = [each for each in plans if each.plan or each.problem or each.joined]
     job_tags, owners, description = _declared(of_job)
     times = [event.time for event in own]
     return MergedRun(
@@ -110,12 +112,20 @@ def merge(events: Iterable[Event]) -> MergedRun:
         omitted=tuple(sorted(omitted)) if omitted else (),
         captured=captured,
         plan=plan,
-        plans_lost=max([facets.plan.lost for facets in of_run if facets.plan], default=0),
+        plan_execution=of_executions[-1].execution if of_executions else None,
+        lacks_listener=bool(of_executions) and len(plans) == len(bodies) and not any(each.joined for each in plans),
+        plans_lost=max([each.lost for each in plans], default=0),
         tags=tags,
         job_tags=job_tags,
         owners=owners,
         description=description,
     )
+
+
+def is_plan_alone(event: Event) -> bool:
+    """Whether an event has a plan of an execution of which the jar knew no run of the listener."""
+    plan = body.run.facets.plan if (body := event.body) and body.run.facets else None
+    return plan is not None and not plan.joined and bool(plan.plan or plan.problem)
 
 
 def _kind_and_statement(

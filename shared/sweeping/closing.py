@@ -249,6 +249,9 @@ class _Archiving:
             return False
         if self._options.quiet is None or record.arrived is None or snapshot.state.stale:
             return False
+        run = snapshot.records.get(record.joined)
+        if run and not run.closed:  # its plan is read again with each event of that run
+            return False
         is_quiet = self._now - record.arrived >= self._options.quiet
         return is_quiet and record.run_id not in snapshot.by_run()
 

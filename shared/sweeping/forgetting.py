@@ -93,6 +93,7 @@ def _without_runs(state: ApplicationState, records: Mapping[str, RunRecord], for
         state,
         version=state.version + 1,
         contents=contents,
+        ends={run_id: end for run_id, end in state.ends.items() if run_id not in forgotten},
         runs=max(0, state.runs - len(forgotten)),
         forgotten=state.forgotten + sum(not records[run_id].home for run_id in forgotten),
     )

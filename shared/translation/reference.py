@@ -6,6 +6,7 @@ must end with the same processes. `tests/faults` holds them to it.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from shared.model import ApplicationTimes, Contribution, Process, RunLineage, Span
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event
+from shared.openlineage.merging import is_plan_alone
 from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import Ignore, select
 from shared.translation.aggregate import SupersessionPolicy, aggregate
@@ -25,6 +27,7 @@ from shared.translation.application.context import (
     enclosing_batches,
 )
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
+from shared.translation.application.plan_joins import JOINED, joins_in
 from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
 from shared.translation.run.merging import merge_run
 from shared.translation.run.translate import Skip, Wait, translate
@@ -72,7 +75,7 @@ def translate_history(
         else:
             kept.setdefault(event.run_id, []).append(event)
     del events  # frees merged events early, if the caller holds none
-    runs = {run_id: merge_run(kept.pop(run_id)) for run_id in tuple(kept)}
+    runs, joins = _merged(kept)
     contexts = _contexts(runs, names)
     outcomes = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
     contributions = _contributions(runs, outcomes)
@@ -96,11 +99,13 @@ def translate_history(
         for each in found
         if each.remains and each.remains.content.qualified_name in published
     }
+    verdicts = (_verdict(run_id, outcome, shown) for run_id, outcome in outcomes.items())
     return History(
-        runs=tuple(sorted(_verdict(run_id, outcome, shown) for run_id, outcome in outcomes.items())),
+        runs=tuple(sorted([*verdicts, *(RunVerdict(run_id=plan, state="skipped", reason=JOINED) for plan in joins)])),
         processes=processes,
         ignored=tuple(sorted(ignored)),
-        jobs={run_id: run.job.name for run_id, run in runs.items()},
+        jobs={run_id: run.job.name for run_id, run in runs.items()}
+        | {plan: runs[run_id].job.name for plan, run_id in joins.items()},
     )
 
 
@@ -110,13 +115,26 @@ def contributions_of(events: Iterable[Event], *, names: Names = BUILT_IN) -> tup
     for event in events:
         if not isinstance(select(event), Ignore):
             kept.setdefault(event.run_id, []).append(event)
-    runs = {run_id: merge_run(run_events) for run_id, run_events in kept.items()}
+    runs, _ = _merged(kept)
     contexts = _contexts(runs, names)
     outcomes = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
     contributions = _contributions(runs, outcomes)
     lifecycle = _lifecycles(runs.values(), contexts)
     results = (result for shares in contributions.values() for result in eliminate_staging(shares, lifecycle(shares)))
     return tuple(result.remains for result in results if result.remains)
+
+
+def _merged(kept: dict[str, list[Event]]) -> tuple[dict[str, MergedRun], dict[str, str]]:
+    """The runs of these events, which are taken out of memory where no plan is alone; and which plans are joined to
+    which runs: those are no runs of their own.
+    """
+    has_plans_alone = any(map(is_plan_alone, chain.from_iterable(kept.values())))
+    runs = {run_id: merge_run(kept[run_id] if has_plans_alone else kept.pop(run_id)) for run_id in tuple(kept)}
+    joins = joins_in(runs.values()) if has_plans_alone else {}
+    for plan, run_id in joins.items():
+        runs[run_id] = merge_run((*kept[run_id], *kept[plan]))
+        del runs[plan]
+    return runs, joins
 
 
 def _contexts(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContext]:

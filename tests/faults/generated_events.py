@@ -29,12 +29,13 @@ from tests.faults.task_histories import (
 from tests.faults.world import blob_of
 from tests.support.events import run_id
 from tests.support.histories import history
+from tests.support.plans_alone import with_plans_alone
 
 _LONGEST = 34
 """The number of captured events in one history."""
 
 _BELOW_TASKS, _WITH_SCHEMAS, _UNUSABLE, _STRAY, _REDACTED, _CLOSED = 0.4, 0.15, 0.12, 0.12, 0.12, 0.15
-_STREAMS = 0.15
+_STREAMS, _PLANS_ALONE = 0.15, 0.25
 _STRAGGLERS = 0.3
 """The shares of seeds with each change."""
 
@@ -46,7 +47,8 @@ class History:
     `names`: the naming rules, by which some runs may be unusable; `stray`: blobs that no receiver wrote; `redact`:
     whether redaction is on; `alternate`: whether two processes take turns, so that the caches of one grow old;
     `is_closed`: whether runs are closed and archived; `stragglers`: the events that are sent hours later then;
-    `has_streams`: whether streams run beside the jobs.
+    `has_streams`: whether streams run beside the jobs; `has_plans_alone`: whether plans came without a run of the
+    listener.
     """
 
     bodies: list[bytes]
@@ -58,6 +60,7 @@ class History:
     is_closed: bool = False
     stragglers: frozenset[bytes] = frozenset()
     has_streams: bool = False
+    has_plans_alone: bool = False
 
     @property
     def kinds(self) -> Counter[str]:
@@ -70,6 +73,7 @@ class History:
             "by processes in turn": self.alternate,
             "with runs that are closed": self.is_closed,
             "with streams": self.has_streams,
+            "with plans alone": self.has_plans_alone,
         }
         return Counter(kind for kind, is_so in special.items() if is_so)
 
@@ -97,6 +101,10 @@ def history_of(seed: int) -> History:
     has_streams = aside.random() < _STREAMS
     if has_streams:
         bodies = [*bodies, *stream_events(bodies, aside)]
+    beside = random.Random(f"plans {seed}")
+    has_plans_alone = beside.random() < _PLANS_ALONE
+    if has_plans_alone:
+        bodies = with_plans_alone(bodies, beside)
     return History(
         bodies=sorted(bodies, key=lambda body: decode(body).time),
         names=names,
@@ -105,6 +113,7 @@ def history_of(seed: int) -> History:
         alternate=alternate,
         has_tasks=has_tasks,
         has_streams=has_streams,
+        has_plans_alone=has_plans_alone,
         is_closed=is_closed,
         stragglers=_stragglers(bodies, draw) if is_closed else frozenset(),
     )
@@ -113,6 +122,7 @@ def history_of(seed: int) -> History:
 def _stragglers(bodies: Sequence[bytes], draw: random.Random) -> frozenset[bytes]:
     """Return a share of the events: of runs that change nothing for others, since these are not translated again once
     they are closed, and of applications whose own events do not lie in a task's partition, where they are forgotten.
+    Of runs that end at once, so that one may have the plan of another, only the plan of a pair is among them.
     """
     by_run: dict[str, dict[bytes, Event]] = {}
     homes: dict[str, set[str]] = {}
@@ -122,8 +132,14 @@ def _stragglers(bodies: Sequence[bytes], draw: random.Random) -> frozenset[bytes
         homes.setdefault(event.run_id, set()).add(stored(event, "").application)
     applications = set().union(*homes.values())
     chosen: set[bytes] = set()
+    runs = {name: merge_run(list(events.values())) for name, events in by_run.items()}
+    at_once = Counter((run.application_run, run.last) for run in runs.values())
+    with_plan = {(run.application_run, run.last) for run in runs.values() if run.lacks_listener}
     for name, events in by_run.items():
-        run = merge_run(list(events.values()))
+        run = runs[name]
+        end = run.application_run, run.last
+        if end in with_plan and not (run.lacks_listener and at_once[end] <= 2):
+            continue
         concerns_others = application_facts_of(run) != NO_APPLICATION_FACTS or run.processing_type.upper() == STREAMING
         is_whole = len(homes[name]) == 1 and all(homes.get(home, {home}) == {home} for home in homes[name])
         if is_whole and name not in applications and not concerns_others:

@@ -24,7 +24,8 @@ from tests.faults.exploring import (
     stall,
     sweep,
 )
-from tests.support.events import event, write
+from tests.support.events import DAY, event, run_id, write
+from tests.support.plans_alone import plan_event
 
 _END = event("app", "COMPLETE", "11:00:00")
 _RUN = write("r", "app", "10:00", "/a")
@@ -40,6 +41,10 @@ _BELOW = event("app", "COMPLETE", "11:00:00", application="task", job="app")
 _SPLIT = (
     event("r", "START", "10:00:00", inputs=["/a"], outputs=["/out"], application="other"),
     event("r", "COMPLETE", "10:00:30", inputs=["/a"], outputs=["/out"], application="app"),
+)
+_PLAN = plan_event(run_id("p"), f"{DAY}T10:00:30Z", application=run_id("app"), source="/plan", sink="/out")
+_PLAN_FAILED = plan_event(
+    run_id("p"), f"{DAY}T10:00:30Z", application=run_id("app"), failed=True, problem="too large", sink="/out"
 )
 _PUBLISHER = {"publisher": (publish(),)}
 _OLDER = (*_RUN, _END)
@@ -75,6 +80,18 @@ CASES: tuple[Case, ...] = (
         before=(deliver(_RUN[1]),),
         sent=(_FAILED, _SECOND[1]),
         actors={"one": _arrives(_FAILED), "two": _arrives(_SECOND[1])},
+    ),
+    Case(
+        name="a plan alone beside the listener's run",
+        stored=(_PLAN,),
+        sent=(_RUN[1],),
+        actors={"one": (deliver(_PLAN),), "two": _arrives(_RUN[1]), **_PUBLISHER},
+    ),
+    Case(
+        name="the plan of a failure that the listener does not tell",
+        stored=(_RUN[1],),
+        sent=(_PLAN_FAILED,),
+        actors={"one": (deliver(_RUN[1]),), "two": _arrives(_PLAN_FAILED), **_PUBLISHER},
     ),
     Case(
         name="two runs of an application",

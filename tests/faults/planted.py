@@ -56,6 +56,7 @@ class Mistake:
 
 
 _FOLD, _PROCESSOR = "shared/applications/fold.py", "shared/applications/processor.py"
+_DRAFT = "shared/applications/draft.py"
 _PARTITION, _REUNION = "shared/applications/partition.py", "shared/applications/reunion.py"
 _PLANNING, _HEADERS = "shared/publishing/planning.py", "shared/publishing/headers.py"
 _CLOSING, _FORGETTING = "shared/sweeping/closing.py", "shared/sweeping/forgetting.py"
@@ -89,14 +90,14 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a run that is folded again keeps what it said before",
         file=_FOLD,
-        original="                self._take_out(run_id, run.record)\n",
+        original="                draft.take_out(run_id, run.record)\n",
         mistaken="                pass\n",
         cases=("a late failure",),
     ),
     Mistake(
         name="runs are not translated again when facts of their application become known",
         file=_FOLD,
-        original="{run_id for run_id, run in all_records().items() if not (run.home or run.closed)}",
+        original="{run_id for run_id, run in self.all_records().items() if not (run.home or run.closed)}",
         mistaken="set()",
         cases=("a fact that is known late",),
     ),
@@ -109,11 +110,50 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         name="the processes of an application are not published again when it ends",
-        file=_FOLD,
+        file=_DRAFT,
         original="            contents = (*changed, *(self.contents.values() if own_times else ()))\n",
         mistaken="            contents = (*changed,)\n",
         cases=("a newer application",),
         seeds=(0, 400),
+    ),
+    # --- plans without a run of the listener
+    Mistake(
+        name="a plan is joined to no run that was folded before it",
+        file=_DRAFT,
+        original="                runs |= of_others | of_runs\n",
+        mistaken="                runs |= of_runs\n",
+        cases=("a plan alone beside the listener's run",),
+        seeds=(0, 400),
+    ),
+    Mistake(
+        name="a run that ends with a plan alone, which was folded before it, does not get the plan",
+        file=_DRAFT,
+        original="                any(others[run_id].is_plan for run_id in of_others)\n",
+        mistaken="                False\n",
+        cases=("a plan alone beside the listener's run",),
+        seeds=(0, 400),
+    ),
+    Mistake(
+        name="a plan counts with the listener's run, and as a run of its own",
+        file=_FOLD,
+        original="            del merged[plan]\n",
+        mistaken="",
+        cases=("a plan alone beside the listener's run",),
+        seeds=(0, 400),
+    ),
+    Mistake(
+        name="a run whose plan has gone to another one keeps it",
+        file=_DRAFT,
+        original="                or any(former[run_id].is_plan for run_id in of_former)\n",
+        mistaken="",
+        tests=("tests/shared/applications/test_fold.py",),
+    ),
+    Mistake(
+        name="a plan's run is closed before the run with which it counts",
+        file=_CLOSING,
+        original="        if run and not run.closed:  # its plan",
+        mistaken="        if False:  # its plan",
+        tests=("tests/shared/sweeping/test_closing.py",),
     ),
     # --- marks and the fence
     Mistake(

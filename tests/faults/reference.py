@@ -7,6 +7,7 @@ parts, for an observer to whom every deadline is over.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from shared.openlineage.selection import Ignore, select
 from shared.translation import reference as core
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from shared.translation.application.context import RunContext
+from shared.translation.application.plan_joins import JOINED, joins_in
 from shared.translation.run.changes import lifecycle_events_in
 from shared.translation.run.merging import merge_run
 from shared.translation.run.translate import translate
@@ -53,8 +55,10 @@ def pure_end(
     many stored blobs are no events.
     """
     events = [decode(body) for body in set(bodies)]
-    runs, dead = _runs(events, names, times_out=times_out)
+    runs, dead, joins = _runs(events, names, times_out=times_out)
     history = _history(runs, dead, names, SupersessionPolicy(quiet=quiet), now)
+    joined = (core.RunVerdict(run_id=plan, state="skipped", reason=JOINED) for plan in joins)
+    history = replace_fields(history, runs=(*history.runs, *joined))
     usable = [body for body in set(bodies) if _is_ignored(event := decode(body)) or event.run_id not in dead]
     states, reasons = expected_states(history, usable)
     states["dead"] = len(set(bodies)) - len(usable) + unreadable
@@ -78,20 +82,27 @@ def _is_ignored(event: Event) -> bool:
     return isinstance(select(event), Ignore)
 
 
-def _runs(events: Iterable[Event], names: Names, *, times_out: bool) -> tuple[dict[str, _Run], set[str]]:
-    """The runs by id, and the ids of those that nothing can use: they say only facts and times of applications."""
+def _runs(
+    events: Iterable[Event], names: Names, *, times_out: bool
+) -> tuple[dict[str, _Run], set[str], Mapping[str, str]]:
+    """The runs by id; the ids of those that nothing can use: they say only facts and times of applications; and which
+    plans are joined to which runs.
+    """
     events_by_run: dict[str, list[Event]] = {}
     for event in events:
         if not _is_ignored(event):
             events_by_run.setdefault(event.run_id, []).append(event)
     runs, dead = {}, set[str]()
+    joins = joins_in(map(merge_run, events_by_run.values()))
+    for plan, run_id in joins.items():
+        events_by_run[run_id] += events_by_run.pop(plan)
     for run_id, of_run in events_by_run.items():
         ended = any(event.type in ENDS for event in of_run)
         run = _Run(merged=merge_run(of_run), timed_out=times_out and not ended)
         runs[run_id] = run
         if names is not BUILT_IN and not _is_usable(run, names):
             dead.add(run_id)
-    return runs, dead
+    return runs, dead, joins
 
 
 def _is_usable(run: _Run, names: Names) -> bool:

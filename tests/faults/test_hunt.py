@@ -72,7 +72,7 @@ def test_all_kinds_of_histories_are_generated_and_counted() -> None:
     for history in histories:
         kinds += history.kinds
     assert kinds["with tasks"] > 25
-    assert len(kinds) == 7
+    assert len(kinds) == 8
     assert min(kinds.values()) > 3
     for kind in ("with unusable runs", "with stray blobs"):
         outcome, wrong = simulate(next(seed for seed, history in enumerate(histories) if history.kinds[kind]))

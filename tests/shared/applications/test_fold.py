@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.applications.asset_changes import MAX_CHANGES
 from shared.applications.fold import CLOSED, RunInput, fold
-from shared.applications.state import MAX_BATCHES, MAX_SUPPORTERS, ApplicationState, RunRecord
+from shared.applications.state import (
+    MAX_BATCHES,
+    MAX_CHANGES,
+    MAX_ENDS,
+    MAX_SUPPORTERS,
+    ApplicationState,
+    RunRecord,
+)
 from shared.model import Contribution
 from shared.naming.names import Names
 from shared.naming.rules.rule import rule
@@ -19,12 +25,14 @@ from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import Ignore, select
 from shared.records.states import State
 from shared.storage_layout import digest_of, process_key, stored
+from shared.translation.application.plan_joins import JOINED, MAX_AT_ONCE
 from shared.translation.reference import contributions_of
 from shared.translation.run.merging import merge_run
 from tests.support.events import event, run_id
 from tests.support.golden import FOLDERS
 from tests.support.golden import _events as golden_events
 from tests.support.histories import history
+from tests.support.plans_alone import plan_event, with_plans_alone
 
 Shares = Mapping[tuple[str, str], Sequence[str]]
 
@@ -53,18 +61,23 @@ class Folding:
             self.events[item.run_id][digest_of(repr(item).encode())] = item
             self.unfolded.add(item.run_id)
         while runs := self._runs():
-            inputs = {
-                run: RunInput(
-                    record=self.records.get(run),
-                    references=tuple(stored(item, digest).reference for digest, item in self.events[run].items()),
-                    events=tuple(self.events[run].values()),
-                )
-                for run in runs
-            }
-            folded = fold(self.application, self.state, inputs, all_records=lambda: self.records)
+            while True:
+                inputs = {run: self._input(run) for run in sorted(runs)}
+                folded = fold(self.application, self.state, inputs, all_records=lambda: self.records)
+                if not folded.companions:
+                    break
+                assert folded.companions.isdisjoint(runs)
+                runs |= folded.companions
             assert not folded.errors
             self.state, self.unfolded = folded.state, self.unfolded - runs
             self.records |= folded.records
+
+    def _input(self, run: str) -> RunInput:
+        return RunInput(
+            record=self.records.get(run),
+            references=tuple(stored(item, digest).reference for digest, item in self.events[run].items()),
+            events=tuple(self.events[run].values()),
+        )
 
     def _runs(self) -> set[str]:
         ended_runs = {run for run in self.unfolded if any(item.can_end_a_run for item in self.events[run].values())}
@@ -101,6 +114,14 @@ def folded(events: Sequence[Event], chance: random.Random) -> Shares:
 @given(seed=st.integers(0, 10_000), order=st.integers(0, 10_000))
 def test_any_order_of_a_history_folds_to_the_reference(seed: int, order: int) -> None:
     events = [decode(body) for body in history(seed)]
+    assert folded(events, random.Random(order)) == reference(events)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10_000), order=st.integers(0, 10_000))
+def test_any_order_of_a_history_with_plans_alone_folds_to_the_reference(seed: int, order: int) -> None:
+    bodies = with_plans_alone(history(seed), random.Random(seed))
+    events = [decode(body) for body in bodies]
     assert folded(events, random.Random(order)) == reference(events)
 
 
@@ -304,3 +325,121 @@ def test_facts_of_a_run_that_belongs_elsewhere_go_and_those_of_others_stay() -> 
     assert second.state.facts == first.records[run_id("stays")].facts
     assert second.state.facts != first.state.facts
     assert second.state.stale == (run_id("stays"),)
+
+
+def _plan(time: str, run: str = "plan", *, failed: bool = False, columns: str = "y", sink: str = "/b") -> Event:
+    at, application = f"2026-11-21T{time}Z", run_id("app")
+    return decode(
+        plan_event(run_id(run), at, application=application, failed=failed, columns=[("x", columns)], sink=sink)
+    )
+
+
+def test_a_plan_that_came_alone_moves_to_the_listeners_run() -> None:
+    plan, listener = _plan("10:00:00"), decode(_copy("COMPLETE", "10:00:00", source="/c"))
+    folding = Folding(run_id("app"))
+    folding.add([plan])
+    (alone,) = folding.state.contents
+    assert folding.records[plan.run_id].verdict is State.CONTRIBUTED
+    folding.add([listener])
+    assert folding.records[plan.run_id].reason == JOINED
+    assert folding.records[plan.run_id].joined == listener.run_id
+    (content,) = folding.state.contents.values()
+    assert alone not in folding.state.contents, "what the plan said alone is withdrawn"
+    assert content.supporters.keys() == {listener.run_id}
+    assert [asset.name for asset in content.process.inputs] == ["/a", "/c"]
+
+
+@pytest.mark.parametrize("is_plan_first", [True, False])
+def test_a_plan_that_failed_takes_back_what_the_listener_calls_complete(*, is_plan_first: bool) -> None:
+    events = [_plan("10:00:00", failed=True), decode(_copy("COMPLETE", "10:00:00"))]
+    folding = Folding(run_id("app"))
+    for item in events if is_plan_first else reversed(events):
+        folding.add([item])
+    assert not folding.state.contents
+    assert folding.records[run_id("run")].ended == "FAIL"
+
+
+def test_two_equal_writes_keep_their_own_plans() -> None:
+    """The first failed; both write the same place."""
+    events = [
+        decode(_copy("COMPLETE", time, run=run, source=source))
+        for time, run, source in (("10:00:00", "one", "/a"), ("10:00:01", "two", "/c"))
+    ]
+    plans = [_plan("10:00:01", "second"), _plan("10:00:00", "first", failed=True)]
+    folding = Folding(run_id("app"))
+    for item in (*plans, *events):
+        folding.add([item])
+    joins = {run: record.joined for run, record in folding.records.items() if record.joined}
+    assert joins == {run_id("first"): run_id("one"), run_id("second"): run_id("two")}
+    assert [run.run_id for run in folding.state.latest.values()] == [run_id("two")]
+
+
+def test_a_plan_leaves_a_run_when_a_better_one_comes() -> None:
+    listener, other = decode(_copy("COMPLETE", "10:00:00")), event("other", "COMPLETE", "10:00:00", application="app")
+    folding = Folding(run_id("app"))
+    folding.add([_plan("10:00:00")])
+    folding.add([decode(other)])
+    assert folding.records[run_id("plan")].joined == run_id("other"), "the only run that ended then"
+    folding.add([listener])
+    assert folding.records[run_id("plan")].joined == listener.run_id
+    assert folding.records[run_id("other")].verdict is State.SKIPPED
+    assert len(folding.state.contents) == 1
+
+
+def test_a_plan_finds_a_run_that_ended_long_before_others() -> None:
+    folding = Folding(run_id("app"))
+    names = [f"run {number}" for number in range(MAX_ENDS + 6)]
+    times = {name: f"10:{number // 60:02}:{number % 60:02}" for number, name in enumerate(names)}
+    for name in names:
+        folding.add([decode(_copy("COMPLETE", times[name], run=name))])
+    assert folding.state.ends.keys() == {run_id(name) for name in names[-MAX_ENDS:]}
+    folding.add([_plan(times["run 2"])])
+    assert folding.records[run_id("plan")].joined == run_id("run 2")
+    folding.add([_plan(times["run 9"], "other"), _plan("11:00:00", "later")])
+    assert folding.records[run_id("other")].joined == run_id("run 9")
+
+
+def test_a_run_finds_a_plan_that_ended_long_before_others() -> None:
+    folding = Folding(run_id("app"))
+    for number in range(MAX_ENDS + 6):
+        folding.add([_plan(f"10:{number // 60:02}:{number % 60:02}", f"plan {number}")])
+    folding.add([decode(_copy("COMPLETE", "10:00:02"))])
+    assert folding.records[run_id("plan 2")].joined == run_id("run")
+
+
+def test_of_too_many_runs_that_end_at_once_none_gets_a_plan() -> None:
+    folding = Folding(run_id("app"))
+    folding.add([_plan("10:00:00")])
+    for number in range(MAX_AT_ONCE):
+        folding.add([decode(_copy("COMPLETE", "10:00:00", run=f"run {number}"))])
+        assert bool(folding.records[run_id("plan")].joined) is (number + 2 <= MAX_AT_ONCE)
+    folding.add([decode(_copy("COMPLETE", "10:00:05", run="run 0"))])
+    assert folding.records[run_id("plan")].joined, "one of them ended later after all"
+
+
+@pytest.mark.parametrize("is_plan_first", [True, False])
+def test_what_comes_after_its_counterpart_was_closed_changes_nothing(*, is_plan_first: bool) -> None:
+    pair = [_plan("10:00:00"), decode(_copy("COMPLETE", "10:00:00"))]
+    first, second = pair if is_plan_first else pair[::-1]
+    folding = Folding(run_id("app"))
+    folding.add([first])
+    contents = folding.state.contents
+    folding.records[first.run_id] = _closed(folding.records[first.run_id])
+    for _ in range(2):
+        folding.add([second])
+        record = folding.records[second.run_id]
+        assert (record.verdict, record.reason, record.outcome) == (State.SKIPPED, CLOSED, ("skipped", CLOSED))
+        assert (record.closed, len(record.late)) == (folding.records[first.run_id].closed, 1)
+        assert folding.state.contents == contents
+
+
+def test_a_plan_stays_with_a_run_that_was_closed_with_it() -> None:
+    listener = decode(_copy("COMPLETE", "10:00:00"))
+    folding = Folding(run_id("app"))
+    folding.add([_plan("10:00:00"), listener])
+    contents = folding.state.contents
+    folding.records[listener.run_id] = _closed(folding.records[listener.run_id])
+    folding.add([_plan("10:00:00")])
+    folding.add([decode(_copy("COMPLETE", "10:00:00", run="late", source="/c"))])
+    assert folding.records[run_id("plan")].joined == listener.run_id
+    assert contents.keys() < folding.state.contents.keys(), "the other run counts with its own lineage"

@@ -23,6 +23,7 @@ from tests.faults.generated_events import events_of
 from tests.faults.task_histories import with_tasks
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
+from tests.support.plans_alone import with_plans_alone
 from tests.support.processing import Killed, Watched
 from tests.support.runtime import Runtime
 
@@ -43,6 +44,7 @@ def test_what_is_on_record_is_what_its_events_give(seed: int) -> None:
     """In any order of arrival, split, late, timed out, archived."""
     draw = random.Random(seed)
     bodies = history(seed) if seed % 2 else with_tasks(events_of(seed), draw)
+    bodies = with_plans_alone(bodies, draw) if seed % 3 else bodies
     draw.shuffle(bodies)
     runtime = Runtime(end_timeout=timedelta(hours=6))
     runtime.run(*bodies)

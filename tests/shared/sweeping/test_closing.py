@@ -14,8 +14,10 @@ from shared.records.states import State
 from shared.storage.port import Row
 from shared.storage_layout import APPLICATIONS, ARCHIVE, CONTROL, COUNTS, EVENTS, IGNORED, RUN
 from shared.sweeping.closing import ClosingOptions
+from shared.translation.application.plan_joins import JOINED
 from tests.support.applications import Applications
 from tests.support.events import event, run_id
+from tests.support.plans_alone import plan_event
 
 DAYS = 24 * 60
 
@@ -78,6 +80,26 @@ def test_a_later_event_of_a_closed_run_is_skipped_as_closed() -> None:
     pass_days(world, 3)
     assert counts(world)["skipped|closed"] == 1
     assert sum(counts(world).values()) == 2
+
+
+def test_a_plan_alone_is_closed_after_the_run_with_which_it_counts() -> None:
+    """So that the run keeps the plan with each of its later events."""
+    world = closing_world()
+    plan = plan_event(run_id("plan"), "2026-11-21T10:00:01Z", application=run_id("app"), source="/plan", sink="/b")
+    world.process(copy("COMPLETE", "10:00:01"), plan)
+    pass_days(world, 1)
+    world.process(copy("RUNNING", "10:00:00"))
+    pass_days(world, 1.5)
+    world.process(copy("START", "09:59:59"))
+    assert sorted(world.edges()) == [("/a", "/b"), ("/plan", "/b")]
+    pass_days(world, 3)
+    pass_days(world, 1)
+    records = {name: world.record("app", name) for name in ("run", "plan")}
+    assert [bool(record and record.closed) for record in records.values()] == [True, True]
+    assert records["plan"]
+    assert records["plan"].outcome == ("skipped", JOINED)
+    assert sorted(world.edges()) == [("/a", "/b"), ("/plan", "/b")]
+    assert world.application("app").state.closed
 
 
 def test_the_end_of_an_application_that_ran_for_days_counts_although_its_start_is_closed() -> None:
