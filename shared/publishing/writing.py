@@ -301,7 +301,11 @@ def _written(plan: Plan, guid: str, late: datetime) -> LedgerEntry:
 
 
 def reports_new_columns(plan: Plan) -> bool:
-    """Whether the process of an unchanged plan reports other columns than when it was written."""
+    """Whether the process of an unchanged plan reports other columns than when it was written, or none any more, where
+    it was never written since the catalog gave no access.
+    """
+    if plan.process is None and not plan.is_kept:
+        return plan.entry.state is LedgerState.NOTHING and bool(plan.entry.assets)
     if plan.entity is None or plan.is_kept or plan.entry.state is not LedgerState.WRITTEN:
         return False
     return schema_digest(plan.process) != plan.entry.schemas or plan.entry.imported
@@ -310,7 +314,8 @@ def reports_new_columns(plan: Plan) -> bool:
 def kept_entry(plan: Plan) -> LedgerEntry | None:
     """The ledger entry of an unchanged plan, if it changes."""
     if reports_new_columns(plan):
-        return replace(plan.entry, schemas=schema_digest(plan.process), imported=False)
+        assets = plan.entry.assets if plan.process else frozenset()
+        return replace(plan.entry, assets=assets, schemas=schema_digest(plan.process), imported=False)
     return None
 
 

@@ -10,7 +10,7 @@ import pytest
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.errors import CatalogUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.context import PublishOptions
 from shared.publishing.shadow import ShadowAction, held_back, leave_shadow_mode
 from shared.records.assets import read_assets
@@ -90,6 +90,20 @@ def test_the_columns_of_a_failed_run_are_removed() -> None:
     settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
     publish(storage, catalog, options(clock))
     assert (len(catalog.processes), columns(catalog)) == (1, ())
+
+
+def test_the_columns_of_a_failed_run_that_had_no_access_are_reported_no_more() -> None:
+    class Closed(MemoryCatalog):
+        def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:  # noqa: ARG002 - none is made
+            raise CatalogRefused(status=403, code="", detail="no role")
+
+    (storage, clock), catalog = world(), MemoryCatalog()
+    settle(storage, [job("one", (X,))])
+    publish(storage, Closed(), options(clock))
+    settle(storage, [job("one", (X,), kind="FAIL", minute=1), job("other", (Y,), app="other")])
+    clock.at += timedelta(minutes=2)
+    publish(storage, catalog, options(clock))
+    assert (len(catalog.processes), columns(catalog)) == (1, (Y,))
 
 
 def test_columns_that_no_run_reported_are_kept() -> None:
