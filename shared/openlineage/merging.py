@@ -44,6 +44,11 @@ def stronger_end(one: str | None, other: str | None) -> str | None:
 _STRENGTH = END_STRENGTH.__getitem__
 
 
+UNKNOWN = "unknown"
+"""What OpenLineage's Spark listener calls an application until it knows the context of Spark."""
+_UNNAMED = f"{UNKNOWN}."
+
+
 def merge(events: Iterable[Event]) -> MergedRun:
     """Merge all events of one run (at least one, all with the same run id; one has a body).
 
@@ -83,6 +88,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = correct_legacy_names(read, written) or (read, written)
     run_id, job = own[0].run_id, bodies[0].job
+    if job.name.startswith(_UNNAMED):
+        job = next((body.job for body in bodies if not body.job.name.startswith(_UNNAMED)), job)
     integration, job_type, processing_type, statement = _kind_and_statement(own, of_job, of_listener)
     written = with_sources(written, explicit) if explicit else written
     if integration.upper() in CONNECTORS:
@@ -151,8 +158,8 @@ def _kind_and_statement(
 def _of_run(
     all_facets: Iterable[RunFacets],
 ) -> tuple[Parent | None, dict[str, Any], Captured, PlanFacet | None, tuple[TagValue, ...]]:
-    """The first parent; the environment properties and the Spark properties, each with its latest value; the latest
-    plan; all tags.
+    """The first parent, with the first name of it that is known; the environment properties and the Spark properties,
+    each with its latest value; the latest plan; all tags.
     """
     parent: Parent | None = None
     plan: PlanFacet | None = None
@@ -160,7 +167,7 @@ def _of_run(
     captured = NO_SPARK_PROPERTIES
     tags: set[TagValue] = set()
     for facets in all_facets:
-        parent = parent or facets.parent
+        parent = _better_named(parent, facets.parent)
         if (environment := facets.environment_properties) and environment.values:
             properties.update(environment.values)
         if facets.spark_properties:
@@ -170,6 +177,13 @@ def _of_run(
         if facets.tags:
             tags.update(tag_values(facets.tags))
     return parent, properties, captured, plan, tuple(sorted(tags)) if tags else ()
+
+
+def _better_named(one: Parent | None, other: Parent | None) -> Parent | None:
+    """The first of two parents, unless only the second says what the same run's job is called."""
+    if one is None or other is None or one.job.name != UNKNOWN or one.run.run_id != other.run.run_id:
+        return one or other
+    return other
 
 
 def _declared(all_facets: Iterable[JobFacets | DatasetFacets]) -> tuple[tuple[TagValue, ...], tuple[str, ...], str]:

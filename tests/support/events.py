@@ -23,6 +23,7 @@ def event(
     columns: Mapping[str, Iterable[tuple[str, str]]] | None = None,
     application: str | None = None,
     job: str = "app.adaptive_spark_plan.out",
+    parent: str = "app",
     streaming: bool = False,
     states: Mapping[str, tuple[str, str]] | None = None,
     properties: Mapping[str, str] | None = None,
@@ -31,9 +32,10 @@ def event(
 ) -> bytes:
     """Return an event of `run` at `at` (`HH:MM:SS`, or with a date before it).
 
-    `application` is the parent's run; without it the run is an application. Data sets are paths. `columns` maps an
-    output column to (path, column) pairs, `states` an output to its lifecycle change (DROP, RENAME …) and its former
-    name; `properties` are Databricks', `tables` the table names of paths, and `sql` is the job's statement.
+    `application` is the parent's run, `parent` the name of its job; without it the run is an application. Data sets are
+    paths. `columns` maps an output column to (path, column) pairs, `states` an output to its lifecycle change (DROP,
+    RENAME …) and its former name; `properties` are Databricks', `tables` the table names of paths, and `sql` is the
+    job's statement.
     """
     time = at if "T" in at else f"{DAY}T{at}"
     lineage = {
@@ -68,8 +70,8 @@ def event(
         job_type = {"jobType": "SQL_JOB", "processingType": "STREAMING", "integration": "SPARK"}
         body["job"].setdefault("facets", {})["jobType"] = job_type
     if application:
-        parent = {"run": {"runId": run_id(application)}, "job": {"namespace": "tests", "name": "app"}}
-        body["run"]["facets"] = {"parent": parent}
+        of_parent = {"run": {"runId": run_id(application)}, "job": {"namespace": "tests", "name": parent}}
+        body["run"]["facets"] = {"parent": of_parent}
     if properties:
         body["run"].setdefault("facets", {})["environment-properties"] = {"environment-properties": dict(properties)}
     return json.dumps(body).encode()

@@ -386,6 +386,18 @@ def test_a_plan_leaves_a_run_when_a_better_one_comes() -> None:
     assert len(folding.state.contents) == 1
 
 
+def test_a_run_loses_a_plan_that_ended_later_after_all() -> None:
+    listener = decode(_copy("COMPLETE", "10:00:00"))
+    folding = Folding(run_id("app"))
+    folding.add([listener])
+    (content,) = folding.state.contents
+    folding.add([_plan("10:00:00", sink="/b")])
+    assert content not in folding.state.contents
+    folding.add([_plan("10:00:09", failed=True)])
+    assert folding.state.contents.keys() == {content}
+    assert folding.records[run_id("plan")].joined == ""
+
+
 def test_a_plan_finds_a_run_that_ended_long_before_others() -> None:
     folding = Folding(run_id("app"))
     names = [f"run {number}" for number in range(MAX_ENDS + 6)]

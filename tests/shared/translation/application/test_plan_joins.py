@@ -3,6 +3,7 @@
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -159,3 +160,15 @@ def test_a_failed_plan_withdraws_the_write_that_the_listener_calls_complete() ->
     )
     assert translate_history([listener]).processes
     assert not translate_history([listener, decode(failed)]).processes
+
+
+def test_a_write_is_one_process_whatever_the_listener_calls_the_application() -> None:
+    fields: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/b"], "application": "app"}
+    unnamed, named = (
+        event("l", "COMPLETE", "10:00:00", job=f"{name}.{INSERT}.b", parent=name, **fields)
+        for name in ("unknown", "app")
+    )
+    alone = plan_event(run_id("p"), "2026-11-21T10:00:00Z", application=run_id("app"))
+    joined, known = (translate_history([decode(body), decode(alone)]) for body in (unnamed, named))
+    assert [process.qualified_name for process in joined.processes] == ["throughline:v1://tests/app/file/b"]
+    assert joined.processes == known.processes
