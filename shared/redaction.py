@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
-from shared.naming.query_strings import without_query
+from shared.naming.canonical import without_query
 from shared.openlineage.decoding import Event
 from shared.openlineage.shapes.declared import DeclaredTag, Documentation, Owner
 from shared.openlineage.shapes.explicit import DATASET, LineageEntry, LineageSource, Transformation

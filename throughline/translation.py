@@ -10,8 +10,8 @@ from typing import Any
 from shared.errors import Misconfigured, Refused
 from shared.model import Asset
 from shared.model import Process as InternalProcess
-from shared.naming.explanation import explain as explain_name
 from shared.naming.names import BUILT_IN, Names
+from shared.naming.names import explain as explain_name
 from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history

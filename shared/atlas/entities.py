@@ -21,7 +21,7 @@ from shared.atlas.limits import (
     text_within,
 )
 from shared.model import DIRECT, NOTHING_DECLARED, OPAQUE, Asset, ColumnEdge, Declared, Process
-from shared.naming.rules.normalization import table_shown
+from shared.naming.stores.normalization import table_shown
 from shared.translation.process.union import ALL_ROWS
 
 PROCESS_TYPE = "azure_synapse_operation"

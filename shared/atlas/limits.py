@@ -3,7 +3,7 @@
 A name has at most 4 KB of UTF-8, a property 32 KB, an asset 2 MB (Microsoft's page on the catalog's limits).
 """
 
-from shared.naming.rules.rule import bounded
+from shared.naming.stores.families import bounded
 
 LONGEST_NAME = 4 * 1024
 """Atlas accepts longer names, but takes minutes for each."""

@@ -1,16 +1,15 @@
 """Canonical identities: one spelling where listeners, versions and users differ.
 
 The namespace's scheme selects the store family (`stores/`), which normalises the spelling; mounted paths are resolved
-to their source first. Results are cached.
+to their source first. Results are cached. Paths that a writer keeps for itself are noise, no data sets.
 """
 
 import re
 from functools import lru_cache
 
-from shared.naming.rules.identity import NO_ENVIRONMENT, Identity, RunEnvironment
-from shared.naming.rules.normalization import authority_folded
-from shared.naming.rules.store import StoreFamily, families_by_scheme
 from shared.naming.stores import STORES
+from shared.naming.stores.families import NO_ENVIRONMENT, Identity, RunEnvironment, StoreFamily, families_by_scheme
+from shared.naming.stores.normalization import authority_folded
 from shared.secrets import address_without_secrets, without_secrets
 
 _REMEMBERED = 16_384
@@ -102,3 +101,53 @@ def resolve_mount(namespace: str, name: str, environment: RunEnvironment) -> tup
         authority, _, folder = behind.partition("/")
         return f"{scheme}://{authority}", folder.rstrip("/") + path[len(best) :]
     return ("dbfs", path) if seen_as_local else None
+
+
+_FOLDERS = (
+    r"_delta_log",  # Delta's log and its checkpoints
+    r"_delta_index",
+    r"_change_data",
+    r"_temporary",  # of Hadoop's committers, and S3A's
+    r"__magic(?:_job-[^/]*)?",
+    r"_spark_metadata",  # of a stream's file sink
+    r"_?checkpoints?/(?:offsets|commits|state|sources|metadata)",  # of a stream
+    r"_checkpoints?",
+    r"_committed_\w+",  # of Databricks' committer
+    r"_started_\w+",
+    r"_SUCCESS",
+    r"_(?:common_)?metadata",  # of parquet
+    r"\.hoodie",
+    r"\.spark-staging-[^/]*",  # of dynamic partition overwrite
+    r"\.sparkStaging",
+    r"\.hive-staging[^/]*",
+    r"_impala_insert_staging",
+    r"metadata/(?:[^/]*\.metadata\.json|[^/]*\.avro|version-hint\.text|[^/]*\.stats)",  # of Iceberg
+)
+_NOISE = re.compile(rf"(?:^|/)(?:{'|'.join(_FOLDERS)})(?:\.gz)?(?:/|$)")
+
+
+def is_noise(identity: Identity) -> bool:
+    """Whether this is a writer's own file (log, checkpoint, marker, staging), not a data set."""
+    is_internal = _known_internal if len(identity.name) <= _SHORT else _is_internal
+    return is_internal(identity.name) and has_paths(identity.namespace)
+
+
+def _is_internal(name: str) -> bool:
+    return _NOISE.search(name) is not None
+
+
+_known_internal = lru_cache(maxsize=_REMEMBERED)(_is_internal)
+
+
+_QUERY = re.compile(r"\?[^?/=]*=[^?/]*\Z")
+"""At the end only: a path may contain a question mark."""
+
+
+def without_query(namespace: str, name: str) -> tuple[str, str]:
+    """Namespace and name without secrets and without a trailing query that does not change the identity. Idempotent."""
+    namespace, name = without_secrets(namespace, name)
+    name = _QUERY.sub("", name)
+    bare = namespace.partition("?")[0]
+    if bare != namespace and canonical(bare, name) == canonical(namespace, name):
+        namespace = bare
+    return namespace, name

@@ -22,16 +22,67 @@ TOML or JSON, validated at start; one error lists all its mistakes:
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import zip_longest
 from string import Formatter
 from typing import Any
 
 from shared.naming.canonical import canonical
 from shared.naming.names import RULES, Names
-from shared.naming.rules.regex_safety import why_unsafe
-from shared.naming.rules.rule import NamingRule, rule
-from shared.naming.stores.fabric import workspace_folded
+from shared.naming.stores.databases import workspace_folded
+from shared.naming.stores.families import NamingRule, rule
 from shared.rules_file.keys import SUBTABLE, Key, ValueKind
 from shared.rules_file.reading import RulesEntry, RulesReader
+
+# Regular expressions that could backtrack for ever on hostile names are refused. Python's engine backtracks: a repeat
+# inside a repeat takes exponential time, and each further `.*` multiplies the time by the name's length. Neither is
+# needed to split a name.
+
+_MAX_WILDCARDS = 2
+_PIECE = re.compile(
+    r"""\\.                                   # an escape
+    | \[\^?\]?(?:\\.|[^\]\\])*\]              # a class
+    | \(\?P?[<'][^>=!)]*>                     # a group with a name
+    | \(\?[^)]?                               # another kind of group
+    | [()|]
+    | \{\d*,?\d*\}                            # a repeat
+    | [*+?]
+    | .""",
+    re.VERBOSE | re.DOTALL,
+)
+_REPEAT = re.compile(r"\{\d*,\d*\}|\{\d+\}")
+
+
+def why_unsafe(pattern: str) -> str:
+    """Why a pattern is unsafe and what to write instead; empty if it is safe."""
+    repeated, wildcards = _nested_repeat(pattern)
+    if repeated:
+        return "a repeated group contains a repeat or an alternative: repeat a class instead, as in [^/]+"
+    if wildcards > _MAX_WILDCARDS:
+        return f"it has more than {_MAX_WILDCARDS} repeated dots: write [^/]+ for a part of a path"
+    return ""
+
+
+def _nested_repeat(pattern: str) -> tuple[bool, int]:
+    """Whether a repeated group contains a repeat or an alternative, and the number of repeated dots."""
+    pieces = [found[0] for found in _PIECE.finditer(pattern)]
+    inside: list[bool] = [False]
+    """For the whole and each open group: whether it contains a repeat or an alternative."""
+    wildcards = 0
+    for piece, following in zip_longest(pieces, pieces[1:], fillvalue=""):
+        many = following in {"*", "+"} or bool(_REPEAT.fullmatch(following))
+        if piece.startswith("("):
+            inside.append(False)
+        elif piece == ")" and len(inside) > 1:
+            if inside.pop():
+                if many:
+                    return True, wildcards
+                inside[-1] = True
+        elif piece in {"|", "*", "+", "?"} or _REPEAT.fullmatch(piece):
+            inside[-1] = True
+        elif piece == "." and many:
+            wildcards += 1
+    return False, wildcards
+
 
 _MAX_TABLES = 100_000
 """A file has at most a mebibyte; large tenants have thousands of workspaces."""

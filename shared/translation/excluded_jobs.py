@@ -6,7 +6,7 @@ from datetime import datetime
 
 from shared.model import ANY_EXCLUDED, DIRECT, EXCLUDED, Asset, Column, ColumnEdge, Process
 from shared.naming.canonical import canonical
-from shared.naming.rules.identity import Identity
+from shared.naming.stores.families import Identity
 from shared.translation.process.union import ALL_ROWS
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.naming.rules.rule import printable
+from shared.naming.stores.families import printable
 from tests.cli.test_hostile_names import CLEAN, HOSTILE, MART, RAW, acting_in, event, forged_in
 from tests.support.building import packed
 from tests.support.command_process import ProcessOfCommands

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shared.naming.names import Names
-from shared.naming.rules.identity import NO_ENVIRONMENT
+from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history

@@ -3,9 +3,9 @@
 import pytest
 
 from shared.naming.canonical import canonical
-from shared.naming.explanation import explain
-from shared.naming.rules.identity import RunEnvironment
+from shared.naming.names import explain
 from shared.naming.stores import STORES
+from shared.naming.stores.families import RunEnvironment
 from shared.secrets import without_secrets
 
 SECRET = "S3cr3t"  # noqa: S105 - it opens nothing

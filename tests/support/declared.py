@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.naming.names import BUILT_IN
-from shared.naming.rules.identity import NO_ENVIRONMENT
+from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
+from shared.naming.stores.families import NO_ENVIRONMENT, RunEnvironment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,17 @@ Names of Hive and Unity Catalog are in lower case, as both store them: producers
 
 import re
 
-from shared.naming.rules.normalization import authority_folded, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, generic_rule, rule, table_rule
-from shared.naming.rules.store import StoreFamily, as_table
+from shared.naming.stores.families import (
+    GENERIC,
+    AlternateName,
+    NamingRule,
+    StoreFamily,
+    as_table,
+    generic_rule,
+    rule,
+    table_rule,
+)
+from shared.naming.stores.normalization import authority_folded, table_folded, table_parts, unquoted
 
 
 def _lower(part: str) -> str:

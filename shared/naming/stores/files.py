@@ -7,10 +7,7 @@ a table's name comes first.
 import re
 from dataclasses import replace
 
-from shared.naming.rules.normalization import UUID, path_folded
-from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, rule
-from shared.naming.rules.store import Fold, StoreFamily, as_path
-from shared.naming.stores.fabric import (
+from shared.naming.stores.databases import (
     LAKEHOUSE_IDS,
     LAKEHOUSE_NAME,
     LAKEHOUSE_SCAN,
@@ -21,6 +18,8 @@ from shared.naming.stores.fabric import (
     WAREHOUSE_TABLE,
     workspace_folded,
 )
+from shared.naming.stores.families import GENERIC, AlternateName, Fold, NamingRule, StoreFamily, as_path, rule
+from shared.naming.stores.normalization import UUID, path_folded
 
 # --- Azure Data Lake Storage Gen2 and Blob Storage, in all clouds. `abfss` and `wasbs` paths of one account stay two
 # data sets, each with the other's name as alternative: which of them a scan finds depends on how the account is
@@ -104,7 +103,7 @@ def _blob(rest: str, name: str) -> tuple[str, str]:
 
 
 # --- Fabric's OneLake: tables of lakehouses and warehouses, and the files beside them. They are named by ids, see
-# `fabric`. Hosts of regions and of single workspaces are OneLake too.
+# `databases`. Hosts of regions and of single workspaces are OneLake too.
 
 _WORKSPACE = r"abfss://(?P<workspace>[^@/]+)@onelake\.dfs\.fabric\.microsoft\.com"
 _LAKEHOUSE = r"(?P<lakehouse>[^/.]+)(?:\.Lakehouse)?/Tables/"

@@ -2,9 +2,17 @@
 
 import re
 
-from shared.naming.rules.normalization import QUERY, authority_folded, table_folded, table_parts, unquoted
-from shared.naming.rules.rule import GENERIC, AlternateName, NamingRule, generic_rule, rule, table_rule
-from shared.naming.rules.store import StoreFamily, as_table
+from shared.naming.stores.families import (
+    GENERIC,
+    AlternateName,
+    NamingRule,
+    StoreFamily,
+    as_table,
+    generic_rule,
+    rule,
+    table_rule,
+)
+from shared.naming.stores.normalization import QUERY, authority_folded, table_folded, table_parts, unquoted
 
 # --- Snowflake. Canonical: `snowflake://account` as listeners since 1.30 send it: an organisation's account unchanged,
 # a locator with region and cloud (OpenLineage's Java client, `SnowflakeUtils`). Older ones send the whole host. A

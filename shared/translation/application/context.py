@@ -12,7 +12,7 @@ import msgspec
 
 from shared.model import Asset, Span
 from shared.naming.names import BUILT_IN, Names
-from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
+from shared.naming.stores.families import NO_ENVIRONMENT, RunEnvironment
 from shared.openlineage.run import MergedRun
 from shared.secrets import address_without_secrets
 from shared.translation.job.databricks import identifying_properties, workspace

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from shared.model import Asset
-from shared.naming.rules.rule import bounded
+from shared.naming.stores.families import bounded
 from shared.translation.job.identity import MAX_NAME_LENGTH
 
 DROP, RENAME, TRUNCATE = "DROP", "RENAME", "TRUNCATE"

@@ -15,9 +15,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from shared.naming.rules.identity import Identity
-from shared.naming.rules.normalization import table_shown
-from shared.naming.rules.rule import bounded
+from shared.naming.stores.families import Identity, bounded
+from shared.naming.stores.normalization import table_shown
 from shared.openlineage.operations import UNKNOWN, split_job_name
 from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import CHECKS

@@ -8,8 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from shared.model import Asset, Span
-from shared.naming.canonical import canonical
-from shared.naming.internal_paths import is_noise
+from shared.naming.canonical import canonical, is_noise
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.wire import STREAMING
 from shared.translation.application.context import RunContext, StreamBatch

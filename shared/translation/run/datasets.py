@@ -8,11 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.model import Asset
-from shared.naming.canonical import canonical
-from shared.naming.internal_paths import is_noise
+from shared.naming.canonical import canonical, is_noise
 from shared.naming.matching import underivable_names
 from shared.naming.names import Names
-from shared.naming.rules.identity import Identity, RunEnvironment
+from shared.naming.stores.families import Identity, RunEnvironment
 from shared.naming.stores.services import split_names
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.wire import STREAMING

@@ -16,8 +16,8 @@ from functools import lru_cache
 import msgspec
 
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, UnresolvedTable
-from shared.naming.internal_paths import is_noise
-from shared.naming.rules.identity import Identity
+from shared.naming.canonical import is_noise
+from shared.naming.stores.families import Identity
 from shared.openlineage.operations import Operation
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.translation.run.datasets import Datasets, Place, table_name

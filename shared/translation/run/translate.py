@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from shared.model import Asset, Origin, Process, RunLineage
-from shared.naming.rules.identity import Identity
+from shared.naming.stores.families import Identity
 from shared.openlineage.operations import HIVE_OPERATIONS, UNKNOWN, Operation, split_job_name
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.selection import CHECK, CHECKS

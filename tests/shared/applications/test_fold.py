@@ -20,7 +20,7 @@ from shared.applications.state import (
 )
 from shared.model import Contribution
 from shared.naming.names import Names
-from shared.naming.rules.rule import rule
+from shared.naming.stores.families import rule
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import Ignore, select
 from shared.records.states import State

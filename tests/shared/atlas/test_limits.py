@@ -12,7 +12,7 @@ from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
 from shared.model import Asset, Column, ColumnEdge, EdgeKind, Process
-from shared.naming.rules.rule import bounded
+from shared.naming.stores.families import bounded
 from shared.storage.memory import MemoryStorage
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.placeholder_columns import publish_options

@@ -5,9 +5,8 @@ The spellings of databases (and more of them) are in test_naming.py.
 
 import pytest
 
-from shared.naming.canonical import canonical
-from shared.naming.internal_paths import is_noise
-from shared.naming.rules.identity import NO_ENVIRONMENT, Identity, RunEnvironment
+from shared.naming.canonical import canonical, is_noise
+from shared.naming.stores.families import NO_ENVIRONMENT, Identity, RunEnvironment
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"
 BLOB = "wasbs://landing@contoso.blob.core.windows.net"

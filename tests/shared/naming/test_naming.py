@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.naming.canonical import canonical
-from shared.naming.explanation import explain
-from shared.naming.names import BUILT_IN, RULES
-from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
+from shared.naming.names import BUILT_IN, RULES, explain
+from shared.naming.stores.families import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.stores.services import split_names
 from tests.support.naming_cases import Case
 from tests.support.naming_specification import SPECIFICATION

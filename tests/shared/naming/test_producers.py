@@ -10,7 +10,7 @@ import pytest
 
 from shared.naming.canonical import canonical
 from shared.naming.names import BUILT_IN, RULES, Names, Naming
-from shared.naming.rules.identity import NO_ENVIRONMENT, RunEnvironment
+from shared.naming.stores.families import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.user_rules import parse_names
 
 

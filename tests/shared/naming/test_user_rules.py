@@ -10,7 +10,7 @@ import pytest
 from shared.errors import Misconfigured
 from shared.naming.canonical import canonical
 from shared.naming.names import Names
-from shared.naming.rules.identity import RunEnvironment
+from shared.naming.stores.families import RunEnvironment
 from shared.naming.user_rules import parse_names
 from shared.settings.reading import load
 

@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.naming.rules.identity import NO_ENVIRONMENT
+from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.openlineage.decoding import Event
 from shared.translation.run.datasets import Place
 from shared.translation.run.quality import TEST, quality_results

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.naming.canonical import canonical
-from shared.naming.rules.identity import Identity
+from shared.naming.stores.families import Identity
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.naming.names import BUILT_IN
-from shared.naming.rules.identity import NO_ENVIRONMENT
+from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import decode
 from shared.translation.run.datasets import Place

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from shared.naming.explanation import NamingExplanation, explain
 from shared.naming.matching import candidates, underivable_names
-from shared.naming.rules.identity import RunEnvironment
+from shared.naming.names import NamingExplanation, explain
+from shared.naming.stores.families import RunEnvironment
 from shared.naming.stores.services import split_names
 from throughline.cli.commands.lineage.catalog_matches import looked, looked_document, show_candidates
 from throughline.cli.context.names_file import TextFile, names_in

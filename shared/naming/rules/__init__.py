@@ -1,1 +1,0 @@
-"""Naming rules, store families, and the user's names file."""
