@@ -14,8 +14,8 @@ from shared.translation.run.facts import ColumnSource, column_source
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSources:
     """The contributing runs of Spark: `exact` by plan, of which the listener's events `differ` in some; by plan with
-    columns that are upper bounds (`opaque`); by `both`; and by the `listener` only, which has no plan: their jobs run
-    without throughline-plan.jar.
+    columns that are upper bounds (`opaque`); by `both`; by the `listener` only, which has no plan: their jobs run
+    without throughline-plan.jar; and not known, made by an `rdd`.
     """
 
     exact: int = 0
@@ -23,6 +23,7 @@ class ColumnSources:
     opaque: int = 0
     both: int = 0
     listener: int = 0
+    rdd: int = 0
 
     @classmethod
     def of(cls, counts: Mapping[ColumnSource, int]) -> "ColumnSources":
@@ -34,12 +35,13 @@ class ColumnSources:
             opaque=counts.get(ColumnSource.OPAQUE, 0),
             both=counts.get(ColumnSource.BOTH, 0),
             listener=counts.get(ColumnSource.LISTENER, 0),
+            rdd=counts.get(ColumnSource.RDD, 0),
         )
 
     @property
     def runs(self) -> int:
         """All of them."""
-        return self.exact + self.opaque + self.both + self.listener
+        return self.exact + self.opaque + self.both + self.listener + self.rdd
 
 
 EdgeKey = tuple[Column, Column, EdgeKind]
@@ -50,6 +52,7 @@ _WORDS: Mapping[ColumnSource | None, str] = {
     ColumnSource.OPAQUE: "plan",
     ColumnSource.BOTH: "listener or plan",
     ColumnSource.LISTENER: "listener",
+    ColumnSource.RDD: "listener",
     None: "events",
 }
 

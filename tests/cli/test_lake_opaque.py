@@ -15,6 +15,9 @@ from tests.support.plans import PlanBuilder, call, column, facet
 MAIL, ID = column(1, "mail"), column(2, "id")
 
 
+_RDD = {"jobType": {"integration": "SPARK", "jobType": "RDD_JOB", "processingType": "BATCH"}}
+
+
 def _run(name: str, start: str, end: str, minute: int, *, code: bool) -> bytes:
     """A run of the application `app` that writes columns mail and id of a folder to another, by code or as they are."""
     plans = PlanBuilder()
@@ -41,6 +44,7 @@ def outputs(folder: Path) -> dict[str, str]:
         _run("both one", "/raw", "/both", 1, code=True),
         _run("both two", "/raw", "/both", 2, code=False),
         _run("copy", "/code", "/copy", 3, code=False),
+        packed(body(run="rdd", minute=4, job="map_partitions", inputs=["/raw"], outputs=["/rdd"], job_facets=_RDD)),
     )
     (folder / "events" / "a.jsonl").write_bytes(b"\n".join(events))
     (folder / "tags.csv").write_text("qualified_name,column,tag\nfile:///raw,mail,secret\n")
@@ -64,9 +68,9 @@ def test_a_lake_tells_upper_bounds_from_exact_lineage(sail_process: ProcessOfCom
     found = sail_process.call(outputs, tmp_path)
     assets = {each["name"].rpartition("/")[2]: each for each in json.loads(found["assets"])}
     counts = {name: (each["columns"], each["traced"], each["opaque"]) for name, each in assets.items()}
-    assert counts == {"raw": (0, 0, 0), "code": (1, 0, 1), "both": (2, 2, 0), "copy": (2, 2, 0)}
+    assert counts == {"raw": (0, 0, 0), "code": (1, 0, 1), "both": (2, 2, 0), "copy": (2, 2, 0), "rdd": (0, 0, 0)}
     (job,) = json.loads(found["jobs"])
-    assert (job["runs"], job["exact"], job["opaque_runs"]) == (4, 2, 2)
+    assert (job["runs"], job["exact"], job["opaque_runs"], job["rdd_runs"], job["by_listener"]) == (5, 2, 2, 1, 0)
     impact = {(each["asset"], each["column"]): each for each in json.loads(found["impact"])}
     assert {ends: (each["opaque"], each["tags"]) for ends, each in impact.items()} == {
         ("file:///both", "mail"): (False, ["secret"]),

@@ -291,6 +291,12 @@ def _planned(run: str, *, listener: str = "x", step: str = "Project", plan: bool
     return [*sent, packed(body(run_facets={"throughline_plan": facet_of}, **options))] if plan else sent
 
 
+def _by_rdd(run: str) -> bytes:
+    """A run that an RDD's own method wrote: a job of Spark without a plan."""
+    kind = {"jobType": {"integration": "SPARK", "jobType": "RDD_JOB", "processingType": "BATCH"}}
+    return packed(body(run=run, job="map_partitions", inputs=["/a"], outputs=[f"/{run}"], job_facets=kind))
+
+
 def test_status_and_details_name_the_source_of_the_columns() -> None:
     parts = Parts()
     bodies = [
@@ -300,17 +306,18 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
         *_planned("gaps", step="ShuffleEdge"),
         *_planned("alone", plan=False),
         *_planned("another", plan=False),
+        _by_rdd("rdd"),
     ]
     for place in post(parts.storage, *bodies):
         settle(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     output = " ".join(parts.run("status").output.split())
     assert (
-        "columns of 6 Spark runs: 2 exact by plan (1 unlike the listener's events), 1 by plan with upper bounds, "
-        "1 by listener and plan, 2 by listener only" in output
+        "columns of 7 Spark runs: 2 exact by plan (1 unlike the listener's events), 1 by plan with upper bounds, "
+        "1 by listener and plan, 2 by listener only, 1 not known (made by an RDD)" in output
     )
     found = json.loads(parts.run("status", "--json").stdout)
-    assert found["columns"] == {"exact": 2, "differ": 1, "opaque": 1, "both": 1, "listener": 2}
+    assert found["columns"] == {"exact": 2, "differ": 1, "opaque": 1, "both": 1, "listener": 2, "rdd": 1}
     shown = json.loads(parts.run("details", "--json").stdout)["processes"]
     by = {
         each["outputs"][0]["name"]: [(edge["input"]["column"], edge["by"]) for edge in each["columns"]]
@@ -323,6 +330,7 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
         "/gaps": [("x", ["listener or plan"])],
         "/alone": [("x", ["listener"])],
         "/another": [("x", ["listener"])],
+        "/rdd": [],
     }
     assert "by plan" in parts.run("details", "same").output
     assert "(opaque, by plan)" in parts.run("details", "code").output
@@ -332,6 +340,10 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     assert json.loads(parts.run("run", run_id("code"), "--json").stdout)["columns_by"] == "opaque"
     assert "exact, from Spark's own plan" in parts.run("run", run_id("same")).output
     assert "by listener" in parts.run("details", "alone").output
+    by_rdd = "made by an RDD, whose columns Spark does not know"
+    assert f"no columns: its rows are {by_rdd}" in " ".join(parts.run("details", "rdd").output.split())
+    shown_run = " ".join(parts.run("run", run_id("rdd")).output.split())
+    assert f"columns not known rows {by_rdd}" in shown_run
 
 
 def test_without_spark_runs_the_status_has_no_line_about_plans() -> None:

@@ -42,7 +42,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     """What is known of a run besides its lineage. `columns_by` is BY_PLAN where Spark's own plan decided its columns,
     WITH_UPPER_BOUNDS where code that it does not show makes some of them; else `plan_gaps` names the parts of the plan,
     if there was one, that no rule knows. `plan_differs`: the listener's events say something else of its columns, or
-    nothing. `rows_from`: where rows come from that no data set has, by the plan.
+    nothing. `rows_from`: where rows come from that no data set or column has.
     """
 
     first: datetime
@@ -68,13 +68,17 @@ BY_PLAN = "plan"
 WITH_UPPER_BOUNDS = "opaque"
 """The same, but rows went through code: what some columns are made of is an upper bound."""
 
+BY_AN_RDD = "made by an RDD, whose columns Spark does not know"
+"""The rows of a run of Spark that an RDD's own method wrote: no plan shows them, and the listener knows no columns."""
+
 _SPARK = frozenset({"Spark", "Databricks"})
 """The platforms (`RunFacts.platform`) whose jobs may have plans."""
 
 
 class ColumnSource(StrEnum):
     """Who gave the columns of a run of Spark: the plan alone, where the listener's events agree or differ, or some
-    columns are upper bounds; both, where the plan has parts that no rule knows; or the listener alone.
+    columns are upper bounds; both, where the plan has parts that no rule knows; the listener alone; or nobody, of an
+    RDD.
     """
 
     PLAN = "exact by plan"
@@ -82,6 +86,7 @@ class ColumnSource(StrEnum):
     OPAQUE = "by plan, some an upper bound"
     BOTH = "by listener and plan"
     LISTENER = "by listener only"
+    RDD = "not known, made by an RDD"
 
     @property
     def columns_by(self) -> str:
@@ -99,6 +104,8 @@ def column_source(facts: RunFacts | None) -> ColumnSource | None:
         return ColumnSource.PLAN_DIFFERS if facts.plan_differs else ColumnSource.PLAN
     if facts.columns_by == WITH_UPPER_BOUNDS:
         return ColumnSource.OPAQUE
+    if BY_AN_RDD in facts.rows_from:
+        return ColumnSource.RDD
     if facts.plan_gaps:
         return ColumnSource.BOTH
     return ColumnSource.LISTENER if facts.platform in _SPARK else None
@@ -107,6 +114,11 @@ def column_source(facts: RunFacts | None) -> ColumnSource | None:
 def columns_by(run: MergedRun) -> str:
     """Whether Spark's own plan decided the columns of a run, as `RunFacts` has it."""
     return "" if not run.exact_by_plan else WITH_UPPER_BOUNDS if run.opaque else BY_PLAN
+
+
+def is_by_rdd(run: MergedRun) -> bool:
+    """Whether an RDD's own method wrote what a run wrote."""
+    return run.job_type == "RDD_JOB" and not run.exact_by_plan and not run.plan_gaps
 
 
 def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
@@ -145,7 +157,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         written=tuple(written[key] for key in sorted(written)),
         columns_by=columns_by(run),
         plan_gaps=run.plan_gaps,
-        rows_from=run.rows_from,
+        rows_from=(*run.rows_from, BY_AN_RDD) if is_by_rdd(run) else run.rows_from,
         plan_differs=run.plan_differs,
     )
 

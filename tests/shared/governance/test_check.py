@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,6 +16,9 @@ from shared.governance.checks.findings import Facts, QualityAssertion, Verdict
 from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif
 from shared.governance.rules_file.decoding import parse_rules
 from shared.lineage.document import Health, LineageDocument
+from shared.openlineage.decoding import decode
+from shared.translation.reference import translate_history
+from tests.support.lineage import document
 from tests.support.lineage_documents import NOW, Job, lineage, random_lineage
 
 HEAD = """
@@ -453,3 +457,22 @@ def _behind_d0(document: LineageDocument, dataset: int) -> bool:
     d0 = {n for n, each in enumerate(document.columns) if document.datasets[each.dataset].name == "d0"}
     entered = {e.output for e in document.edges if e.valid_to == -1 and e.kind != "condition"}
     return bool(_forward(document, d0, "mask", "opaque") & own and d0 & (entered | _sourceless(document)))
+
+
+BY_RDDS = ("doubled", "sizes", "pickled", "all_logs")
+"""What the scenario writes by RDDs, or by frames made of them."""
+
+
+@pytest.mark.parametrize("version", ["spark35-ol1.53-plan", "spark35-ol1.53", "spark41-ol1.53-plan"])
+@pytest.mark.parametrize("name", BY_RDDS)
+@pytest.mark.parametrize("demand", ['no_tag = "PII"', 'masked_by = "*"', 'sources_only = ["*/in/*"]', "traced = 100"])
+def test_no_demand_holds_for_what_an_rdd_wrote(demand: str, name: str, version: str) -> None:
+    """Its inputs are known, its columns are not."""
+    lines = (Path(__file__).parents[2] / "golden" / version / "formats/events.jsonl").read_bytes().splitlines()
+    written = document(*translate_history(map(decode, lines)).processes)
+    policy = (
+        f'[[tag]]\nclassification = "PII"\ndatasets = "nothing"\n[[policy]]\nname = "p"\ndatasets = "*/out/{name}"\n'
+    )
+    (result,) = check(written, parse_rules(policy + demand, "policy.toml"), Facts(now=NOW))
+    assert result.verdict is not Verdict.HOLDS
+    assert "known" in " ".join(finding.text for finding in result.findings)

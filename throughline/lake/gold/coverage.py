@@ -142,6 +142,7 @@ def _runs(lake: Lake) -> DataFrame:
         "exact": translated & f.col("columns_by").eqNullSafe(BY_PLAN),
         "opaque_runs": translated & f.col("columns_by").eqNullSafe(WITH_UPPER_BOUNDS),
         "by_listener": translated & f.col("columns_by").eqNullSafe("listener"),
+        "rdd_runs": translated & f.col("columns_by").eqNullSafe("rdd"),
     }
     moved = lake.read(RUNS).where(f.col("outcome").isin(*_MOVED) | failed)
     jobs = moved.groupBy("job_namespace", f.coalesce("application", "job").alias("application"))

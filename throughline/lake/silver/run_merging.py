@@ -11,7 +11,7 @@ from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import STREAMING
 from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
 from shared.translation.run.changes import names_no_source
-from shared.translation.run.facts import columns_by
+from shared.translation.run.facts import columns_by, is_by_rdd
 from shared.translation.run.merging import merge_run
 from throughline.lake.bronze.decoded_events import contents, event_of
 from throughline.lake.engine.arrow import grouped, stream
@@ -126,6 +126,8 @@ def _columns_by(run: MergedRun) -> str | None:
     """Who gave the columns of a run of Spark, as `shared.translation.run.facts` names them; None of others."""
     if by_plan := columns_by(run):
         return by_plan
+    if is_by_rdd(run):
+        return "rdd"
     if run.plan_gaps:
         return "both"
     return "listener" if run.integration.upper() == "SPARK" else None

@@ -81,7 +81,7 @@ RUNS = Table(
         context binary Its facts about the application: identity and environment
         lifecycle_events binary What it dropped, renamed and truncated
         merged binary The merged run
-        columns_by string Who gave its columns: plan, opaque (a plan, some columns are upper bounds), both or listener
+        columns_by string Who gave its columns: plan, opaque (plan with upper bounds), both, listener or rdd (nobody)
         outcome string translated, skipped, waiting or unusable
         reason string Why it is skipped, waiting or unusable"""),
 )
@@ -267,6 +267,7 @@ COVERAGE = Table(
         exact bigint Runs of Spark whose columns are exact by its own plan
         opaque_runs bigint Runs of Spark whose columns its plan gave, some of them as upper bounds
         by_listener bigint Runs of Spark without a plan: their job runs without throughline-plan.jar
+        rdd_runs bigint Runs of Spark by an RDD, whose columns are not known
         tests bigint Quality tests of data sets
         failing bigint Of these, those whose last result is a failure
         orphan boolean Whether no current lineage has this data set

@@ -80,7 +80,7 @@ def coverage(
 MAX_FAILED_TESTS = 20
 _OF_RUNS = ("owner", "job")
 _DATA_SETS = ("name", "assets", "linked", "columns", "traced", "opaque", "failing", "score")
-_RUNS = ("name", "runs", "failed", "exact", "opaque_runs", "by_listener")
+_RUNS = ("name", "runs", "failed", "exact", "opaque_runs", "by_listener", "rdd_runs")
 _NARROW = {**dict.fromkeys(_OF_RUNS, _RUNS), "all": (*_DATA_SETS, *_RUNS[1:])}
 _LEVELS = ("asset", "store", "owner", "job", "all")
 

@@ -13,7 +13,7 @@ from shared.reporting.run_outcomes import Waiting
 from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
 from shared.texts.visible import visible
 from shared.translation.reference import NO_PROCESS
-from shared.translation.run.facts import BY_PLAN, WITH_UPPER_BOUNDS
+from shared.translation.run.facts import BY_AN_RDD, BY_PLAN, WITH_UPPER_BOUNDS
 from shared.translation.run.translate import RUN_FAILED
 from throughline.cli.commands.lineage.events import event_document
 from throughline.cli.context.target import HOME, Home, parts_of, reported
@@ -100,7 +100,7 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
 
 
 def _columns(found: RunReport) -> str:
-    """Who gave the run's columns, if Spark's plan gave some of them."""
+    """Who gave the run's columns, if Spark's plan gave some of them or nobody did."""
     if found.columns_by == BY_PLAN:
         return "exact, from Spark's own plan"
     if found.columns_by == WITH_UPPER_BOUNDS:
@@ -108,6 +108,8 @@ def _columns(found: RunReport) -> str:
             "from Spark's own plan; some are an upper bound, because rows went through code that it does not show"
             " (`throughline details` marks them as opaque)"
         )
+    if BY_AN_RDD in found.rows_from:
+        return "not known"
     gaps = ", ".join(found.plan_gaps)
     return f"partly from Spark's plan, which does not show: {gaps}" if gaps else ""
 

@@ -140,10 +140,9 @@ def columns_in_words(columns: ColumnSources) -> str:
     differ = f" ({columns.differ:,} unlike the listener's events)" if columns.differ else ""
     opaque = f", {columns.opaque:,} by plan with upper bounds" if columns.opaque else ""
     both = f", {columns.both:,} by listener and plan" if columns.both else ""
-    exact = f"{columns.exact:,} exact by plan{differ}"
-    return (
-        f"columns of {counted(columns.runs, 'Spark run')}: {exact}{opaque}{both}, {columns.listener:,} by listener only"
-    )
+    rdd = f", {columns.rdd:,} not known (made by an RDD)" if columns.rdd else ""
+    known = f"{columns.exact:,} exact by plan{differ}{opaque}{both}, {columns.listener:,} by listener only"
+    return f"columns of {counted(columns.runs, 'Spark run')}: {known}{rdd}"
 
 
 def _show_columns(found: Status) -> None:
