@@ -342,6 +342,7 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     assert "by listener" in parts.run("details", "alone").output
     by_rdd = "made by an RDD, whose columns Spark does not know"
     assert f"no columns: its rows are {by_rdd}" in " ".join(parts.run("details", "rdd").output.split())
+    assert "no columns: `throughline details` says why" in parts.run("show", "rdd", "--columns").output
     shown_run = " ".join(parts.run("run", run_id("rdd")).output.split())
     assert f"columns not known rows {by_rdd}" in shown_run
 
@@ -398,8 +399,10 @@ def test_the_plan_says_why_a_table_has_no_source(leaf: str, reason: str) -> None
 
 def test_a_process_through_an_rdd_says_why_it_has_no_columns() -> None:
     """The listener names the input, and nobody the columns."""
-    found = written_by_plan("LogicalRDD", inputs=("/a",)).run("details", "/o").output
-    assert "no columns: its rows are made outside of Spark's plan, in an RDD" in found
+    parts = written_by_plan("LogicalRDD", inputs=("/a",))
+    assert "no columns: its rows are made outside of Spark's plan, in an RDD" in parts.run("details", "/o").output
+    run = " ".join(parts.run("run", run_id("run")).output.split())
+    assert "columns partly known: no plan shows how some of the rows were made rows made outside" in run
 
 
 def test_an_excluded_source_is_the_reason_why_nothing_is_published() -> None:

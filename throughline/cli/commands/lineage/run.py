@@ -110,8 +110,9 @@ def _columns(found: RunReport) -> str:
         )
     if BY_AN_RDD in found.rows_from:
         return "not known"
-    gaps = ", ".join(found.plan_gaps)
-    return f"partly from Spark's plan, which does not show: {gaps}" if gaps else ""
+    if gaps := ", ".join(gap for gap in found.plan_gaps if gap not in found.rows_from):
+        return f"partly from Spark's plan, which does not show: {gaps}"
+    return "partly known: no plan shows how some of the rows were made" if found.plan_gaps else ""
 
 
 _BY_PROCESS = {

@@ -142,6 +142,8 @@ def _grow(parent: Tree, branches: Sequence[Branch], *, columns: bool, kinds: Kin
     for branch in branches:
         described = plain(branch.description.partition(LAST_RUN)[0])
         process = parent.add(f"[yellow]{plain(branch.name)}[/] [dim]{described}[/]")
+        if columns and not any(end.columns for end in branch.ends):
+            process.add("[dim]no columns: `throughline details` says why[/]")
         for end in branch.ends:
             node = process.add(f"[cyan]{plain(end.dataset.name)}[/] [dim]{plain(end.dataset.qualified_name)}[/]")
             for source, sink in end.columns if columns else ():
