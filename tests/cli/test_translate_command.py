@@ -242,3 +242,11 @@ def test_an_empty_folder_is_an_error_that_says_what_it_lacks(tmp_path: Path) -> 
     result = runner.invoke(app, ["translate", str(tmp_path)])
     assert result.exit_code == 2
     assert "has no file of events: none ends with .json, .jsonl or .ndjson (or .gz)" in result.stderr
+
+
+def test_a_text_is_left_out_in_a_few_lines(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("a sentence\n" * 60)
+    result = runner.invoke(app, ["translate", str(tmp_path / "notes.md")])
+    assert result.exit_code == 1
+    lines = result.stderr.splitlines()
+    assert (len(lines), lines[-1]) == (11, "left out: and 50 more, which `--by-file --json` lists")

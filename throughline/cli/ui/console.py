@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -65,6 +65,14 @@ def plain_lines(text: str) -> str:
 def note(subject: str, sentence: str) -> None:
     """Print one line about the result to standard error."""
     err.print(f"[yellow]{subject}:[/] {plain_lines(sentence)}", soft_wrap=True)
+
+
+def note_first(subject: str, sentences: Sequence[str], most: int = 10) -> None:
+    """The same of several sentences: the first ones, and how many more there are, which --json has."""
+    for sentence in sentences[:most]:
+        note(subject, sentence)
+    if len(sentences) > most:
+        note(subject, f"and {len(sentences) - most:,} more, which `--by-file --json` lists")
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,11 +10,8 @@ from shared.naming.names import Names
 from shared.translation.named_columns import ColumnPair, missing_pairs, named_pairs
 from shared.translation.reference import translate_history
 from throughline.cli.records.event_files import EventFile
-from throughline.cli.ui.console import counted, note, out, print_json, tracked
+from throughline.cli.ui.console import counted, note_first, out, print_json, tracked
 from throughline.cli.ui.tables import print_table
-
-_MOST = 10
-"""Lines of one kind that the text lists; --json has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +87,8 @@ def _print(reports: Sequence[FileReport]) -> None:
         f"{named - len(lost):,} of {counted(named, 'column pair')} that the events of published runs name",
     )
     out.print(f"\n{counted(len(reports), 'file')}: {', '.join(parts)}")
-    _list("refused", refused)
-    _list("not in the lineage", lost)
+    note_first("refused", refused)
+    note_first("not in the lineage", lost)
 
 
 def _row(report: FileReport, folder: str) -> tuple[str, ...]:
@@ -105,10 +102,3 @@ def _row(report: FileReport, folder: str) -> tuple[str, ...]:
         columns if report.named_columns else "",
         runs,
     )
-
-
-def _list(subject: str, lines: Sequence[str]) -> None:
-    for line in lines[:_MOST]:
-        note(subject, line)
-    if len(lines) > _MOST:
-        note(subject, f"and {len(lines) - _MOST:,} more, which --json lists")

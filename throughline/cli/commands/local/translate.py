@@ -12,7 +12,7 @@ from throughline.cli.commands.local.by_file import show_by_file
 from throughline.cli.context.names_file import TextFile, names_in
 from throughline.cli.records.event_files import EventFile, UnreadableFileError, files_of, read_file
 from throughline.cli.records.processes import process_document, process_tree
-from throughline.cli.ui.console import counted, fail, note, out, print_json, print_tree
+from throughline.cli.ui.console import counted, fail, note, note_first, out, print_json, print_tree
 from throughline.cli.ui.options import AsJson
 from throughline.cli.ui.tables import print_table
 
@@ -66,8 +66,7 @@ def translate(files: EventFiles, *, names: TextFile = None, by_file: ByFile = Fa
         )
     else:
         _show(history)
-    for sentence in broken:
-        note("left out", sentence)
+    note_first("left out", broken)
     if not events and not broken:
         note("nothing to translate", "the files hold no event")
     if broken:
