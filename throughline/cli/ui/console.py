@@ -67,12 +67,12 @@ def note(subject: str, sentence: str) -> None:
     err.print(f"[yellow]{subject}:[/] {plain_lines(sentence)}", soft_wrap=True)
 
 
-def note_first(subject: str, sentences: Sequence[str], most: int = 10) -> None:
+def note_first(subject: str, sentences: Sequence[str], limit: int = 10) -> None:
     """The same of several sentences: the first ones, and how many more there are, which --json has."""
-    for sentence in sentences[:most]:
+    for sentence in sentences[:limit]:
         note(subject, sentence)
-    if len(sentences) > most:
-        note(subject, f"and {len(sentences) - most:,} more, which `--by-file --json` lists")
+    if len(sentences) > limit:
+        note(subject, f"and {len(sentences) - limit:,} more, which `--by-file --json` lists")
 
 
 def counted(number: int, noun: str) -> str:
