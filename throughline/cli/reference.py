@@ -23,8 +23,9 @@ the same.
   ([settings](settings.md)), else to the local world that `throughline up` runs,
   in the folder of `--home`.
 - **Exit codes.** 0 success; 1 a failure or damage that was found; 2 wrong
-  arguments or settings; 3 a plan with changes to make, or something that could
-  not be checked; 130 after Ctrl-C. A page names what differs.
+  arguments or settings; 3 a plan with changes to make, a broken policy, or
+  something that `doctor` could not check; 4 a policy that is not known; 130
+  after Ctrl-C.
 - **Output.** Results go to standard output, progress and errors to standard
   error. Tables fit a terminal of 80 columns: `--wide` prints all columns on one
   line a row, `--json` a document for programs.
