@@ -74,7 +74,7 @@ capture: $(READY) ## Run the scenarios on real Spark and keep their events (ARGS
 coverage: $(READY) ## Write docs/reference/coverage.md from the kept events: which scenario gives what on which version
 	$(BIN)/python -m tests.capture.coverage
 
-reference: $(READY) ## Write docs/reference/cli*.md from the commands
+reference: $(READY) ## Write docs/reference/cli*.md and unproven.md from commands, rules and claims
 	$(BIN)/python -m throughline.cli.reference
 
 runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms

@@ -41,6 +41,7 @@ PROOFS: dict[str, str] = {
     "throughline events": "tests/cli/test_run_and_events.py",
     "throughline explain": "tests/cli/test_explain.py",
     "throughline lake": "tests/lake/tables/test_lake.py",
+    "throughline prove": "tests/e2e/test_prove.py",
     "throughline publish": "tests/cli/test_publish_command.py",
     "throughline purge": "tests/cli/test_control.py",
     "throughline purview attributes": "tests/cli/test_purview_commands.py",

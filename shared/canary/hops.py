@@ -77,6 +77,12 @@ class Canary:
         """A new run, whose events were not sent yet."""
         return canary_run(datetime.now(UTC), self.owner)
 
+    def process(self, run: CanaryRun) -> Process:
+        """The process that the run's events give."""
+        history = [decode(run.bodies[kind]) for kind in (START, COMPLETE)]
+        (process,) = translate_history(history, names=self.names).processes
+        return process
+
     def hops(self, run: CanaryRun) -> Generator[Hop, None, None]:
         """Send both events, look for what comes of them, and withdraw them: each hop as it ends, until one fails.
 
@@ -92,8 +98,7 @@ class Canary:
                 yield hop
                 if hop.problem not in {"", _TOO_LATE}:
                     return
-            history = [decode(run.bodies[kind]) for kind in (START, COMPLETE)]
-            (process,) = translate_history(history, names=self.names).processes
+            process = self.process(run)
             for hop in self._arrive(run, process):
                 yield hop
                 if hop.problem:

@@ -20,7 +20,7 @@ from throughline.cli.deploy.receiver import ProbeAnswer
 
 PRODUCTION, SLOT = "production", "staging"
 _URL = re.compile(
-    r"/subscriptions/\{subscriptionId\}/resourceGroups/\w+/providers/Microsoft\.Web/sites/[\w-]+(?:/slots/(?P<slot>\w+))?/"
+    r"/subscriptions/\{subscriptionId\}/resourceGroups/[\w-]+/providers/Microsoft\.Web/sites/[\w-]+(?:/slots/(?P<slot>\w+))?/"
     r"(?:host/default|functions/(?P<function>\w+))/(?:listkeys|functionkeys/(?P<host_key>\w+)|keys/(?P<key>\w+))\?api-"
 )
 

@@ -75,6 +75,10 @@ GROUPS: Panels = {
         "canary": _row(
             "operate.canary:canary", "Send one real pair of events the whole way, and say how long each hop took."
         ),
+        "prove": _row(
+            "operate.prove:prove",
+            "Try in your subscription what rests on documentation alone: each claim is proved, refuted or not run.",
+        ),
         "watch": _row(
             "operate.watch:watch",
             "Announce changes of lineage: schemas, sources, lost masks, overdue jobs, broken policies. Each "

@@ -1,4 +1,4 @@
-"""`python -m throughline.cli.reference`: write docs/reference/cli*.md, from the commands and doctor's rules."""
+"""`python -m throughline.cli.reference`: write docs/reference/cli*.md and unproven.md: commands, rules, claims."""
 
 import inspect
 import textwrap
@@ -9,6 +9,7 @@ import typer.main
 
 from throughline.cli.checks.rules import SECTIONS, as_table
 from throughline.cli.main import GROUPS, app
+from throughline.cli.prove.claims import page as claims_page
 from throughline.project import ROOT
 
 FOLDER = ROOT / "docs/reference"
@@ -59,6 +60,7 @@ def pages() -> Mapping[str, str]:
         "cli.md": "\n".join(_index(root)),
         **{_page(title): "\n".join(_group(title, root)) for title in GROUPS},
         "cli-findings.md": "\n".join(_findings()),
+        "unproven.md": "\n".join(claims_page()),
     }
 
 

@@ -19,7 +19,7 @@ from throughline.cli.checks.findings import CheckResult, bad, good, unseen
 KNOWN = "login.microsoftonline.com"
 """A name that resolves wherever there is a way to Azure at all."""
 
-_TRIAL = AssetEntity(
+TRIAL = AssetEntity(
     type="DataSet",
     qualified_name="throughlinedoctor/trial",
     attributes=(
@@ -162,8 +162,8 @@ def _writing(parts: Worker) -> Iterator[CheckResult]:
     """Write, read back, remove."""
     try:
         collection = parts.collection or _root(parts)
-        created = parts.catalog.create_assets([_TRIAL])
-        there = parts.catalog.find([_TRIAL.key])
+        created = parts.catalog.create_assets([TRIAL])
+        there = parts.catalog.find([TRIAL.key])
         parts.catalog.remove(list(created.values()))
     except (CatalogRefused, CatalogUnavailable) as error:
         yield _problem(parts, ROLE, error, forbidden="catalog-role")

@@ -1,9 +1,10 @@
 """Findings: the results of checks, with the rule behind each that is not good."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from throughline.cli.checks.rules import BY_CODE
 
@@ -54,6 +55,19 @@ class CheckResult:
     def good(self) -> bool:
         """Whether it is as it should be."""
         return self.state is CheckState.GOOD
+
+
+T = TypeVar("T")
+
+
+def collected(way: Generator[CheckResult, None, T]) -> tuple[list[CheckResult], T]:
+    """All findings of a check, and the value that it returns at its end."""
+    values: list[T] = []
+
+    def whole() -> Iterator[CheckResult]:
+        values.append((yield from way))
+
+    return list(whole()), values[0]
 
 
 def good(subject: str, found: str) -> CheckResult:

@@ -5,7 +5,8 @@ So they are found by their parameters, and deployed again with those of the last
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -79,23 +80,32 @@ def deploy_template(
 
     Parameters that the template no longer has are left out.
     """
-    names = set(re.findall(r"^param (\w+)", _TEMPLATE.read_text(encoding="utf-8"), re.MULTILINE))
+    names = _names()
     if unknown := sorted(changes.keys() - names):
         raise DeployError(f"infra/main.bicep has no parameter {', '.join(unknown)} (docs/operate/deploy.md, step 2)")
     if invented := [value for value in changes.values() if "EXAMPLE.COM" in value]:
         raise DeployError(f"{invented[0]} stands for an address of yours: put it in its place")
-    values = record.parameters.items()
-    parameters = {name: {"value": value} for name, value in values if name in names and value is not None}
     removed = sorted(record.parameters.keys() - names)
     title = f"deploy infra/main.bicep with the parameters of {record.name}"
-    with TemporaryDirectory() as folder, progress.step(title + (f", without {', '.join(removed)}" if removed else "")):
+    title += f", without {', '.join(removed)}" if removed else ""
+    create = ("deployment", "group", "create", "--resource-group", group, "--name", _NAME)
+    with template_words(record.parameters) as words, progress.step(title):
+        az.json(*create, *words, *(f"{name}={value}" for name, value in changes.items()))
+
+
+@contextmanager
+def template_words(parameters: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the words by which `az` takes infra/main.bicep with those of these parameters that it has."""
+    values = {name: {"value": parameters[name]} for name in _names() if parameters.get(name) is not None}
+    with TemporaryDirectory() as folder:
         file = Path(folder) / "parameters.json"
-        file.write_text(json.dumps({"contentVersion": "1.0.0.0", "parameters": parameters}), encoding="utf-8")
-        az.json(
-            *("deployment", "group", "create", "--resource-group", group, "--name", _NAME),
-            *("--template-file", str(_TEMPLATE), "--parameters", f"@{file}"),
-            *(f"{name}={value}" for name, value in changes.items()),
-        )
+        file.write_text(json.dumps({"contentVersion": "1.0.0.0", "parameters": values}), encoding="utf-8")
+        yield ("--template-file", str(_TEMPLATE), "--parameters", f"@{file}")
+
+
+def _names() -> set[str]:
+    """The names of the template's parameters."""
+    return set(re.findall(r"^param (\w+)", _TEMPLATE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def _time(properties: Mapping[str, Any]) -> datetime:

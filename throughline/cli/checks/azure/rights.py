@@ -83,7 +83,7 @@ def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[Check
     closed = [
         name
         for name in dict.fromkeys((accounts.data, accounts.host_of("receiver")))
-        if _closed(accounts.by_name[name]["properties"])
+        if is_closed(accounts.by_name[name]["properties"])
     ]
     outside = [app.name for app in apps if not app.properties.get("virtualNetworkSubnetId")]
     if closed and outside:
@@ -93,7 +93,8 @@ def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[Check
         yield good("storage account", "closed to public networks" if closed else "open to public networks")
 
 
-def _closed(properties: Mapping[str, Any]) -> bool:
+def is_closed(properties: Mapping[str, Any]) -> bool:
+    """Whether an account with these properties lets in only private networks, and services of Azure."""
     rules = (properties.get("networkAcls") or {}).get("defaultAction")
     return properties.get("publicNetworkAccess") == "Disabled" or rules == "Deny"
 

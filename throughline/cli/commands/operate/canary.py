@@ -10,7 +10,7 @@ import typer
 from shared.canary.hops import PATIENCE, SLOW, Canary, Hop
 from throughline.cli.checks.azure.deployed import Deployed, DeploymentQuery
 from throughline.cli.checks.azure.reaching import reach
-from throughline.cli.checks.findings import UNKNOWN, CheckResult
+from throughline.cli.checks.findings import UNKNOWN, CheckResult, collected
 from throughline.cli.checks.trial_run import findings, sender_of
 from throughline.cli.commands.operate.doctor import deployed_parts
 from throughline.cli.context.target import HOME, Home, reported
@@ -79,14 +79,9 @@ def canary(
 
 def reached(query: DeploymentQuery) -> Deployed:
     """The deployment that is meant; ends the command with one sentence where there is none."""
-    deployment: list[Deployed | None] = []
-
-    def way() -> Iterator[CheckResult]:
-        deployment.append((yield from reach(AzureCli(subscription=query.subscription), query)))
-
     with az_reported():
-        results = list(way())
-    return deployment[0] or fail(f"{results[-1].found}. {results[-1].means} Try: {results[-1].command}")
+        results, deployed = collected(reach(AzureCli(subscription=query.subscription), query))
+    return deployed or fail(f"{results[-1].found}. {results[-1].means} Try: {results[-1].command}")
 
 
 @contextmanager
