@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.bootstrap import Worker
+from shared.canary.sender import Sender
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
 from shared.catalog.port import AssetKey, HeldProcess, Node
@@ -300,6 +302,15 @@ def test_an_error_of_azure_leaves_a_claim_open_and_names_nobody() -> None:
     assert "AuthorizationFailed" in result.evidence.reason
     for name in ("ann@", "1111", "abc", GROUP, RECEIVER):
         assert name not in result.evidence.reason
+
+
+def test_a_receiver_out_of_reach_refutes_nothing() -> None:
+    subscription = PlayedSubscription()
+    with subscription.trial() as trial:
+        subscription.stopped = datetime.now(UTC)
+        away = replace(trial, sender=Sender(url="http://127.0.0.1:9"))
+        results = {each.claim.id: each.evidence for each in prove(away, chosen(["keys", "canary"]), OPTIONS, agreed)}
+    assert {results[name].verdict for name in ("keys", "entra", "canary", "event-grid")} == {Verdict.NOT_RUN}
 
 
 def context_of_trial() -> ProofContext:

@@ -26,6 +26,7 @@ from throughline.cli.checks.catalog import TRIAL
 from throughline.cli.prove.deployment import OWNER, uninterrupted
 from throughline.cli.prove.evidence import Evidence, ProofContext, judged, not_run, proved, refuted
 
+_OUT_OF_REACH = frozenset({"receiver-unreachable", "receiver-closed"})
 _NOTICED = 60.0
 """Seconds: later, the sweeper has folded a run, and not a notice of its blob."""
 
@@ -47,7 +48,8 @@ def canary(context: ProofContext) -> Mapping[str, Evidence]:
     failed = next((hop for hop in hops if hop.problem), None)
     facts = {f"{hop.name.lower()}_seconds": round(hop.seconds, 2) for hop in hops}
     reason = f"{failed.name}: {failed.problem}: {failed.outcome}" if failed else ""
-    return {**results, "canary": judged(reason, **facts), **_delivery(context, hops)}
+    evidence = not_run(reason) if failed and failed.problem in _OUT_OF_REACH else judged(reason, **facts)
+    return {**results, "canary": evidence, **_delivery(context, hops)}
 
 
 def _process(context: ProofContext, flight: Canary, run: CanaryRun) -> Mapping[str, Evidence]:

@@ -25,6 +25,7 @@ from throughline.cli.prove.evidence import Evidence, ProofContext, judged, not_r
 
 OWNER = "prove"
 _WORKS, _REFUSED, _CREATED = 400, 401, 201
+_OUT_OF_REACH = frozenset({0, 403})
 _CHANGES = frozenset({"Create", "Delete", "Modify"})
 _MOST_NAMED = 8
 
@@ -68,6 +69,9 @@ def keys(context: ProofContext) -> Mapping[str, Evidence]:
         "wrong_key": context.probe(url, "no-such-key", token=token).status,
         "no_key": context.probe(url, "", token=token).status,
     }
+    if statuses["right_key"] in _OUT_OF_REACH:
+        reason = f"the receiver cannot be reached from here ({statuses['right_key']})"
+        return {"keys": not_run(reason), "entra": not_run(reason)}
     expected = {"right_key": _WORKS, "wrong_key": _REFUSED, "no_key": _REFUSED}
     results = {"keys": judged(_unlike(statuses, expected), **statuses)}
     if not token:
