@@ -144,24 +144,23 @@ var checkedInstances = flex && instances < 40
   ? fail('Flex Consumption takes no maximum below 40 instances: leave out instances')
   : instances
 
-// ---- names, and the one Python version
+// ---- names, which begin with the abbreviations of Microsoft's Cloud Adoption Framework; the one Python version
 
 // The Python version of throughline/local/package.py; a test compares the two. See docs/contribute/releasing.md.
 var pythonVersion = '3.11'
-var abbreviations = loadJsonContent('abbreviations.json')
-var planPrefix = '${abbreviations.webServerFarms}${environmentName}-'
+var planPrefix = 'plan-${environmentName}-'
 var token = toLower(uniqueString(resourceGroup().id, environmentName, location))
-var storageName = '${abbreviations.storageStorageAccounts}${token}'
-var receiverStorageName = '${abbreviations.storageStorageAccounts}rec${token}'
-var workspaceName = '${abbreviations.operationalInsightsWorkspaces}${environmentName}-${token}'
+var storageName = 'st${token}'
+var receiverStorageName = 'strec${token}'
+var workspaceName = 'log-${environmentName}-${token}'
 var workspaceId = resourceId('Microsoft.OperationalInsights/workspaces', workspaceName)
-var componentName = '${abbreviations.insightsComponents}${environmentName}-${token}'
-var topicName = empty(eventTopicName) ? '${abbreviations.eventGridSystemTopics}${environmentName}' : eventTopicName
+var componentName = 'appi-${environmentName}-${token}'
+var topicName = empty(eventTopicName) ? 'evgt-${environmentName}' : eventTopicName
 var queueName = delivery == 'queue' ? 'new-events' : ''
-var networkName = '${abbreviations.networkVirtualNetworks}${environmentName}'
+var networkName = 'vnet-${environmentName}'
 var receiver = {
-  name: '${abbreviations.webSitesFunctions}${environmentName}-receiver-${token}'
-  identityName: '${abbreviations.managedIdentityUserAssignedIdentities}${environmentName}-receiver'
+  name: 'func-${environmentName}-receiver-${token}'
+  identityName: 'id-${environmentName}-receiver'
   hostStorageName: receiverStorageName
   public: !privateApps
   open: empty(allowedAddresses)
@@ -170,8 +169,8 @@ var receiver = {
     : concat(allowedAddresses, ['ApplicationInsightsAvailability'])
 }
 var worker = {
-  name: '${abbreviations.webSitesFunctions}${environmentName}-worker-${token}'
-  identityName: '${abbreviations.managedIdentityUserAssignedIdentities}${environmentName}-worker'
+  name: 'func-${environmentName}-worker-${token}'
+  identityName: 'id-${environmentName}-worker'
   hostStorageName: storageName
   public: !privateApps || delivery == 'eventGrid'
   open: false
@@ -258,7 +257,7 @@ module network 'modules/network.bicep' = if (makeNetwork) {
     natGatewayId: natGatewayId
     routeTableId: routeTableId
     securityGroupId: networkSecurityGroupId
-    securityGroupName: '${abbreviations.networkNetworkSecurityGroups}${environmentName}'
+    securityGroupName: 'nsg-${environmentName}'
   }
 }
 
@@ -292,7 +291,7 @@ module privateEndpoints 'modules/private-endpoints.bicep' = if (closed) {
   params: {
     location: location
     tags: allTags
-    prefix: '${abbreviations.networkPrivateEndpoints}${environmentName}-'
+    prefix: 'pep-${environmentName}-'
     subnetId: endpointsSubnet
     zonesGroupId: dnsZonesGroupId
     zoneNames: zoneNames
@@ -364,7 +363,7 @@ module appEndpoints 'modules/private-endpoints.bicep' = if (privateApps) {
   params: {
     location: location
     tags: allTags
-    prefix: '${abbreviations.networkPrivateEndpoints}${environmentName}-'
+    prefix: 'pep-${environmentName}-'
     subnetId: endpointsSubnet
     zonesGroupId: dnsZonesGroupId
     zoneNames: zoneNames
@@ -391,7 +390,7 @@ module alerts 'modules/alerts.bicep' = {
     location: location
     tags: allTags
     environmentName: environmentName
-    actionGroupName: '${abbreviations.insightsActionGroups}${environmentName}'
+    actionGroupName: 'ag-${environmentName}'
     workspaceId: workspaceId
     componentName: componentName
     storageAccountName: storageName

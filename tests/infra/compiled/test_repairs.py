@@ -37,7 +37,7 @@ HARMLESS = (
     r"(curl --verbose|pipx install|make|unset|export HTTPS_PROXY=|export THROUGHLINE_COLLECTION=) ?",
     r"az resource list\b",
     r"throughline (status|doctor|types|deadletter list|verify --plan|purview grant)\b",
-    r"python3 -m cli\.deploy \S+( --environment \S+)?( --subscription .+)?$",
+    r"python3 -m throughline\.cli\.deploy \S+( --environment \S+)?( --subscription .+)?$",
     r"az functionapp keys set\b",  # a key for a test, which it prints
     r"az functionapp config set .*--always-on true",
 )
@@ -66,7 +66,7 @@ def printed(root: Root) -> set[str]:
 
 def test_the_commands_of_every_rule_are_read_run_or_harmless(printed: set[str]) -> None:
     commands = printed | {rule.shown for rules in SECTIONS.values() for rule in rules}
-    template = re.compile(r"python3 -m cli\.deploy (rg-lineage|GROUP) --template")
+    template = re.compile(r"python3 -m throughline\.cli\.deploy (rg-lineage|GROUP) --template")
     safe = [re.compile(pattern) for pattern in HARMLESS]
     assert {each for each in commands if not any(pattern.match(each) for pattern in (*safe, template))} == set()
     harmful = re.compile(r"network-rule add|--default-action|publicNetwork\w*=|redact")
