@@ -52,6 +52,7 @@ TINY = Sizes(
     view_datasets=60,
     view_openings=1,
     view_columns=1,
+    dbt_models=4,
     load_events=24,
     senders=2,
     deadline=60.0,

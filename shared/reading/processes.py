@@ -19,7 +19,7 @@ from shared.translation.path_filter import published
 class RecordedProcess:
     """A recorded process as it should be now, with EXCLUDED in place of excluded inputs. `key`: its key in the ledger;
     `seen`: when runs contributed to it; `last_supporter`: the last run that supports it, in the application
-    `last_application`; `starts`: when its last runs began to contribute, sorted.
+    `last_application`, as `last_listener` reported it; `starts`: when its last runs began to contribute, sorted.
     """
 
     key: str
@@ -27,6 +27,7 @@ class RecordedProcess:
     seen: Span | None
     last_supporter: str
     last_application: str = ""
+    last_listener: str = ""
     starts: tuple[datetime, ...] = ()
 
 
@@ -46,6 +47,7 @@ def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[Re
             seen=rows.seen,
             last_supporter=latest[0][1].run_id if latest else "",
             last_application=latest[0][0] if latest else "",
+            last_listener=latest[0][1].facts.listener if latest else "",
             starts=tuple(sorted(starts | set(rows.entry.forgotten.starts))),
         )
 

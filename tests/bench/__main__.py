@@ -13,6 +13,7 @@ from shared.errors import StorageUnavailable
 from tests.bench import (
     calls,
     curve,
+    dbt_import,
     decode,
     end_to_end,
     govern,
@@ -46,6 +47,7 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     load.NAME: load.measure,
     view.NAME: view.measure,
     govern.NAME: govern.measure,
+    dbt_import.NAME: dbt_import.measure,
     "end-to-end": end_to_end.measure,
 }
 _FEWEST = 100

@@ -45,6 +45,7 @@ class Sizes:
     """How many times the page is opened, and each text searched for."""
     view_columns: int = 9
     """Columns whose lineage is shown and expanded."""
+    dbt_models: int = 5_000
     load_events: int = 20_000
     load_deadline: float = 1800.0
     """Seconds after which no more events are sent."""
@@ -73,6 +74,7 @@ QUICK = Sizes(
     chain_rounds=1,
     chain_events=30,
     view_datasets=500,
+    dbt_models=100,
     load_events=200,
     deadline=60.0,
 )

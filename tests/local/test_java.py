@@ -82,7 +82,8 @@ def test_a_java_without_the_module_of_the_http_client_is_refused_with_the_reason
 
 
 def test_the_error_for_a_missing_java_names_the_command_that_installs_it(tmp_path: Path) -> None:
-    with pytest.raises(NoJavaError, match=r"no JAVA_HOME, no java on the PATH.*python -m throughline\.local\.toolchain\.java"):
+    command = r"python -m throughline\.local\.toolchain\.java"
+    with pytest.raises(NoJavaError, match=rf"no JAVA_HOME, no java on the PATH.*{command}"):
         find_java(LISTENER, {"PATH": ""}, build=tmp_path)
 
 

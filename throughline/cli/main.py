@@ -38,6 +38,7 @@ GROUPS: Panels = {
             "local.send:send",
             "Post events to a receiver, one request for each event. Events that it has already change nothing.",
         ),
+        "import": _row("importing.group:app", "Lineage that other tools have written down, as events."),
     },
     "Look": {
         "status": _row(

@@ -127,8 +127,9 @@ def _unresolved(ref: TableRef, statement: Statement) -> UnresolvedTable:
 
 
 def _without_columns(run: MergedRun) -> bool:
-    """Whether an output that was written from inputs has no column lineage."""
-    return bool(run.inputs) and any(output.schema and not output.fields for output in run.outputs)
+    """Whether an output that was written from inputs has no column lineage. dbt often knows no schema either."""
+    without_schema = run.integration == _DBT
+    return bool(run.inputs) and any((output.schema or without_schema) and not output.fields for output in run.outputs)
 
 
 _IDENTIFIER = r"(?:`[^`]+`|[\w$]+)"

@@ -20,6 +20,8 @@ from throughline.cli.records.event_files import EventFound, UnreadableFileError,
 from throughline.cli.ui.console import bar, fail, note, out
 from throughline.cli.ui.options import Key
 
+Url = Annotated[str, typer.Option(metavar="URL", help="The receiver; default: the local world's")]
+
 _MAX_ATTEMPTS = 6
 _TIMEOUT = 30
 _RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -29,7 +31,7 @@ _MAX_REASONS = 10
 def send(
     files: EventFiles,
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: the local world's")] = "",
+    url: Url = "",
     key: Key = "",
     at_once: Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Concurrent requests")] = 4,
     home: Home = HOME,
@@ -41,26 +43,33 @@ def send(
         throughline send events.jsonl
         throughline send backlog/*.jsonl.gz --url https://NAME.azurewebsites.net --key ...
     """
-    sender = _Sender(url=_receiver(url, home), key=key)
-    answers: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
+    place = receiver(url, home)
     try:
         total = None if Path("-") in files else sum(1 for _ in _events(files))  # read twice: far cheaper than sending
-        events = _events(files)
-        first = list(islice(events, 1))
-        for found in first:  # by itself: where no receiver answers, one error is enough
-            _count(sender, sender.post(found), answers, reasons)
-        with bar("sending", total) as update, ThreadPoolExecutor(at_once) as pool:
-            update(advance=len(first))
-            try:
-                for answer in chain.from_iterable(pool.map(sender.post, chunk) for chunk in _chunks(events, at_once)):
-                    update(advance=1)
-                    _count(None, answer, answers, reasons)
-            except KeyboardInterrupt:
-                sender.stop.set()
-                raise
+        deliver(_events(files), total, url=place, key=key, at_once=at_once)
     except UnreadableFileError as error:
         fail(str(error), code=2)
+
+
+def deliver(events: Iterator[EventFound], total: int | None, *, url: str, key: str, at_once: int = 4) -> None:
+    """Post events to the receiver at `url`, `at_once` at a time, with a bar for `total`, and print how many it kept.
+    Ends the command where no receiver answers, and where an event was refused.
+    """
+    sender = _Sender(url=url, key=key)
+    answers: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    first = list(islice(events, 1))
+    for found in first:  # by itself: where no receiver answers, one error is enough
+        _count(sender, sender.post(found), answers, reasons)
+    with bar("sending", total) as update, ThreadPoolExecutor(at_once) as pool:
+        update(advance=len(first))
+        try:
+            for answer in chain.from_iterable(pool.map(sender.post, chunk) for chunk in _chunks(events, at_once)):
+                update(advance=1)
+                _count(None, answer, answers, reasons)
+        except KeyboardInterrupt:
+            sender.stop.set()
+            raise
     out.print(f"{answers['kept']:,} kept, {answers['ignored']:,} ignored, {answers['refused']:,} refused")
     for reason, count in reasons.most_common(_MAX_REASONS):
         note("refused", reason if count == 1 else f"{reason} (and {count - 1:,} more like it)")
@@ -68,7 +77,8 @@ def send(
         raise typer.Exit(1)
 
 
-def _receiver(url: str, home: Path) -> str:
+def receiver(url: str, home: Path) -> str:
+    """The receiver at this address, else the local world's; ends the command where there is none."""
     url = url or local_receiver(home)
     if not url.startswith(("http://", "https://")):
         fail(f"--url must start with http:// or https://, not {url!r}", code=2)

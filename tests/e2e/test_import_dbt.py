@@ -1,0 +1,154 @@
+"""A real dbt on DuckDB writes its files; `throughline import dbt` gives the lineage that was written by hand, and
+changes nothing where `dbt-ol` has reported the same runs.
+
+dbt's packages are in an environment of their own (build/dbt_python, made at the first use).
+"""
+
+import json
+import runpy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.testing
+
+from shared.lineage.graph import LineageGraph, Way, find_column, find_dataset
+from shared.model import Process
+from shared.openlineage.decoding import decode
+from shared.query.recorded_document import document_of_record
+from shared.reading.processes import recorded_processes
+from shared.translation.reference import translate_history
+from tests.capture.scenarios._dbt import dbt, write_project
+from tests.capture.systems import pythons
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+from throughline.cli.main import app
+
+pytestmark = [pytest.mark.e2e, pytest.mark.proof]
+SCENARIOS = Path(__file__).parents[1] / "capture" / "scenarios"
+TRUTH = SCENARIOS / "dbt.truth.json"
+BOARD = """
+exposures:
+  - name: board
+    label: Board
+    type: dashboard
+    owner: {name: Eve}
+    depends_on: [ref("customer_totals")]
+"""
+EXPOSURE = "exposure.shop.board"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """The folder that dbt wrote, and the events of `dbt-ol` for the same run."""
+
+    target: Path
+    by_wrapper: tuple[bytes, ...]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SCENARIOS))  # as of a script
+        texts = runpy.run_path(str(SCENARIOS / "dbt.py"))["PROJECT"]
+    folder = tmp_path_factory.mktemp("dbt")
+    events = folder / "events.jsonl"
+    with pythons.dbt() as system:
+        assert system.python
+        programs = system.python.parent
+    project = folder / "project"
+    write_project(project, {**texts, "models/board.yml": BOARD})
+    dbt(("build",), project, programs=programs, events=events, code=1)  # a model and a test fail, as they should
+    return Built(target=project / "target", by_wrapper=tuple(events.read_bytes().splitlines()))
+
+
+def saved(target: Path, place: Path, parts: Parts | None = None) -> list[bytes]:
+    """The events of the import, in a namespace that `dbt-ol` was given too."""
+    command = ["import", "dbt", str(target), "--job-namespace", "default", "--save", str(place)]
+    result = typer.testing.CliRunner().invoke(app, command, obj=(parts or Parts()).worker)
+    assert result.exit_code == 0, result.output
+    return place.read_bytes().splitlines()
+
+
+def take(parts: Parts, events: list[bytes]) -> None:
+    for event in events:
+        for place in post(parts.storage, event):
+            settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+
+
+def lineage(parts: Parts) -> dict[str, Process]:
+    found = (record.process for record in recorded_processes(parts.storage, parts.worker.publishing))
+    return {process.qualified_name: process for process in found}
+
+
+def test_columns_are_those_that_were_written_by_hand(built: Built, tmp_path: Path) -> None:
+    """Of SELECT * no columns are certain; the rest is found, filters, joins and groups too, which `dbt-ol` lacks."""
+    truth = json.loads(TRUTH.read_text())
+    edges = [edge for process in truth["processes"] for edge in process["columns"]]
+    edges += [row["edge"] for row in truth["not_reported"] if "SELECT *" not in row["reason"]]
+    history = translate_history(map(decode, saved(built.target, tmp_path / "events.jsonl")))
+    processes = [process for process in history.processes if EXPOSURE not in process.name]
+    tables = {asset.qualified_name: asset.name for each in processes for asset in (*each.inputs, *each.outputs)}
+    assert {
+        (tables[edge.input.qualified_name], edge.input.column, tables[edge.output.qualified_name], edge.output.column)
+        for process in processes
+        for edge in process.columns
+    } == {(*edge["input"], edge["output"][0], edge["output"][1] or "") for edge in edges}
+    assert all(edge.parsed for process in processes for edge in process.columns)
+    assert {process.outputs[0].name: {asset.name for asset in process.inputs} for process in processes} == {
+        process["output"]: set(process["inputs"]) for process in truth["processes"]
+    }
+
+
+def test_the_wrappers_events_beside_it_are_neither_doubled_nor_changed(built: Built, tmp_path: Path) -> None:
+    parts = Parts()
+    take(parts, list(built.by_wrapper))
+    reported = lineage(parts)
+    take(parts, saved(built.target, tmp_path / "events.jsonl", parts))
+    whole = lineage(parts)
+    assert {name: whole[name] for name in reported} == reported
+    assert [process.name for name, process in whole.items() if name not in reported] == ["exposure.shop.board → board"]
+    assert len(reported) == 4
+
+
+def test_both_name_the_same_processes(built: Built, tmp_path: Path) -> None:
+    names = [
+        {process.qualified_name for process in translate_history(map(decode, events)).processes}
+        for events in (built.by_wrapper, saved(built.target, tmp_path / "events.jsonl"))
+    ]
+    assert {name for name in names[1] - names[0] if EXPOSURE not in name} == set()
+    assert len(names[0]) == 4
+
+
+def test_the_same_files_again_change_nothing(built: Built, tmp_path: Path) -> None:
+    parts = Parts()
+    events = saved(built.target, tmp_path / "events.jsonl", parts)
+    take(parts, events)
+    once = lineage(parts)
+    assert saved(built.target, tmp_path / "again.jsonl", parts) == events
+    take(parts, events)
+    assert lineage(parts) == once
+
+
+def test_an_exposure_is_at_the_end_of_an_impact(built: Built, tmp_path: Path) -> None:
+    parts = Parts()
+    take(parts, saved(built.target, tmp_path / "events.jsonl"))
+    document = document_of_record(parts.storage, parts.worker.publishing)
+    amount = find_column(document, find_dataset(document, "raw_orders"), "amount")
+    reached = LineageGraph(document, conditions=True).columns([amount], Way.DOWNSTREAM).distance
+    names = {document.datasets[document.columns[number].dataset].name for number in reached}
+    assert names == {"shop.main.raw_orders", "shop.main.stg_orders", "shop.main.customer_totals", "board"}
+
+
+def test_tests_of_a_project_are_results(built: Built, tmp_path: Path) -> None:
+    events: list[Any] = [json.loads(event) for event in saved(built.target, tmp_path / "events.jsonl")]
+    found = {
+        (assertion["assertion"], assertion.get("column"), assertion["success"])
+        for event in events
+        for each in event["inputs"]
+        for assertion in each.get("inputFacets", {}).get("dataQualityAssertions", {}).get("assertions", ())
+    }
+    assert found == {("unique", "customer", True), ("accepted_values", "customer", False)}

@@ -1,0 +1,359 @@
+"""`throughline import dbt`: what it sends of dbt's files, and every mistake in them at once, with its place.
+
+Secrets of profiles stay where they are.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from shared.errors import Misconfigured
+from shared.naming.canonical import canonical
+from shared.naming.names import Names
+from shared.openlineage.decoding import decode
+from shared.translation.reference import translate_history
+from tests.support.cli import Parts
+from tests.support.processing import post, settle
+from tests.support.publishing import publish
+from throughline.cli.main import app
+from throughline.dbt.artifacts import read_project
+from throughline.dbt.connection import namespace_of
+from throughline.dbt.events import JobOfProject, jobs_of
+
+Json = dict[str, Any]
+DUCKDB = "duckdb:///lake.duckdb"
+SCHEMA = "https://schemas.getdbt.com/dbt/{}/v{}.json"
+SECRET = "S3cr3t-of-ann"  # noqa: S105 - of nobody
+
+
+def node(unique_id: str, *reads: str, **more: Any) -> Json:
+    kind, _, name = unique_id.split(".", 2)
+    base = {"unique_id": unique_id, "resource_type": kind, "name": name, "schema": "main", "database": "db"}
+    return {**base, "alias": name, "depends_on": {"nodes": reads}, "config": {"materialized": "table"}, **more}
+
+
+def manifest(*nodes: Json, version: int = 12, **more: Any) -> Json:
+    of = {kind: {each["unique_id"]: each for each in nodes if each["resource_type"] == kind} for kind in _APART}
+    others = {each["unique_id"]: each for each in nodes if each["resource_type"] not in _APART}
+    metadata = {
+        "dbt_schema_version": SCHEMA.format("manifest", version),
+        "generated_at": "2026-11-26T10:00:00Z",
+        "project_name": "shop",
+        "adapter_type": "duckdb",
+        "dbt_version": "1.10.0",
+    }
+    return {"metadata": metadata, "nodes": others, **{f"{kind}s": named for kind, named in of.items()}, **more}
+
+
+_APART = ("source", "exposure", "metric")
+
+
+def results(*rows: Json, version: int = 6) -> Json:
+    metadata = {
+        "dbt_schema_version": SCHEMA.format("run-results", version),
+        "generated_at": "2026-11-26T11:00:00Z",
+        "invocation_id": "one",
+    }
+    return {"metadata": metadata, "results": rows, "args": {}}
+
+
+def result(unique_id: str, status: str = "success", **more: Any) -> Json:
+    times = {"started_at": "2026-11-26T10:30:00Z", "completed_at": "2026-11-26T10:30:05Z"}
+    return {"unique_id": unique_id, "status": status, "timing": [{"name": "execute", **times}], **more}
+
+
+def write(folder: Path, **files: Json | str) -> Path:
+    folder.mkdir(exist_ok=True, parents=True)
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    return folder
+
+
+def jobs(folder: Path) -> dict[str, JobOfProject]:
+    found = jobs_of(read_project(folder), namespace=DUCKDB, job_namespace="dbt")
+    return {job.name: job for job in found}
+
+
+def lineage(project: dict[str, JobOfProject]) -> set[tuple[str, str]]:
+    history = translate_history(decode(raw) for job in project.values() for raw in job.events)
+    return {
+        (source.name, target.name) for each in history.processes for source in each.inputs for target in each.outputs
+    }
+
+
+ORDERS = node("source.shop.raw.orders", name="orders", identifier="ORDERS_1", schema="raw")
+CLEAN = node("model.shop.clean", "source.shop.raw.orders", compiled_code="select id from db.raw.ORDERS_1")
+ALL = (
+    ORDERS,
+    CLEAN,
+    node("seed.shop.rates"),
+    node("model.shop.passing", "model.shop.clean", config={"materialized": "ephemeral"}),
+    node("metric.shop.revenue", "model.shop.passing", config={}),
+    node("snapshot.shop.then", "model.shop.passing", "seed.shop.rates"),
+    node("model.shop.alone", config={"materialized": "view"}),
+    node("exposure.shop.board", "metric.shop.revenue", "model.shop.then", type="dashboard", owner={"name": "Eve"}),
+)
+
+
+@pytest.mark.parametrize("version", [10, 11, 12])
+def test_every_kind_of_node_and_what_ephemeral_ones_pass(tmp_path: Path, version: int) -> None:
+    project = jobs(write(tmp_path, manifest=manifest(*ALL, version=version)))
+    assert {(job.kind, job.name, job.reads, job.writes) for job in project.values()} == {
+        ("MODEL", "db.main.shop.clean", ("db.raw.ORDERS_1",), "db.main.clean"),
+        ("SNAPSHOT", "db.main.shop.then.snapshot", ("db.main.clean", "db.main.rates"), "db.main.then"),
+        ("EXPOSURE", "exposure.shop.board", ("db.main.clean",), "exposures/board"),
+    }
+    assert all(job.ran is None for job in project.values())
+    assert lineage(project) == {
+        ("db.raw.ORDERS_1", "db.main.clean"),
+        ("db.main.clean", "db.main.then"),
+        ("db.main.rates", "db.main.then"),
+        ("db.main.clean", "exposures/board"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "types"),
+    [
+        ("success", ["START", "COMPLETE"]),
+        ("partial success", ["START", "COMPLETE"]),
+        ("error", ["START", "FAIL"]),
+        ("skipped", [None]),
+        ("no-op", [None]),
+    ],
+)
+def test_what_dbt_ran_is_a_run_and_the_rest_a_job_event(tmp_path: Path, status: str, types: list[str | None]) -> None:
+    ran = results(result("model.shop.clean", status, adapter_response={"rows_affected": 7}))
+    project = jobs(write(tmp_path, manifest=manifest(ORDERS, CLEAN), run_results=ran))
+    events = [json.loads(raw) for raw in project["db.main.shop.clean"].events]
+    assert [event.get("eventType") for event in events] == types
+    whole = (
+        [json.loads(raw)["eventType"] for raw in project["dbt-run-shop"].events] if "dbt-run-shop" in project else []
+    )
+    assert whole == (["START", types[-1]] if types[-1] else [])
+    rows = [each.get("outputFacets", {}).get("outputStatistics") for each in events[-1]["outputs"]]
+    assert [each and each["rowCount"] for each in rows] == {"COMPLETE": [7], "FAIL": [], None: [None]}[types[-1]]
+
+
+def test_what_is_declared_is_in_facets(tmp_path: Path) -> None:
+    described = node(
+        "model.shop.clean",
+        "source.shop.raw.orders",
+        description="Clean orders",
+        tags=["gold"],
+        meta={"tier": 1},
+        group="sales",
+        columns={"ID": {"name": "ID", "description": "the key", "tags": ["key"]}},
+    )
+    groups = {"group.shop.sales": {"name": "sales", "owner": {"email": "sales@example.org"}}}
+    tables = {"model.shop.clean": {"columns": {"id": {"name": "id", "type": "INTEGER", "index": 1}}}}
+    metadata = {"dbt_schema_version": SCHEMA.format("catalog", 1), "generated_at": "2026-11-26T10:00:00Z"}
+    folder = write(
+        tmp_path,
+        manifest=manifest(ORDERS, described, groups=groups),
+        catalog={"metadata": metadata, "nodes": tables, "sources": {}},
+    )
+    history = translate_history(decode(raw) for job in jobs(folder).values() for raw in job.events)
+    (schema,) = (each for each in history.processes[0].schemas if each.qualified_name.endswith("clean"))
+    assert schema.columns == (("id", "INTEGER"),)
+    assert (schema.declared.owner, schema.declared.description) == ("sales@example.org", "Clean orders")
+    assert schema.declared.tags == (("gold", "true", ""), ("key", "true", "ID"), ("tier", "1", ""))
+    assert history.processes[0].origin.declared.description == "Clean orders"
+
+
+def test_tests_are_results_of_their_tables(tmp_path: Path) -> None:
+    unique: Json = {"test_metadata": {"name": "unique", "kwargs": {"column_name": "id"}}}
+    tests = [
+        node("test.shop.unique_id", "model.shop.clean", attached_node="model.shop.clean", **unique),
+        node("test.shop.warned", "model.shop.clean", **unique, config={"severity": "WARN"}),
+        node("test.shop.by_hand", "model.shop.clean", "source.shop.raw.orders"),
+        node("test.shop.not_run", "model.shop.clean", **unique),
+    ]
+    ran = [("unique_id", "pass"), ("warned", "warn"), ("by_hand", "fail"), ("not_run", "skipped")]
+    rows = [result(f"test.shop.{name}", status, failures=int(status != "pass")) for name, status in ran]
+    project = jobs(write(tmp_path, manifest=manifest(ORDERS, CLEAN, *tests), run_results=results(*rows)))
+    generic = json.loads(project["db.main.shop.clean.test"].events[0])
+    assertions = generic["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert [(each["name"], each["column"], each["success"], each["severity"]) for each in assertions] == [
+        ("unique_id", "id", True, "error"),
+        ("warned", "id", False, "warn"),
+    ]
+    assert generic["eventType"] == "COMPLETE"  # a warning stops nothing
+    by_hand = json.loads(project["test.shop.by_hand"].events[0])
+    assert [each["name"] for each in by_hand["inputs"]] == ["db.main.clean", "db.raw.ORDERS_1"]
+    assert by_hand["run"]["facets"]["test"]["tests"][0]["status"] == "fail"
+    assert by_hand["eventType"] == "FAIL"
+
+
+def test_every_mistake_of_every_file_is_reported_at_once(tmp_path: Path) -> None:
+    broken = node("model.shop.broken", depends_on={"nodes": "all"})
+    folder = write(
+        tmp_path,
+        manifest=manifest(ORDERS, broken, node("model.shop.other", columns=[])),
+        run_results=results({"unique_id": "model.shop.clean"}, version=6),
+        catalog='{"metadata": ',
+    )
+    with pytest.raises(Misconfigured) as error:
+        read_project(folder)
+    lines = str(error.value).splitlines()[1:]
+    assert [line.strip(" -").split(": ")[0] for line in lines] == [
+        f"{folder}/catalog.json",
+        "manifest.json",
+        "manifest.json",
+        "run_results.json",
+    ]
+    assert "nodes.model.shop.broken: Expected `array | null`, got `str` - at `$.depends_on.nodes`" in lines[1]
+    assert "results[0]" in lines[3]
+    assert "`status`" in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({}, "manifest.json does not exist: name the folder that dbt writes (`target`), or run `dbt compile`"),
+        ({"manifest": manifest(version=9)}, "versions v10 to v12 are read"),
+        ({"manifest": manifest(), "run_results": results(version=3)}, "versions v4 to v6 are read"),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path: Path, files: dict[str, Json], sentence: str) -> None:
+    result = CliRunner().invoke(app, ["import", "dbt", str(write(tmp_path, **files)), "--dry-run"], obj=Parts().worker)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.output.split())
+
+
+PROFILE = """
+shop:
+  target: "{{{{ env_var('TARGET', 'dev') }}}}"
+  outputs:
+    dev: {{threads: 1, user: ann, password: {secret}, {output}}}
+"""
+
+
+def connection(tmp_path: Path, output: str) -> str:
+    project = tmp_path / "project"
+    write(project / "target", manifest=manifest())
+    (project / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (project / "profiles.yml").write_text(PROFILE.format(secret=SECRET, output=output))
+    return namespace_of(read_project(project), {"HOST": "db.example.org", "DBT_ENV_SECRET_HOST": SECRET})
+
+
+@pytest.mark.parametrize(
+    ("output", "namespace"),
+    [
+        ("type: duckdb, path: /data/lake.duckdb", "duckdb:///data/lake.duckdb"),
+        ("type: duckdb, path: 'md:lake?motherduck_token=S3cr3t-of-ann'", "duckdb://md:lake"),
+        ("type: spark, method: thrift, host: a", "spark://a:10001"),
+        ("type: spark, method: http, host: a", "spark://a:443"),
+        ("type: spark, method: thrift, host: a, port: 10000", "spark://a:10000"),
+        ("type: databricks, host: adb-1.azuredatabricks.net", "databricks://adb-1.azuredatabricks.net"),
+        (
+            "type: fabric, server: x.datawarehouse.fabric.microsoft.com",
+            "fabric-warehouse://x.datawarehouse.fabric.microsoft.com",
+        ),
+        ("type: fabric, server: x, port: 1433", "fabric-warehouse://x:1433"),
+        ("type: sqlserver, server: x", "mssql://x:1433"),
+        ("type: postgres, host: \"{{ env_var('HOST') }}\"", "postgres://db.example.org:5432"),
+        ("type: snowflake, account: \"{{ env_var('NONE', 'acc') }}\"", "snowflake://acc"),
+        ("type: bigquery", "bigquery"),
+    ],
+)
+def test_the_namespace_is_that_of_the_profile(tmp_path: Path, output: str, namespace: str) -> None:
+    assert connection(tmp_path, output) == namespace
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        ("type: spark, method: session", "host is missing"),
+        ("type: oracle, host: a", "no namespace is known for connections of type 'oracle'"),
+        ("type: postgres, host: \"{{ env_var('UNSET') }}\"", "host needs the environment variable UNSET: set it"),
+        ("type: postgres, host: \"{{ env_var('DBT_ENV_SECRET_HOST') }}\"", "host is the secret DBT_ENV_SECRET_HOST"),
+        ("type: postgres, host: \"{{ var('host') }}\"", "host is Jinja other than `env_var`"),
+        ("type: postgres, host: 'a", "profiles.yml:6: this is not valid YAML"),
+    ],
+)
+def test_a_profile_that_names_no_place(tmp_path: Path, output: str, sentence: str) -> None:
+    with pytest.raises(Misconfigured) as error:
+        connection(tmp_path, output)
+    assert sentence in str(error.value)
+    assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("output", "table", "other"),
+    [
+        (
+            "type: databricks, host: adb-1.azuredatabricks.net",
+            "main.sales.orders",
+            ("spark://adb-1.azuredatabricks.net:443", "main.sales.orders"),
+        ),
+        (
+            "type: fabric, server: x.datawarehouse.fabric.microsoft.com",
+            "wh.dbo.orders",
+            ("sqlserver://x.datawarehouse.fabric.microsoft.com:1433;database=wh", "dbo.orders"),
+        ),
+        ("type: sqlserver, server: x", "d.dbo.orders", ("sqlserver://x:1433;databaseName=d", "dbo.orders")),
+        ("type: duckdb, path: /data/lake.duckdb", "lake.main.orders", ("duckdb:/data/lake.duckdb", "orders")),
+        ("type: postgres, host: h", "d.public.orders", ("postgres://h:5432", "d.public.orders")),
+    ],
+)
+def test_a_table_is_the_asset_that_sparks_events_name(
+    tmp_path: Path, output: str, table: str, other: tuple[str, str]
+) -> None:
+    by_dbt, by_spark = canonical(connection(tmp_path, output), table), canonical(*other)
+    assert Names().name(by_dbt).best == Names().name(by_spark).best
+
+
+def reported_by_wrapper(parts: Parts, raw: bytes) -> None:
+    """The same event as `dbt-ol` would send it: another producer's run of the same job."""
+    event = json.loads(raw)
+    event["run"]["facets"]["processing_engine"]["openlineageAdapterVersion"] = "1.54.0"
+    event["run"]["runId"] = "0192a3b4-5c6d-7e8f-9012-3456789abcde"
+    for place in post(parts.storage, msgspec.json.encode(event)):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+
+
+@pytest.mark.parametrize(
+    ("started", "sent"),
+    [
+        ("2026-11-26T10:30:00Z", "0 models that dbt ran, 0 by design"),  # the run that was reported
+        ("2026-11-26T12:30:00Z", "1 model that dbt ran, 0 by design, 1 tested table"),  # a later one, without dbt-ol
+        (None, "0 models that dbt ran, 0 by design"),  # nothing new: dbt ran none
+    ],
+)
+def test_what_the_wrapper_reported_is_left_out(tmp_path: Path, started: str | None, sent: str) -> None:
+    unique: Json = {"test_metadata": {"name": "unique", "kwargs": {"column_name": "id"}}}
+    test = node("test.shop.unique_id", "model.shop.clean", **unique)
+    files = {"manifest": manifest(ORDERS, CLEAN, test)}
+    first = results(result("model.shop.clean"))
+    parts = Parts()
+    reported_by_wrapper(parts, jobs(write(tmp_path, **files, run_results=first))["db.main.shop.clean"].events[-1])
+    if started:
+        row = result("model.shop.clean") | {
+            "timing": [{"name": "execute", "started_at": started, "completed_at": started}]
+        }
+        write(tmp_path, **files, run_results=results(row, result("test.shop.unique_id", "pass")))
+    else:
+        (tmp_path / "run_results.json").unlink()
+    shown = parts.run("import", "dbt", str(tmp_path), "--namespace", DUCKDB, "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert sent in shown.output.splitlines()
+    assert ("left out with all tests: their runs are reported already" in shown.output) is not sent.startswith("1")
+
+
+def test_a_dry_run_and_a_file_send_nothing(tmp_path: Path) -> None:
+    folder = write(tmp_path, manifest=manifest(*ALL))
+    shown = Parts().run("import", "dbt", str(folder), "--namespace", DUCKDB, "--dry-run", "--most", "1").output
+    assert "model     db.main.shop.clean: db.raw.ORDERS_1 → db.main.clean" in shown
+    assert "and 2 more (--most)" in shown
+    assert "columns: 1 model without compiled SQL" in shown
+    place = tmp_path / "events.jsonl.gz"
+    saved = Parts().run("import", "dbt", str(folder), "--namespace", DUCKDB, "--save", str(place))
+    assert "3 events saved" in saved.output
+    translated = CliRunner().invoke(app, ["translate", str(place)])
+    assert "exposure.shop.board → board" in translated.output

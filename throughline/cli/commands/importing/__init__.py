@@ -1,0 +1,1 @@
+"""`throughline import`: lineage that other tools have written down."""
