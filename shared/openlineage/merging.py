@@ -20,6 +20,7 @@ from shared.openlineage.wire import (
     ColumnLineage,
     Dataset,
     DatasetFacets,
+    Job,
     JobFacets,
     JobName,
     OutputField,
@@ -87,9 +88,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         raise ValueError("none of the events has a body: there is no run to merge")
     read, written = _datasets(inputs), _datasets(outputs)
     read, written = correct_legacy_names(read, written) or (read, written)
-    run_id, job = own[0].run_id, bodies[0].job
-    if job.name.startswith(_UNNAMED):
-        job = next((body.job for body in bodies if not body.job.name.startswith(_UNNAMED)), job)
+    run_id, job = own[0].run_id, _job_of(bodies)
     integration, job_type, processing_type, statement = _kind_and_statement(own, of_job, of_listener)
     written = with_sources(written, explicit) if explicit else written
     if integration.upper() in CONNECTORS:
@@ -133,6 +132,11 @@ def is_plan_alone(event: Event) -> bool:
     """Whether an event has a plan of an execution of which the jar knew no run of the listener."""
     plan = body.run.facets.plan if (body := event.body) and body.run.facets else None
     return plan is not None and not plan.joined and bool(plan.plan or plan.problem)
+
+
+def _job_of(bodies: Sequence[RunEvent]) -> Job:
+    """The job of the first event that knows a name for it, of the first event if none does."""
+    return next((body.job for body in bodies if not body.job.name.startswith(_UNNAMED)), bodies[0].job)
 
 
 def _kind_and_statement(
