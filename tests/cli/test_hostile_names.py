@@ -115,6 +115,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "send": ("events.jsonl", "--url", "http://127.0.0.1:9"),
     "status": (),
     "status by job": ("--by", "day,job"),
+    "status of a table": ("--table", "*"),
+    "status of no table": ("--table", f"gone{HOSTILE}"),
     "run": (run_id("load0"),),
     "events": (),
     "events at full width": ("--wide",),

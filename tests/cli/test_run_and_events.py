@@ -418,7 +418,11 @@ def test_an_excluded_source_is_the_reason_why_nothing_is_published() -> None:
 
 def test_a_file_that_no_run_writes_says_that_spark_saw_no_write() -> None:
     parts = written_by_plan("Range")
-    for arguments in (("details", "/by_pandas"), ("events", "--output", "by_pandas")):
+    for arguments in (
+        ("details", "/by_pandas"),
+        ("events", "--output", "by_pandas"),
+        ("status", "--table", "by_pandas"),
+    ):
         found = parts.run(*arguments)
         assert found.exit_code == 1
         assert "pandas, open() or a shell writes is in no event" in " ".join(found.output.split())
@@ -438,3 +442,27 @@ def test_the_runs_of_a_table_are_found_by_the_table(parts: Parts) -> None:
     assert parts.run("events", "--output", "orders").exit_code == 1
     saved = parts.run("events", "--output", "orders_v2", "--save", "/dev/null")
     assert "2 events saved" in saved.output
+
+
+def test_the_runs_of_a_table_are_found_by_its_name() -> None:
+    """Each with its state and the reason, the newest first."""
+    parts = Parts()
+    bodies = [
+        body(run="good", minute=1, inputs=["/a"], outputs=["/lake/orders"]),
+        body("FAIL", run="failed", minute=2, inputs=["/a"], outputs=["/lake/orders"]),
+        body("START", run="running", minute=3, inputs=["/a"], outputs=["/lake/orders"]),
+        body(run="other", minute=4, inputs=["/a"], outputs=["/lake/orders_v2"]),
+    ]
+    for place in post(parts.storage, *map(packed, bodies)):
+        settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    found = json.loads(parts.run("status", "--table", "orders", "--json").stdout)
+    assert [(run["run_id"], run["state"], run["reason"]) for run in found["runs"]] == [
+        (run_id("running"), "waiting", "the end of the run"),
+        (run_id("failed"), "skipped", "the run failed"),
+        (run_id("good"), "contributed", None),
+    ]
+    lines = parts.run("status", "--table", "orders", "--most", "2").output.splitlines()
+    assert any(line.split()[-2:] == [run_id("failed"), "skipped"] for line in lines)
+    assert "3 runs; 1 not shown (--most)" in lines
+    assert parts.run("status", "--table", "orders", "--by", "day").exit_code == 2

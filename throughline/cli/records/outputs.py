@@ -18,6 +18,14 @@ def writes(raw: bytes | None, name: str) -> bool:
     return any(fits(spelled) for each in (body.outputs if body else None) or () for spelled in _names(each))
 
 
+def no_write_of(name: str) -> str:
+    """The sentence where no stored event writes it."""
+    return (
+        f"no stored event names {name!r} as an output. A file that pandas, open() or a shell writes is in no event,"
+        " because Spark sees no write"
+    )
+
+
 def _names(dataset: Dataset) -> tuple[str, ...]:
     links = dataset.facets.symlinks.identifiers if dataset.facets and dataset.facets.symlinks else None
     path = f"{dataset.namespace.rstrip('/')}/{dataset.name.lstrip('/')}".rstrip("/")

@@ -14,7 +14,7 @@ from shared.reading.values import EventRecord
 from shared.reporting.ignored_events import find_ignored
 from shared.texts.visible import visible
 from throughline.cli.context.target import HOME, Home, parts_of, reported
-from throughline.cli.records.outputs import writes
+from throughline.cli.records.outputs import no_write_of, writes
 from throughline.cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs
 from throughline.cli.ui.console import counted, fail, left_out, note, out, print_json, tracked
 from throughline.cli.ui.options import AsJson, Most, Wide
@@ -71,10 +71,7 @@ def events(
             found = (each for each in found if writes(each.raw, output))
         first = next(found, None)
         if first is None and output:
-            fail(
-                f"no stored event names {output!r} as an output. A file that pandas, open() or a shell writes is in no"
-                " event, because Spark sees no write"
-            )
+            fail(no_write_of(output))
         if first is None and run and not ignored:
             known_run(storage, run)
         if first is None and job and not (since or before or ignored):

@@ -16,6 +16,7 @@ from shared.reporting.column_sources import ColumnSources
 from shared.reporting.status import By, EventGroup, Status, Waiting
 from shared.reporting.status import status as read_status
 from shared.translation.run.translate import RUN_FAILED
+from throughline.cli.commands.lineage.table_runs import show_table_runs
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.ui.console import counted, fail, note, out, plain, print_json, reading_bars
 from throughline.cli.ui.options import AsJson, Wide
@@ -32,7 +33,16 @@ def status(
     context: typer.Context,
     *,
     by: Annotated[str, typer.Option(metavar="WHAT", help="Count by day, job or sender, or by several: day,job")] = "",
-    most: Annotated[int, typer.Option(min=0, metavar="N", help="With --by: only the N groups with most events")] = 0,
+    table: Annotated[
+        str,
+        typer.Option(
+            metavar="TABLE", help="The runs that write this data set instead: a name, the end of a path or * and ?"
+        ),
+    ] = "",
+    most: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Only the N groups with most events, or with --table the N newest runs"),
+    ] = 0,
     wide: Wide = False,
     as_json: AsJson = False,
     home: Home = HOME,
@@ -43,16 +53,26 @@ def status(
     namespace of its jobs, and is not on record of archived events. Exit code 1 when the counts do not add up.
     `throughline run` and `throughline events` show single runs.
 
+    With --table it lists the runs that write a table, the newest first, each with its state and the reason; it reads
+    every event.
+
         throughline status
         throughline status --by day
         throughline status --by day,job --most 20
         throughline status --by sender
+        throughline status --table sales/orders
         throughline status --json | jq .waiting_for
     """
     wanted = _wanted(by)
-    if most and not wanted:
-        fail("--most needs --by", code=2)
+    if most and not (wanted or table):
+        fail("--most needs --by or --table", code=2)
+    if table and wanted:
+        fail("--table lists runs, --by counts events: write one of them", code=2)
     storage = parts_of(context, home).storage
+    if table:
+        with reported():
+            show_table_runs(storage, table, most, wide=wide, as_json=as_json)
+        return
     with reported(), reading_bars() as seen:
         found = read_status(storage, by=wanted, seen=seen)
         stored = stored_versions(storage)

@@ -1,0 +1,62 @@
+"""`throughline status --table`: the runs that write one data set, the newest first, with what became of each."""
+
+from operator import attrgetter
+
+from shared.events.stored_runs import RunFilter
+from shared.reading.reader import RecordReader
+from shared.reading.values import EventRecord
+from shared.reporting.run_report import RunReport, run_report
+from shared.storage.port import Storage
+from shared.texts.visible import visible
+from throughline.cli.records.outputs import no_write_of, writes
+from throughline.cli.ui.console import counted, fail, left_out, out, print_json, reading_bars
+from throughline.cli.ui.tables import print_table
+
+_RUNS = 20
+"""Runs that are shown unless --most says how many."""
+
+
+def show_table_runs(storage: Storage, table: str, most: int, *, wide: bool, as_json: bool) -> None:
+    """Print the runs whose events name the table as an output. Ends the command where there is none. Raises
+    StorageUnavailable, ArchiveMissing and ContentLost.
+    """
+    with reading_bars() as seen:
+        last: dict[str, EventRecord] = {}
+        for record in RecordReader(storage=storage).events(RunFilter(), content=True):
+            seen("events", 1)
+            if writes(record.raw, table):
+                run_id = record.event.run_id
+                last[run_id] = max(last.get(run_id, record), record, key=attrgetter("event.time"))
+        if not last:
+            fail(no_write_of(table))
+        newest = sorted(last.values(), key=attrgetter("event.time"), reverse=True)
+        shown = newest[: most or _RUNS]
+        reports = [
+            (record, report)
+            for record in shown
+            if (report := run_report(storage, record.event.run_id, application=record.event.application))
+        ]
+    if as_json:
+        documents = [
+            {
+                "run_id": report.run_id,
+                "job": record.job,
+                "last_event": record.event.time,
+                "end": report.end,
+                "state": report.state,
+                "reason": report.reason or None,
+            }
+            for record, report in reports
+        ]
+        print_json({"runs": documents, "count": len(newest)})
+        return
+    rows = [_row(record, report) for record, report in reports]
+    below = () if wide else [list(filter(None, row[3:])) for row in rows]
+    print_table(("last event", "run", "state", "job", "reason"), rows, notes=below, wide=wide, only_wide=2)
+    out.print(f"{counted(len(newest), 'run')}{left_out(len(newest) - len(shown))}")
+    out.print("\nNext: `throughline run ID` shows one, and what to do about it")
+
+
+def _row(record: EventRecord, report: RunReport) -> tuple[str, ...]:
+    time = f"{record.event.time:%Y-%m-%d %H:%M:%S}"
+    return time, report.run_id, report.state, visible(record.job), visible(report.reason)
