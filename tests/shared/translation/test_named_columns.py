@@ -42,7 +42,7 @@ def test_events_name_pairs_and_the_lineage_has_them(event: Event, pairs: set[str
     assert missing_pairs(named, translate_history([event]).processes) == ()
 
 
-LOST: dict[str, Callable[[ColumnPair], ColumnPair]] = {
+CHANGES: dict[str, Callable[[ColumnPair], ColumnPair]] = {
     "another source": lambda pair: ColumnPair(
         source="file:///other", input=pair.input, target=pair.target, output=pair.output
     ),
@@ -51,12 +51,12 @@ LOST: dict[str, Callable[[ColumnPair], ColumnPair]] = {
 }
 
 
-@pytest.mark.parametrize("change", LOST.values(), ids=LOST)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_pair_that_no_process_has_is_missing(change: Callable[[ColumnPair], ColumnPair]) -> None:
     event = run({"x": [source("/in", "a", IDENTITY)]})
     (pair,) = named_pairs([event])
-    lost = change(pair)
-    assert missing_pairs([pair, lost], translate_history([event]).processes) == (lost,)
+    other_pair = change(pair)
+    assert missing_pairs([pair, other_pair], translate_history([event]).processes) == (other_pair,)
 
 
 def test_case_makes_no_difference() -> None:

@@ -127,7 +127,7 @@ def test_a_connector_copies_each_table_to_its_own_topic(
         translated = translate(merge(order))
         assert isinstance(translated, RunLineage)
         pairs = {(process.inputs[0].name, process.outputs[0].name) for process in translated.processes}
-        assert pairs == {(read, written) for (_, read), (_, written) in zip(inputs, outputs, strict=True)}
+        assert pairs == {(table, topic) for (_, table), (_, topic) in zip(inputs, outputs, strict=True)}
         assert all(len(process.inputs) == 1 for process in translated.processes)
         assert merge(fold(order)) == merge(events)
 
