@@ -105,17 +105,43 @@ def test_there_are_no_secrets_and_a_token_only_where_something_is_deployed_or_si
 
 def test_github_signs_the_tested_package_and_its_list_of_libraries() -> None:
     steps = load(ROOT / ".github/workflows/azure-dev.yml")["jobs"]["attest"]["steps"]
-    subject = {"subject-path": ARCHIVE}
-    assert [step["with"] for step in steps[1:]] == [
-        subject,
-        subject | {"sbom-path": ARCHIVE.replace(".zip", ".cdx.json")},
-    ]
-    (upload, _) = [
-        step
-        for step in load(ROOT / ".github/workflows/test.yml")["jobs"]["test"]["steps"]
-        if "upload-artifact" in step.get("uses", "")
-    ]
-    assert upload["with"]["path"].split() == ["build/package/throughline.zip", "build/package/throughline.cdx.json"]
+    templates = [f"build/tested/{name}.json" for name in ("main", "subscription")]
+    assert steps[1]["with"]["subject-path"].split() == [ARCHIVE, *templates]
+    assert steps[2]["with"] == {"subject-path": ARCHIVE, "sbom-path": ARCHIVE.replace(".zip", ".cdx.json")}
+    names = ("throughline.zip", "throughline.cdx.json", "main.json", "subscription.json")
+    assert uploaded()[0] == [f"build/package/{name}" for name in names]
+
+
+def uploaded() -> list[list[str]]:
+    """The files of each artifact of the tests."""
+    steps = load(ROOT / ".github/workflows/test.yml")["jobs"]["test"]["steps"]
+    return [step["with"]["path"].split() for step in steps if "upload-artifact" in step.get("uses", "")]
+
+
+def test_a_release_gets_everything_that_was_tested_with_its_digests(tmp_path: Path) -> None:
+    """The job's script, run as the runner runs it, on what `download-artifact` leaves, with a program for `gh`."""
+    job = load(ROOT / ".github/workflows/azure-dev.yml")["jobs"]["release"]
+    assert (job["needs"], job["if"]) == ("attest", "startsWith(github.ref, 'refs/tags/v')")
+    package, libraries = uploaded()
+    places = [path.rpartition("/")[2] for path in package]  # below the folder that all paths of an artifact share
+    places += [path.removeprefix("build/").replace("*", "throughline-0.1.0") for path in libraries]
+    for place in places:
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text(place)
+    files = [Path(place).name for place in places]
+    (tmp_path / "bin").mkdir()
+    gh = tmp_path / "bin/gh"
+    gh.write_text('#!/bin/sh\necho "$*" >> bin/calls\ntest "$2" != view\n')
+    gh.chmod(0o755)
+    environment = {"PATH": f"{gh.parent}:/usr/bin:/bin", "GITHUB_REF_NAME": "v0.1.0"}
+    script = job["steps"][-1]["run"]
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    subprocess.run(shell, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    view, create, upload = (gh.parent / "calls").read_text().splitlines()
+    assert (view, create) == ("release view v0.1.0", "release create v0.1.0 --verify-tag --draft")
+    assert upload.startswith("release upload v0.1.0 --clobber SHA256SUMS ")
+    assert sorted(upload.split()[5:]) == sorted(files)
+    assert {line.split()[1] for line in (tmp_path / "SHA256SUMS").read_text().splitlines()} == set(files)
 
 
 def test_github_deploys_the_tested_package_to_staging_then_to_production() -> None:
@@ -123,6 +149,7 @@ def test_github_deploys_the_tested_package_to_staging_then_to_production() -> No
     assert [(name, job.get("needs")) for name, job in jobs.items()] == [
         ("test", None),
         ("attest", "test"),
+        ("release", "attest"),
         ("staging", "test"),
         ("production", "staging"),
     ]
