@@ -21,6 +21,7 @@ from tests.infra.test_deploy import NEW, OLD, package, target
 from tests.support.front import Front
 from tests.support.listener import Listener
 from tests.support.played_receiver import PRODUCTION, SLOT, PlayedReceiver
+from tests.support.replacing import replace_text
 from tests.support.upgrades import (
     HOST_ID,
     PATIENCE_SECONDS,
@@ -75,7 +76,7 @@ class Platform:
             swapped = self.azure.places[PRODUCTION].named == name == SLOT
             functions = {each: keys for each, keys in held.items() if each != "host"}
             content = {"functionKeys": held["host"], "functions": functions}
-            file.write_text(json.dumps({} if swapped and self.keeps_keys else content))
+            replace_text(file, json.dumps({} if swapped and self.keeps_keys else content))
         if change in {"start", "swap"}:
             seconds = _HALF_A_SWAP if change == "swap" else 0.0
             time.sleep(seconds)

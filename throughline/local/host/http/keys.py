@@ -1,7 +1,8 @@
 """Keys of the app and of its functions, checked as by the real host; without a file none is needed, as under `func`.
 
 The file is JSON: `{"masterKey": "…", "functionKeys": {NAME: KEY}, "systemKeys": {NAME: KEY}, "functions": {FUNCTION:
-{NAME: KEY}}}`; every part is optional. It is read again when it changes: deleting a key has an effect at once.
+{NAME: KEY}}}`; every part is optional. It is read again when it changes: deleting a key has an effect at once. Replace
+it whole (write another file, rename it): a request that meets a half-written one is answered with 500.
 """
 
 import hmac
