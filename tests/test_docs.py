@@ -33,6 +33,7 @@ PROOFS: dict[str, str] = {
     "throughline canary": "tests/e2e/test_doctor.py",
     "throughline check": "tests/cli/test_check_command.py",
     "throughline classify": "tests/cli/test_classify.py",
+    "throughline contract check": "tests/throughline/contracts/test_contract_check.py",
     "throughline config": "tests/e2e/test_platforms.py",
     "throughline deadletter": "tests/cli/test_deadletter.py",
     "throughline demo": "tests/e2e/test_demo.py",

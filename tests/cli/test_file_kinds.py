@@ -15,7 +15,10 @@ DBT = '{"metadata": {"dbt_schema_version": "https://schemas.getdbt.com/dbt/%s/v1
 
 FILES: dict[str, tuple[str | bytes, str]] = {
     # name: content, and what the sentence says after the name
-    "manifest.json": (DBT % "manifest", "a manifest of dbt, and holds no OpenLineage events: run dbt by dbt-ol"),
+    "manifest.json": (
+        DBT % "manifest",
+        "a manifest of dbt, and holds no OpenLineage events: throughline import dbt FOLDER",
+    ),
     "run_results.json": (DBT % "run-results", "the run results of dbt"),
     "catalog.json": (DBT % "catalog", "a catalog of dbt"),
     "sources.json": (DBT % "sources", "an artifact of dbt"),
@@ -96,7 +99,7 @@ def test_a_file_in_standard_input_is_named_too() -> None:
     result = CliRunner().invoke(app, ["translate", "-"], input=FILES["contract.yaml"][0])
     assert (result.exit_code, result.stderr) == (
         2,
-        "error: <stdin> is a data contract, and holds no OpenLineage events\n",
+        "error: <stdin> is a data contract, and holds no OpenLineage events: throughline contract check <stdin>\n",
     )
 
 

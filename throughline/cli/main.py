@@ -96,6 +96,7 @@ GROUPS: Panels = {
             "govern.check:check",
             "Check lineage against the policies of a rules file: a gate for pipelines and training jobs.",
         ),
+        "contract": _row("govern.contract:app", "Data contracts: what was promised, held to what runs have shown."),
     },
     "Repair": {
         "deadletter": _row(

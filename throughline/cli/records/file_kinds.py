@@ -40,7 +40,8 @@ def _kind(is_a: str, key: bytes, command: str = "") -> FileKind:
     return FileKind(is_a=is_a, key=re.compile(key, re.MULTILINE), command=command)
 
 
-_BY_DBT_OL = "run dbt by dbt-ol, which sends events"
+_IMPORT_DBT = "throughline import dbt FOLDER"
+_CHECK_CONTRACT = "throughline contract check FILE"
 _LINES_BEFORE = rb"(?:\s|#[^\n]*\n|---[^\n]*\n)*"
 
 FORMS: tuple[FileForm, ...] = (
@@ -74,10 +75,10 @@ FORMS: tuple[FileForm, ...] = (
         rb"\s*(?:\{|\[\s*[\[{\]])",
         "",
         kinds=(
-            _kind("a manifest of dbt", rb"schemas\.getdbt\.com/dbt/manifest/", _BY_DBT_OL),
-            _kind("the run results of dbt", rb"schemas\.getdbt\.com/dbt/run-results/", _BY_DBT_OL),
-            _kind("a catalog of dbt", rb"schemas\.getdbt\.com/dbt/catalog/", _BY_DBT_OL),
-            _kind("an artifact of dbt", rb"schemas\.getdbt\.com/dbt/", _BY_DBT_OL),
+            _kind("a manifest of dbt", rb"schemas\.getdbt\.com/dbt/manifest/", _IMPORT_DBT),
+            _kind("the run results of dbt", rb"schemas\.getdbt\.com/dbt/run-results/", _IMPORT_DBT),
+            _kind("a catalog of dbt", rb"schemas\.getdbt\.com/dbt/catalog/", _IMPORT_DBT),
+            _kind("an artifact of dbt", rb"schemas\.getdbt\.com/dbt/", _IMPORT_DBT),
             _kind(
                 "a file of type definitions of Atlas",
                 rb'"(?:entity|classification|relationship|enum|struct|businessMetadata)Defs"\s*:',
@@ -85,7 +86,8 @@ FORMS: tuple[FileForm, ...] = (
             _kind("a file of entities of Atlas", rb'"(?:typeName|qualifiedName|referredEntities)"\s*:'),
             _kind("Spark's own event log", rb'"Event"\s*:\s*"SparkListener'),
             _kind("a notebook", rb'"nbformat"\s*:|\A\s*\{\s*"cells"\s*:'),
-            _kind("a data contract", rb'"kind"\s*:\s*"DataContract"|"dataContractSpecification"\s*:'),
+            _kind("a data contract", rb'"kind"\s*:\s*"DataContract"', _CHECK_CONTRACT),
+            _kind("a data contract of an older format", rb'"dataContractSpecification"\s*:'),
             _kind("a lineage document", rb'"format"\s*:\s*\d+,\s*"source"\s*:'),
             _kind("a JSON Schema, or a file that has one", rb'"\$schema"\s*:'),
         ),
@@ -94,7 +96,8 @@ FORMS: tuple[FileForm, ...] = (
         _LINES_BEFORE + rb"(?:- |[\w.\"'/-]+\s*:(?:\s|$))",
         "a YAML file",
         kinds=(
-            _kind("a data contract", rb"^kind\s*:\s*[\"']?DataContract\b|^dataContractSpecification\s*:"),
+            _kind("a data contract", rb"^kind\s*:\s*[\"']?DataContract\b", _CHECK_CONTRACT),
+            _kind("a data contract of an older format", rb"^dataContractSpecification\s*:"),
             _kind("a configuration of OpenLineage's client", rb"^transport\s*:"),
             _kind("a dbt project", rb"^(?:model-paths|config-version)\s*:"),
             _kind("a file of properties of dbt", rb"^(?:models|sources|seeds|snapshots|exposures)\s*:\s*$"),

@@ -1,5 +1,6 @@
 """`throughline check`: check lineage against the policies of a rules file."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,12 @@ from throughline.cli.ui.console import fail
 from throughline.cli.ui.writing import writing
 
 _STANDARD_OUTPUT = "-"
-_FORMS = (as_junit, as_sarif, as_json)
+_FORMS: tuple[Callable[[Report], str], ...] = (as_junit, as_sarif, as_json)
+Forms = Mapping[Callable[[Report], str], str]
+"""The file of each form of a report; empty where it is not asked for."""
+Junit = Annotated[str, typer.Option(metavar="FILE", help="Write JUnit XML; - prints it instead of text")]
+Sarif = Annotated[str, typer.Option(metavar="FILE", help="Write SARIF 2.1.0; - prints it instead of text")]
+Json = Annotated[str, typer.Option("--json", metavar="FILE", help="Write JSON; - prints it instead of text")]
 
 
 def check(
@@ -34,9 +40,9 @@ def check(
     *,
     dataset: Annotated[str, typer.Option(metavar="NAME", help="Only the policies about this data set")] = "",
     lake: Annotated[str, typer.Option(metavar="FOLDER", help="Check the lake instead of the record")] = "",
-    junit: Annotated[str, typer.Option(metavar="FILE", help="Write JUnit XML; - prints it instead of text")] = "",
-    sarif: Annotated[str, typer.Option(metavar="FILE", help="Write SARIF 2.1.0; - prints it instead of text")] = "",
-    json: Annotated[str, typer.Option("--json", metavar="FILE", help="Write JSON; - prints it instead of text")] = "",
+    junit: Junit = "",
+    sarif: Sarif = "",
+    json: Json = "",
     annotations: Annotated[
         Annotations | None, typer.Option(help="Also print annotations, which this pipeline shows beside the rules file")
     ] = None,
@@ -53,9 +59,7 @@ def check(
         throughline check policy.toml --lake build/lake --junit check.xml
         throughline check policy.toml --annotations github --sarif check.sarif
     """
-    files = dict(zip(_FORMS, (junit, sarif, json), strict=True))
-    if list(files.values()).count(_STANDARD_OUTPUT) > 1:
-        fail("only one form can go to standard output: give a file for the others", code=2)
+    files = forms(junit, sarif, json)
     rules = parsed_file(policy, parse_policies)
     document, facts = judged_lineage(context, home, lake)
     reading = _reading(context, home, document, rules)
@@ -69,6 +73,20 @@ def check(
         fail(
             f"no policy of {policy} is about {dataset}: add one, or check all with `throughline check {policy}`", code=2
         )
+    show(report, files, annotations)
+    raise typer.Exit(exit_code(report.results))
+
+
+def forms(junit: str, sarif: str, json: str) -> Forms:
+    """The forms that are asked for, with the file of each; ends the command where two go to standard output."""
+    files = dict(zip(_FORMS, (junit, sarif, json), strict=True))
+    if list(files.values()).count(_STANDARD_OUTPUT) > 1:
+        fail("only one form can go to standard output: give a file for the others", code=2)
+    return files
+
+
+def show(report: Report, files: Forms, annotations: Annotations | None) -> None:
+    """Print a report as text, unless a form goes to standard output; then its annotations; and write its forms."""
     if _STANDARD_OUTPUT not in files.values():
         typer.echo(as_text(report), nl=False)
     for line in annotated(report, annotations) if annotations else ():
@@ -76,7 +94,6 @@ def check(
     for form, place in files.items():
         if place:
             _write(form(report), place)
-    raise typer.Exit(exit_code(report.results))
 
 
 def _reading(context: typer.Context, home: Path, document: LineageDocument, rules: Rules) -> CatalogReading:

@@ -1,0 +1,72 @@
+"""`throughline contract`: data contracts, held to lineage."""
+
+from itertools import chain
+from typing import Annotated
+
+import typer
+
+from shared.governance.checks.annotations import Annotations
+from shared.governance.checks.checking import exit_code
+from shared.governance.checks.reports import Report
+from throughline.cli.commands.govern.check import Json, Junit, Sarif, forms, show
+from throughline.cli.commands.lineage.document_source import judged_lineage
+from throughline.cli.context.parsed_file import parsed_file
+from throughline.cli.context.target import HOME, Home
+from throughline.cli.ui.console import fail, note
+from throughline.cli.ui.teaching import TeachingApp
+from throughline.contracts.checking import check_contract
+from throughline.contracts.reading import parse_contract
+
+app = TeachingApp(help="Data contracts: what was promised, held to what runs have shown.")
+
+
+@app.callback()
+def _group() -> None:
+    pass
+
+
+def check(
+    context: typer.Context,
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Contracts of the Open Data Contract Standard")],
+    *,
+    before: Annotated[
+        str, typer.Option(metavar="FILE", help="The contract's version before: nothing of it may be taken away")
+    ] = "",
+    lake: Annotated[str, typer.Option(metavar="FOLDER", help="Check the lake instead of the record")] = "",
+    junit: Junit = "",
+    sarif: Sarif = "",
+    json: Json = "",
+    annotations: Annotated[
+        Annotations | None, typer.Option(help="Also print annotations, which this pipeline shows beside the contract")
+    ] = None,
+    home: Home = HOME,
+) -> None:
+    """Check data contracts against lineage: columns, freshness, quality and inputs, as runs have shown them.
+
+    Reads the Open Data Contract Standard 3.0 to 3.2. What breaks a promise names the columns that depend on it. Exit
+    code 0 if all promises hold, 3 if one is broken, 4 if the result of one is not known; 1 and 2 are failures of the
+    check itself. The data themselves are not read.
+
+        throughline contract check orders.odcs.yaml
+        throughline contract check contracts/*.yaml --lake build/lake
+        throughline contract check orders.odcs.yaml --before main/orders.odcs.yaml
+        throughline contract check orders.odcs.yaml --annotations github --sarif contract.sarif
+    """
+    wanted = forms(junit, sarif, json)
+    if len(files) > 1 and (before or any(wanted.values())):
+        fail("--before, --junit, --sarif and --json take one contract: name one FILE", code=2)
+    contracts = [parsed_file(file, parse_contract) for file in files]
+    earlier = parsed_file(before, parse_contract) if before else None
+    document, facts = judged_lineage(context, home, lake)
+    reports = [
+        Report(place=contract.place, results=check_contract(document, contract, facts, previous=earlier))
+        for contract in contracts
+    ]
+    for report in reports:
+        if not report.results:
+            note(report.place, "it has no schema, so it promises nothing that lineage can judge")
+        show(report, wanted, annotations)
+    raise typer.Exit(exit_code(tuple(chain.from_iterable(report.results for report in reports))))
+
+
+app.add("check", check)
