@@ -36,7 +36,7 @@ from shared.translation.application.context import (
 from shared.translation.application.plan_joins import JOINED, Execution, execution_of, plan_joins
 from shared.translation.run.changes import batch_of, lifecycle_events_of, names_no_source, state_changes_in
 from shared.translation.run.facts import column_source, facts_of
-from shared.translation.run.merging import merge_run
+from shared.translation.run.merging import merge_plan, merge_run
 from shared.translation.run.translate import Skip, Wait, translate
 
 MAX_REFERENCES = 8
@@ -110,16 +110,15 @@ def fold(
 
 @dataclass(slots=True, kw_only=True)
 class _Fold:
-    """One fold at work. `events`: by run, those that it is merged of; `executions`: what tells the runs' executions
-    apart; `joined`: by run of a plan, the run with which the plan counts; `closed_out`: runs whose plan, or whose
-    listener's run, was closed before they came, and when.
+    """One fold at work. `executions`: what tells the runs' executions apart; `joined`: by run of a plan, the run with
+    which the plan counts; `closed_out`: runs whose plan, or whose listener's run, was closed before they came, and
+    when.
     """
 
     runs: Mapping[str, RunInput]
     draft: Draft
     names: Names
     all_records: AllRecords
-    events: dict[str, tuple[Event, ...]] = field(default_factory=dict)
     executions: dict[str, Execution] = field(default_factory=dict)
     joined: dict[str, str] = field(default_factory=dict)
     closed_out: dict[str, datetime] = field(default_factory=dict)
@@ -191,19 +190,15 @@ class _Fold:
             is_closed = bool(run.record and run.record.closed)
             execution = run.record.execution if run.record and is_closed and not run.home else None
             is_merged = run.events and not (run.home or is_closed)
-            if is_merged and (one := self._merged(run_id, run.events)):
-                merged[run_id], execution = one, execution_of(one)
+            if is_merged:
+                try:
+                    merged[run_id] = merge_run(run.events)
+                    execution = execution_of(merged[run_id])
+                except UNUSABLE as error:
+                    self.errors[run_id] = error
             if execution:
                 self.executions[run_id] = execution
         return merged
-
-    def _merged(self, run_id: str, events: tuple[Event, ...]) -> MergedRun | None:
-        self.events[run_id] = events
-        try:
-            return merge_run(events)
-        except UNUSABLE as error:
-            self.errors[run_id] = error
-            return None
 
     def _with_plans(self, single_runs: Mapping[str, MergedRun], at_once: frozenset[str]) -> dict[str, MergedRun]:
         """The runs, each with the plan that is joined to it. What was closed first counts, what comes later is skipped;
@@ -220,9 +215,10 @@ class _Fold:
                 self.closed_out |= {one: moment for one in (plan, run_id) if one not in closed}
                 continue
             self.joined[plan] = run_id
-            del merged[plan]
-            if one := self._merged(run_id, (*self.runs[run_id].events, *self.runs[plan].events)):
-                merged[run_id] = one
+            try:
+                merged[run_id] = merge_plan(merged[run_id], merged.pop(plan))
+            except UNUSABLE as error:
+                self.errors[run_id] = error
         return {run_id: run for run_id, run in merged.items() if run_id not in self.closed_out}
 
     def _facts(self, ended_runs: Mapping[str, MergedRun]) -> ApplicationFacts:
@@ -340,7 +336,7 @@ class _Fold:
         changes = state_changes_in(run, context)
         lifecycle = lifecycle_events_of(run, changes)
         by_asset = changes_by_asset(changes)
-        facts = facts_of(run, self.events[run.run_id])
+        facts = facts_of(run, self.runs[run.run_id].events)
         processes = () if isinstance(outcome, Skip) else outcome.processes
         contents = {content_digest(process): process for process in processes}
         # nothing below raises: what a run says is put in whole or not at all

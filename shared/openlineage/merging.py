@@ -45,9 +45,9 @@ def stronger_end(one: str | None, other: str | None) -> str | None:
 _STRENGTH = END_STRENGTH.__getitem__
 
 
-UNKNOWN = "unknown"
+_UNKNOWN = "unknown"
 """What OpenLineage's Spark listener calls an application until it knows the context of Spark."""
-_UNNAMED = f"{UNKNOWN}."
+_UNNAMED = f"{_UNKNOWN}."
 
 
 def merge(events: Iterable[Event]) -> MergedRun:
@@ -96,6 +96,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     parent, properties, captured, plan, tags = _of_run(of_run)
     plans = [facets.plan for facets in of_run if facets.plan]
     of_executions = [each for each in plans if each.plan or each.problem or each.joined]
+    is_alone = bool(of_executions) and len(plans) == len(bodies) and not any(each.joined for each in plans)
     job_tags, owners, description = _declared(of_job)
     times = [event.time for event in own]
     return MergedRun(
@@ -118,8 +119,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
         omitted=tuple(sorted(omitted)) if omitted else (),
         captured=captured,
         plan=plan,
-        plan_execution=of_executions[-1].execution if of_executions else None,
-        lacks_listener=bool(of_executions) and len(plans) == len(bodies) and not any(each.joined for each in plans),
+        has_plan=bool(of_executions),
+        plan_execution=of_executions[-1].execution if is_alone else None,
         plans_lost=max([each.lost for each in plans], default=0),
         tags=tags,
         job_tags=job_tags,
@@ -128,15 +129,14 @@ def merge(events: Iterable[Event]) -> MergedRun:
     )
 
 
-def is_plan_alone(event: Event) -> bool:
-    """Whether an event has a plan of an execution of which the jar knew no run of the listener."""
-    plan = body.run.facets.plan if (body := event.body) and body.run.facets else None
-    return plan is not None and not plan.joined and bool(plan.plan or plan.problem)
+def is_unnamed(job: str) -> bool:
+    """Whether the listener, when it named a job so, did not know yet what the application is called."""
+    return job == _UNKNOWN or job.startswith(_UNNAMED)
 
 
 def _job_of(bodies: Sequence[RunEvent]) -> Job:
     """The job of the first event that knows a name for it, of the first event if none does."""
-    return next((body.job for body in bodies if not body.job.name.startswith(_UNNAMED)), bodies[0].job)
+    return next((body.job for body in bodies if not is_unnamed(body.job.name)), bodies[0].job)
 
 
 def _kind_and_statement(
@@ -185,7 +185,7 @@ def _of_run(
 
 def _better_named(one: Parent | None, other: Parent | None) -> Parent | None:
     """The first of two parents, unless only the second says what the same run's job is called."""
-    if one is None or other is None or one.job.name != UNKNOWN or one.run.run_id != other.run.run_id:
+    if one is None or other is None or not is_unnamed(one.job.name) or one.run.run_id != other.run.run_id:
         return one or other
     return other
 

@@ -64,9 +64,9 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     throughline-plan.jar sent it: `shared.plans` reads it, and notes whether the run's lineage is `exact_by_plan`,
     whether some of its columns are only upper bounds (`opaque`), whether that differs from the listener's
     (`plan_differs`), which parts of the plan no rule knows (`plan_gaps`), and where rows come from that no data set has
-    (`rows_from`). `plan_execution`: the number of the plan's execution in Spark, also of one that could not be written;
-    `lacks_listener`: the jar knew no run of the listener for it, and none of the events is the listener's.
-    `plans_lost`: how many plans of its application the jar had not been able to send until then.
+    (`rows_from`). `has_plan`: whether there was one, also one that could not be written; `plan_execution`: the number
+    of its execution in Spark, if it came alone, since the jar knew no run of the listener: then the run keeps its
+    `plan`. `plans_lost`: how many plans of its application the jar had not been able to send until then.
     `tags` are what events declare of the run; `job_tags`, `owners` and `description`, of its job.
     """
 
@@ -94,8 +94,8 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     plan_differs: bool = False
     plan_gaps: tuple[str, ...] = ()
     rows_from: tuple[str, ...] = ()
+    has_plan: bool = False
     plan_execution: int | None = None
-    lacks_listener: bool = False
     plans_lost: int = 0
     tags: tuple[TagValue, ...] = ()
     job_tags: tuple[TagValue, ...] = ()

@@ -6,7 +6,6 @@ must end with the same processes. `tests/faults` holds them to it.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
@@ -14,7 +13,6 @@ from msgspec.structs import replace
 from shared.model import ApplicationTimes, Contribution, Process, RunLineage, Span
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event
-from shared.openlineage.merging import is_plan_alone
 from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import Ignore, select
 from shared.translation.aggregate import SupersessionPolicy, aggregate
@@ -29,7 +27,7 @@ from shared.translation.application.context import (
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
 from shared.translation.application.plan_joins import JOINED, joins_in
 from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
-from shared.translation.run.merging import merge_run
+from shared.translation.run.merging import merge_plan, merge_run
 from shared.translation.run.translate import Skip, Wait, translate
 from shared.translation.staging_elimination import eliminate_staging
 
@@ -125,15 +123,13 @@ def contributions_of(events: Iterable[Event], *, names: Names = BUILT_IN) -> tup
 
 
 def _merged(kept: dict[str, list[Event]]) -> tuple[dict[str, MergedRun], dict[str, str]]:
-    """The runs of these events, which are taken out of memory where no plan is alone; and which plans are joined to
-    which runs: those are no runs of their own.
+    """The runs of these events, which are taken out; and which plans are joined to which runs: those are no runs of
+    their own.
     """
-    has_plans_alone = any(map(is_plan_alone, chain.from_iterable(kept.values())))
-    runs = {run_id: merge_run(kept[run_id] if has_plans_alone else kept.pop(run_id)) for run_id in tuple(kept)}
-    joins = joins_in(runs.values()) if has_plans_alone else {}
+    runs = {run_id: merge_run(kept.pop(run_id)) for run_id in tuple(kept)}
+    joins = joins_in(runs.values())
     for plan, run_id in joins.items():
-        runs[run_id] = merge_run((*kept[run_id], *kept[plan]))
-        del runs[plan]
+        runs[run_id] = merge_plan(runs[run_id], runs.pop(plan))
     return runs, joins
 
 

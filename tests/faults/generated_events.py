@@ -134,11 +134,11 @@ def _stragglers(bodies: Sequence[bytes], draw: random.Random) -> frozenset[bytes
     chosen: set[bytes] = set()
     runs = {name: merge_run(list(events.values())) for name, events in by_run.items()}
     at_once = Counter((run.application_run, run.last) for run in runs.values())
-    with_plan = {(run.application_run, run.last) for run in runs.values() if run.lacks_listener}
+    with_plan = {(run.application_run, run.last) for run in runs.values() if run.plan_execution is not None}
     for name, events in by_run.items():
         run = runs[name]
         end = run.application_run, run.last
-        if end in with_plan and not (run.lacks_listener and at_once[end] <= 2):
+        if end in with_plan and not (run.plan_execution is not None and at_once[end] <= 2):
             continue
         concerns_others = application_facts_of(run) != NO_APPLICATION_FACTS or run.processing_type.upper() == STREAMING
         is_whole = len(homes[name]) == 1 and all(homes.get(home, {home}) == {home} for home in homes[name])

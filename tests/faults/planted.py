@@ -136,8 +136,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a plan counts with the listener's run, and as a run of its own",
         file=_FOLD,
-        original="            del merged[plan]\n",
-        mistaken="",
+        original="merged.pop(plan)",
+        mistaken="merged[plan]",
         cases=("a plan alone beside the listener's run",),
         seeds=(0, 400),
     ),

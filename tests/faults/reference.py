@@ -14,15 +14,14 @@ from msgspec.structs import replace
 
 from shared.model import ApplicationTimes, Contribution, Process
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.decoding import ENDS, Event, decode
+from shared.openlineage.decoding import Event, decode
 from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import Ignore, select
 from shared.translation import reference as core
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from shared.translation.application.context import RunContext
-from shared.translation.application.plan_joins import JOINED, joins_in
+from shared.translation.application.plan_joins import JOINED
 from shared.translation.run.changes import lifecycle_events_in
-from shared.translation.run.merging import merge_run
 from shared.translation.run.translate import translate
 from shared.translation.staging_elimination import eliminate_staging
 from tests.faults.expected_states import expected_states
@@ -93,12 +92,9 @@ def _runs(
         if not _is_ignored(event):
             events_by_run.setdefault(event.run_id, []).append(event)
     runs, dead = {}, set[str]()
-    joins = joins_in(map(merge_run, events_by_run.values()))
-    for plan, run_id in joins.items():
-        events_by_run[run_id] += events_by_run.pop(plan)
-    for run_id, of_run in events_by_run.items():
-        ended = any(event.type in ENDS for event in of_run)
-        run = _Run(merged=merge_run(of_run), timed_out=times_out and not ended)
+    merged, joins = core._merged(events_by_run)
+    for run_id, one in merged.items():
+        run = _Run(merged=one, timed_out=times_out and one.ended is None)
         runs[run_id] = run
         if names is not BUILT_IN and not _is_usable(run, names):
             dead.add(run_id)

@@ -4,6 +4,7 @@ Both name the same application run, and say of an execution's end the same time 
 Where several executions of an application end at once, what they do, write and read tells them apart.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
@@ -22,9 +23,9 @@ _NOT_SQL = frozenset({"APPLICATION", "RDD_JOB"})
 
 
 class Execution(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What tells an execution of Spark from others: when it ended, its `operation`, and the last parts of the names of
-    what it wrote and read. `is_plan`: its run is of a plan alone, else of the listener alone. `began` orders the
-    executions of one kind.
+    """What tells an execution of Spark from others: when it ended, its `operation`, and what it wrote and read, by the
+    last parts of their names. All of these are digests, since names may contain secrets. `is_plan`: its run is of a
+    plan alone, else of the listener alone. `began` orders the executions of one kind.
     """
 
     ended: datetime
@@ -37,30 +38,35 @@ class Execution(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 def execution_of(run: MergedRun) -> Execution | None:
     """The execution of a run that ended, if the plan or the listener's run of it may be missing."""
-    has_both = run.plan_execution is not None and not run.lacks_listener
+    is_alone = run.plan_execution is not None
     is_sql = run.job_type.upper() not in _NOT_SQL and run.integration.upper() in {"", "SPARK"}
-    if run.ended is None or run.is_application or has_both or not is_sql:
+    if run.ended is None or run.is_application or (run.has_plan and not is_alone) or not is_sql:
         return None
     return Execution(
         ended=run.last,
-        is_plan=run.lacks_listener,
-        began=f"{run.plan_execution:012}" if run.lacks_listener else run.first.isoformat(),
-        operation=node_of(run.job.name, run.application.name if run.application else ""),
+        is_plan=is_alone,
+        began=f"{run.plan_execution:012}" if is_alone else run.first.isoformat(),
+        operation=_digest(node_of(run.job.name, run.application.name if run.application else "")),
         outputs=_names(run.outputs),
         inputs=_names(run.inputs),
     )
 
 
 def _names(datasets: Iterable[MergedDataset]) -> tuple[str, ...]:
-    """The last parts of the names: of a path the folder, of a table's name the table."""
+    """The last parts of the names, as digests: of a path the folder, of a table's name the table."""
     names = (name for dataset in datasets for _, name in (dataset.key, *dataset.symlinks))
-    return tuple(sorted({name.strip("/").replace("/", ".").rpartition(".")[2].lower() for name in names}))[:_MAX_NAMES]
+    parts = {name.strip("/").replace("/", ".").rpartition(".")[2].lower() for name in names}
+    return tuple(sorted(map(_digest, parts)))[:_MAX_NAMES]
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=4).hexdigest()
 
 
 def joins_in(runs: Iterable[MergedRun]) -> dict[str, str]:
     """As `plan_joins`, for runs of any applications."""
     runs = tuple(runs)
-    if not any(run.lacks_listener for run in runs):
+    if all(run.plan_execution is None for run in runs):
         return {}
     by_application: dict[str, dict[str, Execution]] = {}
     for run in runs:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from shared.model import OPAQUE
 from shared.openlineage.decoding import Event
-from shared.openlineage.merging import merge
+from shared.openlineage.merging import is_unnamed, merge, stronger_end
 from shared.openlineage.run import DatasetKey, MergedDataset, MergedRun
 from shared.plans.jdbc import QueryFlow
 from shared.plans.nodes.document import UnreadablePlan
@@ -24,14 +24,44 @@ def merge_run(events: Iterable[Event]) -> MergedRun:
     """All events of one run (at least one, all with the same run id; one has a body) as one value, with what its plan
     shows; `plan_gaps` names what the plan left open.
     """
-    run = merge(events)
+    return _with_its_plan(merge(events))
+
+
+def merge_plan(run: MergedRun, plan: MergedRun) -> MergedRun:
+    """The listener's run of an execution with the run of the execution's plan, which came alone: as `merge_run` merges
+    their events, had they the same run id.
+    """
+    is_better_named = is_unnamed(run.job.name)
+    return _with_its_plan(
+        replace(
+            run,
+            job=plan.job if is_better_named else run.job,
+            application=plan.application if is_better_named else run.application,
+            first=min(run.first, plan.first),
+            last=max(run.last, plan.last),
+            ended=stronger_end(run.ended, plan.ended),
+            has_run=run.has_run or plan.has_run,
+            integration=run.integration or plan.integration,
+            job_type=run.job_type or plan.job_type,
+            processing_type=run.processing_type or plan.processing_type,
+            omitted=tuple(sorted({*run.omitted, *plan.omitted})),
+            plan=plan.plan,
+            has_plan=True,
+            plans_lost=max(run.plans_lost, plan.plans_lost),
+        )
+    )
+
+
+def _with_its_plan(run: MergedRun) -> MergedRun:
+    """A run with the lineage of its plan. A plan alone is kept, since it may still be merged with another run."""
     if run.plan is None:
         return run
+    kept = None if run.plan_execution is None else run.plan
     try:
         found = read_plan(run.plan, _read_query)
     except UnreadablePlan as error:
-        return replace(run, plan=None, plan_gaps=(str(error),))
-    return _with_plan(replace(run, plan=None), found)
+        return replace(run, plan=kept, plan_gaps=(str(error),))
+    return _with_plan(replace(run, plan=kept), found)
 
 
 def _read_query(text: str, dialect: str) -> QueryFlow | None:

@@ -147,21 +147,21 @@ def test_plan_events_alone_make_a_run_when_the_listener_sent_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "execution", "alone"),
+    ("events", "has_plan", "execution"),
     [
-        (_merge_run(), None, False),
-        ([_plan_event("COMPLETE", minute=3, plan="H4sI")], 3, False),
-        ([_plan_event("COMPLETE", minute=3, plan="H4sI", joined=False)], 3, True),
-        ([_plan_event("FAIL", minute=3, problem="too large", joined=False)], 3, True),
-        ([*_merge_run(), _plan_event("COMPLETE", minute=3, plan="H4sI", joined=False)], 3, False),
-        ([_plan_event("OTHER", minute=3, joined=False, lost=2)], None, False),
+        (_merge_run(), False, None),
+        ([_plan_event("COMPLETE", minute=3, plan="H4sI")], True, None),
+        ([_plan_event("COMPLETE", minute=3, plan="H4sI", joined=False)], True, 3),
+        ([_plan_event("FAIL", minute=3, problem="too large", joined=False)], True, 3),
+        ([*_merge_run(), _plan_event("COMPLETE", minute=3, plan="H4sI", joined=False)], True, None),
+        ([_plan_event("OTHER", minute=3, joined=False, lost=2)], False, None),
     ],
 )
-def test_a_run_says_of_which_execution_it_has_a_plan_and_whether_the_listener_s_run_is_missing(
-    events: list[Event], execution: int | None, *, alone: bool
+def test_a_run_says_whether_it_has_a_plan_and_of_which_execution_one_came_alone(
+    events: list[Event], execution: int | None, *, has_plan: bool
 ) -> None:
     run = merge(events)
-    assert (run.plan_execution, run.lacks_listener) == (execution, alone)
+    assert (run.has_plan, run.plan_execution) == (has_plan, execution)
 
 
 def test_a_failed_plan_fails_a_run_that_the_listener_calls_complete() -> None:

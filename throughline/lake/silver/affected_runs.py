@@ -28,8 +28,8 @@ def runs_nearby(stored: DataFrame, ids: DataFrame, merged: DataFrame, due: DataF
 
 
 def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame | None) -> DataFrame:
-    """The ids of the runs to translate: touched, due, of an application whose context changed, or possibly inside a
-    stream's batch that was touched.
+    """The ids of the runs to translate: touched, due, of an application whose context changed, possibly inside a
+    stream's batch that was touched, or ended at once with a touched one, which may have or get its plan.
     """
     before = nearby.join(ids, on="run_id", how="left_semi")
     runs = _current(nearby, merged, ids)
@@ -56,10 +56,12 @@ def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due:
         .join(spans, on="application_run")
         .where((f.col("last") >= f.col("since") - f.expr(_BEFORE)) & (f.col("last") <= f.col("until")))
     )
+    ends = merged.select("application_run", "last").union(before.select("application_run", "last")).distinct()
     found = (
         merged.select("run_id")
         .union(runs.join(changed, on="application_run", how="left_semi").select("run_id"))
         .union(inside.select("run_id"))
+        .union(runs.join(ends, on=["application_run", "last"], how="left_semi").select("run_id"))
     )
     return (found.union(due) if due is not None else found).distinct()
 

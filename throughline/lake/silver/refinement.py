@@ -97,10 +97,11 @@ def _translate(
     )
     with lake.kept("runs_translated", out) as fresh:
         own = runs if asked is None else runs.join(asked, on="run_id", how="left_semi")
-        outcomes = fresh.select("run_id", "outcome", "reason", "lifecycle_events")
+        outcomes = fresh.select("run_id", "outcome", "reason", "lifecycle_events", "columns_by")
         rows = own.join(outcomes, on="run_id", how="left").select(
             *_NOT_TRANSLATED,
             "lifecycle_events",
+            "columns_by",
             f.coalesce("outcome", f.lit("unusable")).alias("outcome"),
             f.coalesce("reason", "problem").alias("reason"),
         )

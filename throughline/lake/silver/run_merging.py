@@ -11,7 +11,6 @@ from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import STREAMING
 from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
 from shared.translation.run.changes import names_no_source
-from shared.translation.run.facts import columns_by, is_by_rdd
 from shared.translation.run.merging import merge_run
 from throughline.lake.bronze.decoded_events import contents, event_of
 from throughline.lake.engine.arrow import grouped, stream
@@ -26,7 +25,9 @@ UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, Arithme
 """What the core raises for events that no rule foresees: the run is unusable, and the others go on."""
 
 
-NOT_TRANSLATED = tuple(each for each in RUNS.content if each.name not in {"lifecycle_events", "outcome", "reason"})
+NOT_TRANSLATED = tuple(
+    each for each in RUNS.content if each.name not in {"lifecycle_events", "columns_by", "outcome", "reason"}
+)
 """The columns of runs that translation does not compute."""
 
 MERGED = struct(
@@ -118,19 +119,7 @@ def _row(run: MergedRun) -> Row:
         "context": pack(facts) if has_facts else None,
         "merged": merged,
         "weight": len(merged),
-        "columns_by": _columns_by(run),
     }
-
-
-def _columns_by(run: MergedRun) -> str | None:
-    """Who gave the columns of a run of Spark, as `shared.translation.run.facts` names them; None of others."""
-    if by_plan := columns_by(run):
-        return by_plan
-    if is_by_rdd(run):
-        return "rdd"
-    if run.plan_gaps:
-        return "both"
-    return "listener" if run.integration.upper() == "SPARK" else None
 
 
 def _may_be_a_batch(run: MergedRun) -> bool:

@@ -8,16 +8,27 @@ context. Equal runs are translated once (`translation_cache`).
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import cache, partial
+from itertools import groupby
 from typing import Any
 
 import sqlglot.dialects.databricks  # noqa: F401 - the core imports it when a statement is read: else each worker would
+from msgspec.structs import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
-from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext, application_facts_of
+from shared.openlineage.run import MergedRun
+from shared.translation.application.context import (
+    NO_APPLICATION_FACTS,
+    ApplicationFacts,
+    RunContext,
+    StreamBatch,
+    application_facts_of,
+)
+from shared.translation.application.plan_joins import JOINED, joins_in
 from shared.translation.run.changes import batch_of, names_no_source
+from shared.translation.run.merging import merge_plan
 from throughline.lake.engine.arrow import following, stream
 from throughline.lake.engine.arrow_cells import Record, Row
 from throughline.lake.engine.port import Engine
@@ -42,6 +53,7 @@ TRANSLATED = struct(
         outcome string -
         reason string -
         lifecycle_events binary -
+        columns_by string -
         contributions array<struct<process:string,digest:string,unresolved:boolean,content:binary>> -
         schemas array<struct<qualified_name:string,written:boolean,fields:array<struct<name:string,type:string>>>> -""")
 )
@@ -70,7 +82,7 @@ def translated(
     cut = f.lit(False) if as_of is None else f.col("arrived") <= f.lit(as_of - end_timeout)
     rows = own.select(
         "application_run",
-        f.pmod(f.xxhash64("run_id"), f.lit(1 << 30)).alias("hash"),
+        f.pmod(f.xxhash64("last"), f.lit(1 << 30)).alias("hash"),  # what ends at once comes into one piece
         f.lit(_RUN).alias("rank"),
         "last",
         "first",
@@ -112,11 +124,13 @@ def translated(
 
 
 def translations(file: tuple[str, str] | None, cached: int, rows: Iterator[Record]) -> Iterator[Row]:
-    """Rows of TRANSLATED from the rows that `translated` puts in order; `file` is its `names`."""
+    """Rows of TRANSLATED from the rows that `translated` puts in order; `file` is its `names`. A plan that came alone
+    counts with the run to which it is joined.
+    """
     names, cache = names_of(file), TranslationCache(cached)
     piece: Any = None
     facts, batches = NO_APPLICATION_FACTS, Batches()
-    for row in rows:
+    for row, run in with_plans(rows):
         if (row.application_run, row.piece) != piece:
             piece = following((row.application_run, row.piece), piece)
             facts, batches = NO_APPLICATION_FACTS, Batches()
@@ -124,22 +138,70 @@ def translations(file: tuple[str, str] | None, cached: int, rows: Iterator[Recor
             for each in row.contexts:
                 facts |= unpack_facts(each)
             continue
-        try:
-            run = unpack_run(row.merged)
-            context = RunContext(facts=facts | application_facts_of(run), names=names)
-            if row.rank == _BATCH:
-                if batch := batch_of(run, context):
-                    batches.add(batch)
-                continue
-            if batches and names_no_source(run):
-                context = RunContext(facts=context.facts, batches=batches.around(run), names=names)
-            found = cache.of(run, context, timed_out=row.timed_out)
-        except UNUSABLE as error:
-            if row.rank == _BATCH:  # where it is translated itself it has a row of its own
-                continue
-            found = {"outcome": "unusable", "reason": reason_of(error), "contributions": [], "schemas": []}
+        if row.rank == _BATCH:
+            if batch := _batch(run, facts, names):
+                batches.add(batch)
+            continue
+        found = _outcome(run, RunContext(facts=facts, names=names), batches, cache, timed_out=row.timed_out)
         seen = {"first": row.first, "last": row.last}
         yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **found}
+
+
+Unpacked = MergedRun | Exception | None
+"""A run; what the core raised for it; or None for a plan that is joined to another run."""
+
+
+def _batch(run: Unpacked, facts: ApplicationFacts, names: Names) -> StreamBatch | None:
+    """The stream's batch of a run; none of one that the core cannot take: where it is translated it has a row."""
+    if not isinstance(run, MergedRun):
+        return None
+    try:
+        return batch_of(run, RunContext(facts=facts | application_facts_of(run), names=names))
+    except UNUSABLE:
+        return None
+
+
+def _outcome(run: Unpacked, context: RunContext, batches: Batches, cache: TranslationCache, *, timed_out: bool) -> Row:
+    """What becomes of a run in the context of its application."""
+    if run is None:
+        return {"outcome": "skipped", "reason": JOINED, "contributions": [], "schemas": []}
+    try:
+        if isinstance(run, Exception):
+            raise run
+        context = replace(context, facts=context.facts | application_facts_of(run))
+        if batches and names_no_source(run):
+            context = replace(context, batches=batches.around(run))
+        return cache.of(run, context, timed_out=timed_out)
+    except UNUSABLE as error:
+        return {"outcome": "unusable", "reason": reason_of(error), "contributions": [], "schemas": []}
+
+
+def with_plans(rows: Iterator[Record]) -> Iterator[tuple[Record, Unpacked]]:
+    """Each row with its run, or with what the core raised for it. Of runs that end at once plans that came alone are
+    joined to others: None for these.
+    """
+    for (rank, *_), at_once in groupby(rows, key=lambda row: (row.rank, row.application_run, row.piece, row.last)):
+        if rank == _CONTEXT:
+            yield from ((row, None) for row in at_once)
+            continue
+        runs = [(row, _unpacked(row)) for row in at_once]
+        merged = {run.run_id: run for _, run in runs if isinstance(run, MergedRun)}
+        joins = joins_in(merged.values()) if rank == _RUN and len(merged) > 1 else {}
+        joined: dict[str, MergedRun | Exception] = {}
+        for plan, run_id in joins.items():
+            try:
+                joined[run_id] = merge_plan(merged[run_id], merged[plan])
+            except UNUSABLE as error:
+                joined[run_id] = error
+        for row, run in runs:
+            yield row, None if row.run_id in joins else joined.get(row.run_id, run)
+
+
+def _unpacked(row: Record) -> MergedRun | Exception:
+    try:
+        return unpack_run(row.merged)
+    except UNUSABLE as error:
+        return error
 
 
 @cache

@@ -10,6 +10,7 @@ from shared.openlineage.run import MergedRun
 from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
 from shared.translation.run.changes import lifecycle_events_in
 from shared.translation.run.datasets import Datasets
+from shared.translation.run.facts import columns_by, is_by_rdd
 from shared.translation.run.schemas import schemas_in
 from shared.translation.run.translate import Skip, translate
 from throughline.lake.engine.arrow_cells import Row
@@ -66,7 +67,9 @@ def _size(found: Row) -> int:
 
 
 def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> Row:
-    """`outcome`, `reason`, `lifecycle_events`, `contributions` and `schemas` of a run. Raises what the core raises."""
+    """`outcome`, `reason`, `lifecycle_events`, `contributions`, `schemas`, `columns_by` of a run. Raises what the core
+    raises.
+    """
     names_any = run.inputs or run.outputs
     datasets = Datasets.of(run, context) if run.ended == "COMPLETE" and names_any else None
     found = translate(run, context, timed_out=timed_out, datasets=datasets)
@@ -81,7 +84,19 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
         "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
         "contributions": [_contribution(each) for each in processes],
         "schemas": list(schemas_in(datasets)) if datasets else [],
+        "columns_by": _columns_by(run),
     }
+
+
+def _columns_by(run: MergedRun) -> str | None:
+    """Who gave the columns of a run of Spark, as `shared.translation.run.facts` names them; None of others."""
+    if by_plan := columns_by(run):
+        return by_plan
+    if is_by_rdd(run):
+        return "rdd"
+    if run.plan_gaps:
+        return "both"
+    return "listener" if run.integration.upper() == "SPARK" else None
 
 
 def _contribution(content: Process) -> tuple[str, str, bool, bytes]:

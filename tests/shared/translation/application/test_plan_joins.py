@@ -51,7 +51,7 @@ def run(
         inputs=tuple(MergedDataset(namespace="file", name=path) for path in reads.split()),
         outputs=tuple(MergedDataset(namespace="file", name=output) for output in outputs),
         plan_execution=plan,
-        lacks_listener=plan is not None,
+        has_plan=plan is not None,
     )
 
 
