@@ -195,8 +195,16 @@ def test_the_settings_are_valid_for_the_code(catalog: bool) -> None:
 
 
 def test_only_the_worker_gets_settings_of_the_catalog() -> None:
-    """The receiver does not get its credentials either, with any `settings`."""
-    assert "each => app.name == 'worker' || !startsWith(each.key, 'THROUGHLINE_CATALOG_')" in APP_SETTINGS
+    """The receiver gets no credentials, neither the catalog's nor the canary's, with any `settings`."""
+    length = re.search(
+        r"each => app\.name == 'worker' \|\| !contains\(ofWorker, take\(each\.key, (\d+)\)\)", APP_SETTINGS
+    )
+    assert length
+    prefixes = re.findall(r"'(\w+)'", APP_SETTINGS.partition("var ofWorker = [")[2].partition("]")[0])
+    assert {len(prefix) for prefix in prefixes} == {int(length[1])}
+    kept = {setting.name for setting in SETTINGS if setting.name.startswith(tuple(prefixes))}
+    assert kept >= {"THROUGHLINE_CATALOG_TOKEN", "THROUGHLINE_CANARY_KEY"}
+    assert not {setting.name for setting in SETTINGS if setting.of_receiver} & kept
     worker = APP_SETTINGS.partition("name: 'worker'")[2].partition("\n]")[0]
     assert APP_SETTINGS.count("THROUGHLINE_CATALOG_ENDPOINT") == worker.count("THROUGHLINE_CATALOG_ENDPOINT") == 1
 
