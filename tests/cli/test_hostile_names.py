@@ -103,6 +103,27 @@ name = "nothing"
 datasets = {json.dumps(f"gone{HOSTILE}")}
 traced = 100
 """
+CONTRACT = json.dumps(
+    {
+        "apiVersion": "v3.1.0",
+        "kind": "DataContract",
+        "name": f"orders{HOSTILE}",
+        "schema": [
+            {"name": CLEAN, "properties": [{"name": f"gone{HOSTILE}", "transformSourceObjects": [f"other{HOSTILE}"]}]}
+        ],
+    }
+)
+_MODEL = {"unique_id": "model.shop.m", "resource_type": "model", "name": f"m{HOSTILE}", "schema": "s"}
+_DBT_VERSION = "https://schemas.getdbt.com/dbt/manifest/v12.json"
+MANIFEST = json.dumps(
+    {
+        "metadata": {"dbt_schema_version": _DBT_VERSION, "generated_at": "2026-11-26T10:00:00Z"},
+        "nodes": {
+            "seed.shop.raw": {**_MODEL, "unique_id": "seed.shop.raw", "resource_type": "seed"},
+            "model.shop.m": {**_MODEL, "depends_on": {"nodes": ["seed.shop.raw"]}},
+        },
+    }
+)
 WATCH = '[channels.log]\nkind = "file"\npath = "messages.jsonl"\n[[rules]]\nto = ["log"]\n'
 EACH = "{letter}"
 """Stands for the id of a dead letter."""
@@ -149,6 +170,11 @@ RUNS: dict[str, tuple[str, ...]] = {
     "check as SARIF": ("rules.toml", "--sarif", "-"),
     "check as JSON": ("rules.toml", "--json", "-"),
     "check one data set": ("rules.toml", "--dataset", f"gone{HOSTILE}"),
+    "contract check": ("contract.json",),
+    "contract check for GitHub": ("contract.json", "--annotations", "github"),
+    "contract check as SARIF": ("contract.json", "--sarif", "-"),
+    "import dbt": (".", "--namespace", f"duckdb:{HOSTILE}", "--dry-run"),
+    "import dbt from nothing": (f"gone{HOSTILE}", "--dry-run"),
     "replay": ("--all",),
     "replay with a plan": ("--all", "--plan"),
     "verify": (),
@@ -197,9 +223,12 @@ def forged_in(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.lstrip(" │├└─").startswith(INJECTED)]
 
 
+_GROUPS = frozenset({"classify", "contract", "deadletter", "import", "types", "lake", "purview"})
+
+
 def command_of(title: str) -> tuple[str, ...]:
     words = title.split()
-    return tuple(words[:2]) if words[0] in {"classify", "deadletter", "types", "lake", "purview"} else tuple(words[:1])
+    return tuple(words[:2]) if words[0] in _GROUPS else tuple(words[:1])
 
 
 def test_every_command_is_tried() -> None:
@@ -216,6 +245,8 @@ def test_no_command_prints_a_mark_that_acts(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rules.toml").write_text(RULES)
     (tmp_path / "watch.toml").write_text(WATCH)
+    (tmp_path / "contract.json").write_text(CONTRACT)
+    (tmp_path / "manifest.json").write_text(MANIFEST)
     (tmp_path / "events.jsonl").write_bytes(
         b"\n".join(packed(event(kind, "load", RAW, CLEAN, minute=0)) for kind in ("START", "COMPLETE"))
     )

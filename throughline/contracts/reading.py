@@ -91,7 +91,8 @@ def parse_contract(text: str, place: str) -> Contract:
         raise Misconfigured(f"{place} is a data contract: install `throughline[contracts]` to check it") from error
     try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        for node in _scalars(tree):  # the standard's dates are texts
+        for node in _scalars(tree):  # the standard's dates are texts; JSON writes some characters as two
+            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             if node.tag == "tag:yaml.org,2002:timestamp":
                 node.tag = "tag:yaml.org,2002:str"
         values = yaml.SafeLoader("").construct_document(tree) if tree else None
