@@ -31,7 +31,7 @@ from shared.gc_tuning import tune_gc
 from shared.governance.rules_file.decoding import parse_policies
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
-from shared.openlineage.glob_filter import GlobFilter
+from shared.openlineage.selection import GlobFilter
 from shared.publishing.context import PublishContext, PublishOptions, ResolutionOptions
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings

@@ -7,8 +7,7 @@ from functools import cache
 from shared.adapters import StorageRetryPolicy, import_storage, storage_at, telemetry_to
 from shared.errors import Misconfigured
 from shared.ingest.receiver import Receiver, Redact
-from shared.openlineage.glob_filter import GlobFilter
-from shared.openlineage.selection import EventFilter
+from shared.openlineage.selection import EventFilter, GlobFilter
 from shared.settings.reading import load
 from shared.settings.values import Patterns, Settings
 from shared.storage.port import Storage

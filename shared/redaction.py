@@ -12,9 +12,18 @@ from msgspec.structs import asdict, replace
 
 from shared.naming.canonical import without_query
 from shared.openlineage.decoding import Event
-from shared.openlineage.shapes.declared import DeclaredTag, Documentation, Owner
-from shared.openlineage.shapes.explicit import DATASET, LineageEntry, LineageSource, Transformation
-from shared.openlineage.shapes.quality import Assertion, ColumnMetrics, Expectations
+from shared.openlineage.facets import (
+    DATASET,
+    Assertion,
+    ColumnMetrics,
+    DeclaredTag,
+    Documentation,
+    Expectations,
+    LineageEntry,
+    LineageSource,
+    Owner,
+    Transformation,
+)
 from shared.openlineage.wire import (
     Captured,
     Dataset,

@@ -1,7 +1,7 @@
 """Decode an event: strict about what identifies it, tolerant of everything else.
 
 A well-formed run event is read in one pass that builds only what `wire` names. Other bytes take a bounded number of
-further passes: `json_repair` for invalid JSON of known writers, `salvage` for parts of a wrong shape.
+further passes of `salvage`, for invalid JSON of known writers and for parts of a wrong shape.
 """
 
 import json
@@ -16,9 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.errors import TooLarge, Unreadable
-from shared.openlineage.json_repair import repaired
-from shared.openlineage.salvage import salvage
-from shared.openlineage.shapes.bounds import DATASETS, NAME, is_crowded
+from shared.openlineage.facets import DATASETS, NAME, is_crowded
+from shared.openlineage.salvage import repaired, salvage
 from shared.openlineage.wire import DatasetEvent, Envelope, EventType, JobEvent, Parent, Run, RunEvent, RunRef
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})

@@ -2,20 +2,36 @@
 
 Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEvent) and its facets: ParentRunFacet,
 ProcessingEngineRunFacet, SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0, SQLJobFacet, JobTypeJobFacet,
-SchemaDatasetFacet, LifecycleStateChangeDatasetFacet and OutputStatisticsOutputDatasetFacet; `shapes` has tags, owners,
+SchemaDatasetFacet, LifecycleStateChangeDatasetFacet and OutputStatisticsOutputDatasetFacet; `facets` has tags, owners,
 descriptions, quality and explicit lineage. Parts that are not named here are skipped without being built. Field names
-are the specification's in snake case; unset and null mean the same. `shapes.bounds` has the size limits.
+are the specification's in snake case; unset and null mean the same. `facets` has the size limits.
 """
 
 from typing import Annotated, Any, Literal
 
 from msgspec import field
 
-from shared.openlineage.shapes.base import Wire
-from shared.openlineage.shapes.bounds import ColumnName, Columns, Name, OtherNames, Properties, Sources, Steps
-from shared.openlineage.shapes.declared import Documentation, Ownership, Tags
-from shared.openlineage.shapes.explicit import DatasetLineage, JobLineage, Transformation
-from shared.openlineage.shapes.quality import Assertions, Expectations, Metrics, RunTests, TestExecution
+from shared.openlineage.facets import (
+    Assertions,
+    ColumnName,
+    Columns,
+    DatasetLineage,
+    Documentation,
+    Expectations,
+    JobLineage,
+    Metrics,
+    Name,
+    OtherNames,
+    Ownership,
+    Properties,
+    RunTests,
+    Sources,
+    Steps,
+    Tags,
+    TestExecution,
+    Transformation,
+    Wire,
+)
 
 STREAMING = "STREAMING"
 """The processing type of streams."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from shared.openlineage.facets import Transformation
 from shared.openlineage.run import DatasetKey, MergedDataset
-from shared.openlineage.shapes.explicit import Transformation
 from shared.openlineage.wire import InputField, OutputField
 from shared.plans.evaluated import EvaluatedColumn
 from shared.plans.evaluation import Evaluation

@@ -9,7 +9,7 @@ from typing import Any
 from shared.applications.memory import FoldMemory
 from shared.catalog.port import Catalog
 from shared.concurrency.parallel_map import ParallelMap
-from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
+from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.records.assets import AssetRecord, AssetRows
 from shared.records.backoff import Backoff
 from shared.storage.port import Storage

@@ -12,7 +12,7 @@ from shared.classifying.tagging import with_classifications
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process
-from shared.openlineage.glob_filter import MATCH_ALL
+from shared.openlineage.selection import MATCH_ALL
 from shared.publishing.context import PublishOptions
 from shared.publishing.last_run import statement_of
 from shared.publishing.resolution import resolve_names

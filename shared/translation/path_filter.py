@@ -8,7 +8,7 @@ which `EXCLUDED` stands for the sources that were left out, so that a filter nev
 from msgspec.structs import replace
 
 from shared.model import ANY_EXCLUDED, EXCLUDED, Asset, Process
-from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
+from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.translation.process.union import union_edges
 
 

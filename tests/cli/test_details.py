@@ -12,7 +12,7 @@ from shared.bootstrap import Worker
 from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
 from shared.openlineage.decoding import decode
-from shared.openlineage.glob_filter import GlobFilter
+from shared.openlineage.selection import GlobFilter
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions

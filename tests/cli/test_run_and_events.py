@@ -11,8 +11,7 @@ from msgspec import to_builtins
 
 from shared.events.archive_index import is_index
 from shared.openlineage.decoding import run_id_of
-from shared.openlineage.glob_filter import GlobFilter
-from shared.openlineage.selection import EventFilter
+from shared.openlineage.selection import EventFilter, GlobFilter
 from shared.storage_layout import ARCHIVE
 from tests.support.archiving import archive, archiving
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source

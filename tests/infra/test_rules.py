@@ -13,8 +13,7 @@ from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient, C
 
 from shared.errors import Refused
 from shared.ingest.receiver import note_refusal
-from shared.openlineage.glob_filter import GlobFilter
-from shared.openlineage.selection import EventFilter
+from shared.openlineage.selection import EventFilter, GlobFilter
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from shared.storage.memory import MemoryStorage

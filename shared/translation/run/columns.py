@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from shared.model import DIRECT, INDIRECT, Asset, Column, ColumnEdge, EdgeKind
+from shared.openlineage.facets import Transformation
 from shared.openlineage.run import MergedDataset
-from shared.openlineage.shapes.explicit import Transformation
 from shared.openlineage.wire import InputField, OutputField
 from shared.translation.process.union import ALL_ROWS, union_edges
 from shared.translation.sql.statement_reader import redact

@@ -12,8 +12,8 @@ from functools import partial
 
 import msgspec
 
+from shared.openlineage.facets import Assertions, ColumnMetrics, Expectations, Metrics, TestExecution
 from shared.openlineage.run import MergedDataset
-from shared.openlineage.shapes.quality import Assertions, ColumnMetrics, Expectations, Metrics, TestExecution
 from shared.openlineage.wire import Dataset, RunEvent
 from shared.secrets import short_text
 from shared.translation.run.datasets import Place

@@ -12,7 +12,7 @@ import pytest
 from shared.errors import Refused, TooLarge, Unreadable
 from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
 from shared.openlineage.decoding import decode
-from shared.openlineage.shapes.bounds import BOUNDS, DATASETS, Bound
+from shared.openlineage.facets import BOUNDS, DATASETS, Bound
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS

@@ -12,8 +12,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.errors import Misconfigured
 from shared.model import Asset
 from shared.openlineage.decoding import decode
-from shared.openlineage.glob_filter import MATCH_ALL, GlobFilter
-from shared.openlineage.selection import EventFilter, Ignore, Keep, select
+from shared.openlineage.selection import MATCH_ALL, EventFilter, GlobFilter, Ignore, Keep, select
 from shared.publishing.context import PublishOptions
 from shared.reporting.status import status
 from shared.settings.reading import load

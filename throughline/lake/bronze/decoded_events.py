@@ -20,8 +20,7 @@ _unpack = msgspec.msgpack.Decoder(Event).decode
 
 def _code() -> str:
     """32 hexadecimal digits: the digest of the code that decodes events."""
-    rooms = (files("shared.openlineage"), files("shared.openlineage.shapes"))
-    code = [each for room in rooms for each in room.iterdir() if each.name.endswith(".py")]
+    code = [each for each in files("shared.openlineage").iterdir() if each.name.endswith(".py")]
     known = hashlib.sha256(msgspec.__version__.encode())
     for each in (*sorted(code, key=lambda each: each.name), files("throughline.lake.bronze") / "decoded_events.py"):
         known.update(each.read_bytes())

@@ -1,1 +1,0 @@
-"""Types of the wire format without dependencies: bounds, the base type, and facets that people declare."""
