@@ -1,4 +1,4 @@
-"""Evaluate the plans of a document, each once, from the leaves up."""
+"""Evaluate the plans of a document, each once, from the leaves up: the flow of their columns, and of their rows."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import msgspec
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.evaluated import Evaluated, EvaluatedColumn, column_of
-from shared.plans.jdbc import JdbcSource, QueryFlow, ReadQuery, TableName, read_nothing, source_of, table_name
 from shared.plans.nodes.document import Document, Id, Node, UnreadablePlan, children, id_of, kind, nodes, ref
 from shared.plans.nodes.expressions import flow_of, flow_with_parts
 from shared.plans.nodes.flow import (
@@ -25,9 +23,53 @@ from shared.plans.nodes.flow import (
     united,
 )
 from shared.plans.nodes.parts import Columns
-from shared.plans.nodes.text_writer import Text, Texts
-from shared.plans.nodes.texts import text_of
-from shared.plans.places import NO_DATASET, columns_of_clone, places_of_leaf
+from shared.plans.nodes.texts import Text, Texts, text_of
+from shared.plans.places import (
+    NO_DATASET,
+    JdbcSource,
+    QueryFlow,
+    ReadQuery,
+    TableName,
+    columns_of_clone,
+    places_of_leaf,
+    read_nothing,
+    source_of,
+    table_name,
+)
+
+
+class EvaluatedColumn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A column of a plan's output; `text`: what it is made of, None for what another column of its name is."""
+
+    id: Id
+    name: str
+    type: str
+    flow: Flow
+    text: Text | None = None
+
+
+class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan's columns, and what decides about its rows."""
+
+    columns: tuple[EvaluatedColumn, ...] = ()
+    rows: Flow = NOTHING
+
+    @property
+    def by_id(self) -> dict[Id, Flow]:
+        """The flows of the columns."""
+        return {each.id: each.flow for each in self.columns}
+
+    @property
+    def texts(self) -> dict[Id, Text]:
+        """What the columns are made of."""
+        return {each.id: each.text for each in self.columns if each.text}
+
+
+def column_of(attribute: Node, flow: Flow, text: Text | None = None) -> EvaluatedColumn:
+    """A column by its attribute."""
+    name, type_ = str(attribute.get("name", "")), str(attribute.get("t", ""))
+    return EvaluatedColumn(id=id_of(attribute) or (), name=name, type=type_, flow=flow, text=text)
+
 
 MAX_PLANS = 200_000
 MAX_SUBQUERIES = 2_000

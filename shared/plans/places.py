@@ -1,12 +1,130 @@
-"""Where a plan reads and writes: the data sets of relations, tables, indexes and sinks."""
+"""Where a plan reads and writes: the data sets of relations, tables, indexes and sinks, and tables and queries behind
+JDBC.
+
+JDBC's are spelled as the listener does. The text of a query is read by a function that the caller gives, so that plans
+need no SQL parser.
+"""
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.jdbc import source_of, table_name
 from shared.plans.nodes.document import Node
+
+TableName = tuple[str, ...]
+"""The parts of a table's name, as written."""
+
+
+class QueryColumn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A column of a query, with the columns that give its value (`direct`) and those that only decide (`indirect`)."""
+
+    direct: tuple[tuple[TableName, str], ...] = ()
+    indirect: tuple[tuple[TableName, str], ...] = ()
+
+
+class QueryFlow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a query reads: its tables, its columns in order, and the columns that decide about rows.
+
+    `passed` is the table of which it has all columns under their own names; then `columns` is empty. `certain`: nothing
+    is left out.
+    """
+
+    tables: tuple[TableName, ...] = ()
+    columns: tuple[QueryColumn, ...] = ()
+    rows: tuple[tuple[TableName, str], ...] = ()
+    passed: TableName | None = None
+    certain: bool = False
+
+
+ReadQuery = Callable[[str, str], QueryFlow | None]
+"""Reads what stands behind FROM, in a dialect of sqlglot; None for a text that it can't read."""
+
+
+def read_nothing(_text: str, _dialect: str) -> QueryFlow | None:
+    """Reads no query: of a plan with one only the tables are known."""
+    return None
+
+
+class Server(NamedTuple):
+    """A database server's namespace, the database in it, and the dialect of its SQL."""
+
+    namespace: str
+    database: str
+    dialect: str
+
+    def table(self, name: TableName) -> DatasetKey:
+        """The data set of a table; a name that begins with the database is complete."""
+        complete = not self.database or (len(name) > 1 and name[0] == self.database)
+        return self.namespace, ".".join(name if complete else (self.database, *name))
+
+
+class _Kind(NamedTuple):
+    """How a kind of server is spelled: its scheme, the port if none is given, and its dialect."""
+
+    scheme: str
+    port: str
+    dialect: str
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "postgresql": _Kind("postgres", "5432", "postgres"),
+    "mysql": _Kind("mysql", "3306", "mysql"),
+    "mariadb": _Kind("mariadb", "", "mysql"),
+    "sqlserver": _Kind("sqlserver", "", "tsql"),
+    "oracle": _Kind("oracle", "1521", "oracle"),
+    "redshift": _Kind("redshift", "", "redshift"),
+    "trino": _Kind("trino", "", "trino"),
+    "clickhouse": _Kind("clickhouse", "", "clickhouse"),
+}
+"""By the first word of the address behind `jdbc:`. Others are not known: their names would be guesses."""
+
+_ADDRESS = re.compile(
+    r"jdbc:(?P<kind>\w+):(?:(?:thin|oci):@)?(?://)?(?P<host>\[[\w:]+\]|[\w.-]+)(?:\\(?P<instance>\w+))?"
+    r"(?::(?P<port>\d+))?(?:[/:](?P<database>[\w.$-]+))?(?P<rest>[/?;&].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_DATABASE = re.compile(r";\s*database(?:name)?\s*=\s*([^;]+)", re.IGNORECASE)
+_PORT = re.compile(r";\s*port(?:number)?\s*=\s*(\d+)", re.IGNORECASE)
+_NAME = re.compile(r'(?:[\w$#]+|"[^"]+"|`[^`]+`|\[[^\]]+\])(?:\.(?:[\w$#]+|"[^"]+"|`[^`]+`|\[[^\]]+\]))*')
+
+
+def server_of(url: str) -> Server | None:
+    """The server of a JDBC address; None for one of another kind, or with several hosts."""
+    found = _ADDRESS.fullmatch(url)
+    kind = _KINDS.get(found["kind"].lower()) if found else None
+    if not found or not kind:
+        return None
+    rest = found["rest"] or ""
+    port = found["port"] or next(iter(_PORT.findall(rest)), kind.port)
+    database = found["database"] or next(iter(_DATABASE.findall(rest)), "")
+    namespace = f"{kind.scheme}://{found['host'].lower()}{f':{port}' if port else ''}"
+    namespace += f"/{found['instance']}" if found["instance"] else ""
+    return Server(namespace=namespace, database=database, dialect=kind.dialect)
+
+
+def table_name(text: str) -> TableName | None:
+    """A table's name in parts; None for a text that is a query."""
+    return tuple(text.strip().split(".")) if _NAME.fullmatch(text.strip()) else None
+
+
+class JdbcSource(NamedTuple):
+    """A server, and the name of a table there or a query of several."""
+
+    server: Server
+    text: str
+
+
+def source_of(facts: Node | None) -> JdbcSource | None:
+    """What the options of a JDBC read or write name; None for an unknown server."""
+    options = facts or {}
+    server = server_of(str(options.get("url", "")))
+    texts: Iterable[object] = (options.get(name) for name in ("tableOrQuery", "dbtable", "table", "query"))
+    text = next((str(each) for each in texts if each), "")
+    return JdbcSource(server=server, text=text) if server and text else None
+
 
 _URI = re.compile(r"(?P<scheme>[a-zA-Z][\w+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/.*|)")
 _LOCAL = frozenset({"file", "dbfs"})

@@ -8,14 +8,11 @@ from msgspec.structs import replace
 
 from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.wire import PlanFacet
-from shared.plans.evaluated import Evaluated, EvaluatedColumn
-from shared.plans.evaluation import Evaluation
-from shared.plans.jdbc import ReadQuery, read_nothing
+from shared.plans.commands import NO_PLACE, ROW_CHANGES, output_at, relation_of
+from shared.plans.evaluation import Evaluated, EvaluatedColumn, Evaluation
 from shared.plans.nodes.document import Document, Node, UnreadablePlan, kind, nodes, ref, unpack
 from shared.plans.nodes.flow import NOTHING
-from shared.plans.outputs import NO_PLACE, output_at, relation_of
-from shared.plans.places import places_of
-from shared.plans.row_changes import ROW_CHANGES
+from shared.plans.places import ReadQuery, places_of, read_nothing
 from shared.plans.rules import MADE_BY_CODE, RULES
 
 

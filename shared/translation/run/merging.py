@@ -14,9 +14,9 @@ from shared.model import OPAQUE
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import is_unnamed, merge, stronger_end
 from shared.openlineage.run import DatasetKey, MergedDataset, MergedRun
-from shared.plans.jdbc import QueryFlow
+from shared.plans.commands import NO_PLACE
 from shared.plans.nodes.document import UnreadablePlan
-from shared.plans.outputs import NO_PLACE
+from shared.plans.places import QueryFlow
 from shared.plans.reader import PlanLineage, read_plan
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from sqlglot import Dialect, exp
 from sqlglot.errors import SqlglotError
 
-from shared.plans.jdbc import QueryColumn, QueryFlow
+from shared.plans.places import QueryColumn, QueryFlow
 from shared.translation.sql.model import TableRef
 from shared.translation.sql.parsing import nodes, parse
 from shared.translation.sql.queries import Queries

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.plans.outputs import NO_PLACE
+from shared.plans.commands import NO_PLACE
 from shared.plans.reader import read_plan
 from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, edges_of, facet
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from shared.openlineage.wire import PlanFacet
+from shared.plans.commands import NO_PLACE
 from shared.plans.nodes.document import MAX_BYTES, UnreadablePlan
-from shared.plans.outputs import NO_PLACE
 from shared.plans.reader import PlanLineage, read_plan
 from shared.plans.rules import MADE_BY_CODE
 from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, edges_of, facet, files

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from shared.openlineage.decoding import decode
-from shared.plans.nodes.text_writer import MAX_TEXT
-from shared.plans.nodes.texts import text_of
+from shared.plans.nodes.texts import MAX_TEXT, text_of
 from shared.plans.reader import read_plan
 from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column, facet
 
