@@ -19,8 +19,7 @@ from shared.announcing.rounds import WatchOptions
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
 from shared.canary.timer import CanaryOptions
-from shared.catalog.connection.clouds import cloud_of
-from shared.catalog.connection.dialect import dialect_of
+from shared.catalog.connection.dialect import cloud_of, dialect_of
 from shared.catalog.port import Account, Catalog, Classifications, Documents, Terms, Types
 from shared.classifying.reading import reading_of
 from shared.concurrency.parallel_map import ParallelMap
@@ -119,10 +118,12 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")
     # the adapters are slow to import, and `--help` needs no catalog
-    from shared.catalog.atlas.classifications import AtlasClassifications  # noqa: PLC0415
-    from shared.catalog.atlas.documentation import AtlasDocumentation  # noqa: PLC0415
-    from shared.catalog.atlas.glossary import AtlasTerms  # noqa: PLC0415
-    from shared.catalog.connection.typedefs import AtlasTypes  # noqa: PLC0415
+    from shared.catalog.atlas.annotations import (  # noqa: PLC0415
+        AtlasClassifications,
+        AtlasDocumentation,
+        AtlasTerms,
+    )
+    from shared.catalog.connection.account import AtlasTypes  # noqa: PLC0415
 
     client, call_bound = _client(settings.catalog, telemetry)
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
@@ -235,9 +236,9 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     """The catalog's client, and after what time a call of it is certainly over."""
     from pyapacheatlas.auth import BasicAuthentication  # noqa: PLC0415 - slow, and `--help` needs no catalog
 
-    from shared.catalog.connection.rate_limiter import RateLimiter  # noqa: PLC0415 - the same
     from shared.catalog.connection.transport import (  # noqa: PLC0415 - the same
         CredentialToken,
+        RateLimiter,
         RetryPolicy,
         StaticToken,
         SteadyAtlasClient,

@@ -1,14 +1,16 @@
 """The catalog port: all calls that Throughline makes to Purview or Atlas.
 
-Every method raises CatalogUnavailable when the catalog does not answer or throttles, and CatalogRefused when it rejects
-the request.
+Every method raises CatalogUnavailable when the catalog does not answer or throttles, and CatalogRefused when it
+rejects the request. Calls take a bounded number of things: `batches` splits them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.atlas.types import TypeAction, TypeChange, type_changes
 from shared.completeness.documentation import CatalogDocumentation
 
 AssetKey = tuple[str, str]
@@ -226,3 +228,68 @@ class Terms(Classifications, Protocol):
 
     def create_terms(self, glossary: str, names: Sequence[str]) -> None:
         """Create terms in a glossary that exists, all or none; refused if one of them exists."""
+
+
+_T = TypeVar("_T")
+_Answer = TypeVar("_Answer")
+
+MOST_GUIDS = 100
+"""Guids in one address, 4 KB: gateways cut off or refuse addresses from 8 KiB on."""
+
+
+def calls_for_guids(guids: int) -> int:
+    """The calls that so many guids take."""
+    return -(-guids // MOST_GUIDS)
+
+
+def batches(things: Iterable[_T], most: int, weigh: Callable[[_T], int] = lambda _: 1) -> Iterator[Sequence[_T]]:
+    """Split into batches whose weights sum up to `most` or less; a thing that is heavier is alone."""
+    batch: list[_T] = []
+    held = 0
+    for each in things:
+        heavy = weigh(each)
+        if batch and held + heavy > most:
+            yield batch
+            batch, held = [], 0
+        batch.append(each)
+        held += heavy
+    if batch:
+        yield batch
+
+
+def halved(things: Sequence[_T], ask: Callable[[Sequence[_T]], _Answer | None]) -> Iterator[_Answer]:
+    """Ask for things in one call; where the answer is None, for each half of them. Of one thing it is never None."""
+    answer = ask(things)
+    if answer is not None:
+        yield answer
+        return
+    middle = len(things) // 2
+    for half in (things[:middle], things[middle:]):
+        yield from halved(half, ask)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The `changes` that were needed, and those that are `left`: types of others that differ, or changes that the
+    catalog did not keep.
+    """
+
+    changes: Sequence[TypeChange]
+    left: Sequence[TypeChange]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all changes that are left are to types of others."""
+        return all(each.action is TypeAction.DIFFERS for each in self.left)
+
+
+def apply_types(types: Types, rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> Applied:
+    """Create the missing types, with those that the user's `rules` name, and add missing attributes to our own types;
+    others are left alone. Safe to repeat. Raises as the port does.
+    """
+    found = type_changes(types.held(), rules)
+    for action, act in ((TypeAction.CREATE, types.create), (TypeAction.UPDATE, types.update)):
+        definitions = [each.definition for each in found if each.action is action and each.definition]
+        if definitions:
+            act(definitions)
+    return Applied(changes=found, left=type_changes(types.held(), rules) if found else ())

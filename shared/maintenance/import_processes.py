@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from shared.atlas.entities import process_entity
-from shared.catalog.batches import batches
+from shared.catalog.port import batches
 from shared.model import Process
 from shared.publishing.context import PublishContext, Published
 from shared.publishing.planning import Plan

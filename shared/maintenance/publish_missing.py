@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from shared.catalog.batches import batches
+from shared.catalog.port import batches
 from shared.errors import CatalogUnavailable, WriteConflict
 from shared.publishing.context import PublishContext, Published, PublishOptions
 from shared.publishing.publisher import Publisher

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.atlas.entities import PROCESS_TYPE
-from shared.catalog.batches import batches, calls_for_guids
-from shared.catalog.port import AssetKey
+from shared.catalog.port import AssetKey, batches, calls_for_guids
 from shared.errors import ContentLost
 from shared.publishing.context import PublishContext
 from shared.publishing.headers import Headers

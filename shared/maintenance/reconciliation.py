@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass
 
 from msgspec import structs
 
-from shared.catalog.batches import batches
-from shared.catalog.port import AssetKey, Catalog
+from shared.catalog.port import AssetKey, Catalog, batches
 from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.publishing.context import PublishContext
 from shared.publishing.publisher_lease import remove_unlinked, turn

@@ -1,5 +1,4 @@
-"""Where a plan reads and writes: the data sets of relations, tables, indexes and sinks, and tables and queries behind
-JDBC.
+"""Where a plan reads and writes: the data sets of relations, tables, indexes and sinks, and those behind JDBC.
 
 JDBC's are spelled as the listener does. The text of a query is read by a function that the caller gives, so that plans
 need no SQL parser.

@@ -23,8 +23,7 @@ from msgspec import structs
 
 from shared.atlas.columns import weight
 from shared.atlas.entities import AssetEntity, asset_entity
-from shared.catalog.batches import MOST_GUIDS, batches
-from shared.catalog.port import AssetKey, Catalog
+from shared.catalog.port import MOST_GUIDS, AssetKey, Catalog, batches
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset, AssetSchema, Process
 from shared.publishing.context import PublishContext

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from shared.catalog.batches import batches
-from shared.catalog.port import AssetKey, Catalog, Placeholder
+from shared.catalog.port import AssetKey, Catalog, Placeholder, batches
 from shared.errors import WriteConflict
 from shared.publishing.context import PublishContext
 from shared.records.landing import NEVER

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from shared.atlas.entities import PLACED, ProcessEntity, process_entity
-from shared.catalog.batches import batches, halved
-from shared.catalog.port import AssetKey, Catalog, Node
+from shared.catalog.port import AssetKey, Catalog, Node, batches, halved
 from shared.errors import CatalogUnavailable
 from shared.model import Asset, Column, Process
 from shared.naming.matching import Candidate, Rank, candidates, rank, search_terms

@@ -12,7 +12,7 @@ import msgspec
 from shared.watching.messages import Message
 
 
-def text() -> str:
+def schema_text() -> str:
     """The schema as the file has it. A message may gain fields; `format` changes if the meaning of one changes."""
     form = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -23,4 +23,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(text(), encoding="utf-8")
+    Path(sys.argv[1]).write_text(schema_text(), encoding="utf-8")

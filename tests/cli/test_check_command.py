@@ -12,8 +12,7 @@ import pytest
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]  # ships no types
 
 from shared.atlas.columns import column_name
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications
+from shared.catalog.memory import MemoryCatalog, MemoryClassifications
 from shared.catalog.port import AssetKey, Classified
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step

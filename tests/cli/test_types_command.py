@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 from shared.atlas.types import TypeAction, type_changes, wanted_types
 from shared.bootstrap import Worker
 from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.account import AtlasTypes
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.catalog.connection.typedefs import AtlasTypes
 from shared.naming.names import BUILT_IN
 from shared.naming.stores import STORES
 from shared.naming.user_rules import parse_names

@@ -9,8 +9,7 @@ from typing import Any
 
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
-from shared.catalog.connection.rate_limiter import RateLimiter
-from shared.catalog.connection.transport import CredentialToken, RetryPolicy, SteadyAtlasClient
+from shared.catalog.connection.transport import CredentialToken, RateLimiter, RetryPolicy, SteadyAtlasClient
 from shared.publishing.context import Published, PublishOptions, ResolutionOptions
 from shared.reading.processes import recorded
 from shared.records.publish_queue import read_queue

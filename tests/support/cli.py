@@ -5,8 +5,7 @@ from dataclasses import replace
 from typer.testing import CliRunner, Result
 
 from shared.bootstrap import Worker
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
+from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.naming.names import BUILT_IN
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage

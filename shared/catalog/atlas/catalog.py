@@ -14,16 +14,43 @@ from pyapacheatlas.core import AtlasEntity, AtlasProcess
 from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_rule, schema_name
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
 from shared.atlas.managed import MANAGED
-from shared.catalog.atlas.column_lineage_steps import Writes, calls_for_columns, write_columns
-from shared.catalog.atlas.columns import columns_alone, schema_change, schema_of, with_columns
-from shared.catalog.batches import MOST_GUIDS, batches, calls_for_guids
+from shared.catalog.atlas.answers import (
+    ACTIVE,
+    NOT_FOUND,
+    AtlasSearch,
+    active_ends,
+    description_of,
+    ended,
+    held_by_guid,
+    held_by_name,
+    in_queries,
+    is_placed,
+    links_of,
+    node_of,
+    process_of,
+    shown,
+)
+from shared.catalog.atlas.columns import (
+    Writes,
+    calls_for_columns,
+    columns_alone,
+    schema_change,
+    schema_of,
+    with_columns,
+    write_columns,
+)
 from shared.catalog.connection.dialect import KEEP_OTHERS
 from shared.catalog.connection.transport import SteadyAtlasClient
-from shared.catalog.port import AssetKey, CatalogGraph, HeldAsset, HeldProcess, Placeholder
-from shared.catalog.reading.edges import ACTIVE, active_ends, ended, shown
-from shared.catalog.reading.entities import description_of, is_placed, links_of, node_of, process_of
-from shared.catalog.reading.held import NOT_FOUND, held_by_guid, held_by_name, in_queries
-from shared.catalog.reading.search import AtlasSearch
+from shared.catalog.port import (
+    MOST_GUIDS,
+    AssetKey,
+    CatalogGraph,
+    HeldAsset,
+    HeldProcess,
+    Placeholder,
+    batches,
+    calls_for_guids,
+)
 from shared.errors import CatalogRefused, CatalogUnavailable
 
 _MOST_COLUMNS = 50

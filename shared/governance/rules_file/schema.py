@@ -39,10 +39,10 @@ def schema() -> dict[str, Any]:
     }
 
 
-def text() -> str:
+def schema_text() -> str:
     """The schema as the file has it."""
     return json.dumps(schema(), indent=2) + "\n"
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(text(), encoding="utf-8")
+    Path(sys.argv[1]).write_text(schema_text(), encoding="utf-8")

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.batches import batches
-from shared.catalog.port import AssetKey, HeldProcess, Node
+from shared.catalog.port import AssetKey, HeldProcess, Node, batches
 from shared.errors import ContentLost, WriteConflict
 from shared.maintenance.verify.findings import CHANGED, Findings, Inconsistency, Kind, VerifyContext
 from shared.publishing.headers import Headers

@@ -11,8 +11,7 @@ import pytest
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.bootstrap import Worker
 from shared.canary.sender import Sender
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
+from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.catalog.port import AssetKey, HeldProcess, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.telemetry.kinds import CALL

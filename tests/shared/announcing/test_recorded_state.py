@@ -9,8 +9,7 @@ from shared.announcing.gates import gates_of
 from shared.announcing.recorded_state import recorded_snapshot
 from shared.announcing.rounds import WatchOptions, watch_due
 from shared.atlas.columns import column_name
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications
+from shared.catalog.memory import MemoryCatalog, MemoryClassifications
 from shared.classifying.reading import reading_of
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.governance.propagation import CatalogReading

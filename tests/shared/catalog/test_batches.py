@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.catalog.batches import batches, halved
+from shared.catalog.port import batches, halved
 
 
 @given(st.lists(st.integers(1, 9)), st.integers(1, 12))

@@ -9,10 +9,9 @@ import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
 from shared.atlas.columns import column_name
-from shared.catalog.atlas.classifications import AtlasClassifications
+from shared.catalog.atlas.annotations import AtlasClassifications
 from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications
+from shared.catalog.memory import MemoryCatalog, MemoryClassifications
 from shared.catalog.port import Catalog, Classifications
 from shared.errors import CatalogRefused
 from tests.plugins.atlas import V2

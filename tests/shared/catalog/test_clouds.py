@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from shared.bootstrap import account_at, assemble
-from shared.catalog.connection.clouds import CLOUDS, cloud_of
+from shared.catalog.connection.dialect import CLOUDS, cloud_of
 from shared.errors import CatalogUnavailable
 from shared.settings.reading import load
 from throughline.cli.commands.administer.purview import endpoint_of

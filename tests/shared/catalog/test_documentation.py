@@ -8,10 +8,9 @@ from pyapacheatlas.auth import BasicAuthentication
 
 from shared.atlas.columns import SCHEMA_TYPE, column_entities, schema_name
 from shared.atlas.entities import PLACED, AssetEntity
+from shared.catalog.atlas.annotations import AtlasDocumentation, documentation_of
 from shared.catalog.atlas.catalog import AtlasCatalog
-from shared.catalog.atlas.documentation import AtlasDocumentation, documentation_of
-from shared.catalog.connection.rate_limiter import RateLimiter
-from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
+from shared.catalog.connection.transport import RateLimiter, RetryPolicy, SteadyAtlasClient
 from shared.catalog.port import AssetKey
 from shared.completeness.documentation import CatalogDocumentation
 from tests.plugins.atlas import V2

@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
+from shared.catalog.atlas.annotations import AtlasClassifications
 from shared.catalog.atlas.catalog import AtlasCatalog
-from shared.catalog.atlas.classifications import AtlasClassifications
-from shared.catalog.connection.rate_limiter import RateLimiter
-from shared.catalog.connection.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
+from shared.catalog.connection.transport import (
+    CredentialToken,
+    RateLimiter,
+    RetryPolicy,
+    StaticToken,
+    SteadyAtlasClient,
+)
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.support.scripted import ScriptedAnswer, scripted
 

@@ -7,10 +7,9 @@ import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
 from shared.atlas.columns import column_name
-from shared.catalog.atlas.glossary import AtlasTerms
+from shared.catalog.atlas.annotations import AtlasTerms
 from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryTerms
+from shared.catalog.memory import MemoryCatalog, MemoryTerms
 from shared.catalog.port import Catalog, Terms
 from shared.errors import CatalogRefused
 from tests.plugins.atlas import V2

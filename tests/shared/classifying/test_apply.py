@@ -8,8 +8,7 @@ from itertools import count
 import pytest
 
 from shared.atlas.columns import column_name
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
+from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.classifying.applying import apply
 from shared.classifying.attached import AttachedKind, Mark, attached, forget_attached, note_attached
 from shared.classifying.glossary import create_terms, lacking_terms

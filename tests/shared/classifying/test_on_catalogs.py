@@ -9,12 +9,10 @@ import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
 from shared.atlas.columns import column_name
-from shared.catalog.atlas.classifications import AtlasClassifications
-from shared.catalog.atlas.glossary import AtlasTerms
+from shared.catalog.atlas.annotations import AtlasClassifications, AtlasTerms
+from shared.catalog.connection.account import AtlasTypes
 from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
-from shared.catalog.connection.typedefs import AtlasTypes
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.memory_classifications import MemoryClassifications, MemoryTerms
+from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.catalog.port import AssetKey, Catalog, Classifications, Terms, Types
 from shared.classifying.applying import apply, define
 from shared.classifying.attached import attached

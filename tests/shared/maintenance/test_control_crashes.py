@@ -10,8 +10,8 @@ import pytest
 
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recompute
-from shared.catalog.batches import batches
 from shared.catalog.memory import MemoryCatalog
+from shared.catalog.port import batches
 from shared.maintenance.purge import purge
 from shared.maintenance.retirement import retire, unseen_processes, unused_placeholders
 from shared.publishing.publisher_lease import remove_placeholders

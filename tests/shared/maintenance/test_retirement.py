@@ -9,10 +9,9 @@ from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recompute
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
-from shared.catalog.batches import batches
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey
+from shared.catalog.port import AssetKey, batches
 from shared.errors import WriteConflict
 from shared.maintenance.retirement import is_unseen, retire, unseen_processes, unused_placeholders
 from shared.publishing.publisher_lease import remove_placeholders, turn

@@ -8,10 +8,9 @@ import pytest
 
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
-from shared.catalog.batches import batches
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import Catalog
+from shared.catalog.port import Catalog, batches
 from shared.maintenance.reconciliation import move, placed_assets, remove_left
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage

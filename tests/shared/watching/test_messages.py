@@ -9,7 +9,7 @@ import jsonschema  # type: ignore[import-untyped] # ships no types
 import pytest
 
 from shared.lineage.failures import Failure, with_failures
-from shared.watching import message_schema
+from shared.watching import messages as message_module
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.comparing.snapshot import BrokenGate, Overdue, Snapshot
 from shared.watching.messages import Message, encoded, messages
@@ -81,8 +81,8 @@ def test_a_changed_data_set_is_the_subject_and_no_hit() -> None:
 
 @pytest.fixture(scope="module")
 def schema() -> jsonschema.Draft202012Validator:
-    text = Path(message_schema.__file__).with_name("message.schema.json").read_text(encoding="utf-8")
-    assert text == message_schema.text(), "python -m shared.watching.message_schema shared/watching/message.schema.json"
+    text = Path(message_module.__file__).with_name("message.schema.json").read_text(encoding="utf-8")
+    assert text == message_module.schema_text(), "python -m shared.watching.messages FILE"
     return jsonschema.Draft202012Validator(json.loads(text))
 
 
@@ -116,6 +116,6 @@ def test_the_schema_refuses_what_is_no_message(schema: jsonschema.Draft202012Val
 
 def test_the_page_describes_every_field_of_a_message() -> None:
     described = DOCS.read_text(encoding="utf-8")
-    for form in json.loads(message_schema.text())["$defs"].values():
+    for form in json.loads(message_module.schema_text())["$defs"].values():
         for field in form.get("properties", ()):
             assert f"`{field}`" in described, field

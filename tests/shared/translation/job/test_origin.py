@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from shared.atlas.entities import ProcessEntity, asset_entity, process_entity
 from shared.atlas.managed import MANAGED, managed_attributes
 from shared.catalog.atlas.catalog import AtlasCatalog
+from shared.catalog.connection.account import AtlasTypes
 from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
-from shared.catalog.connection.typedefs import AtlasTypes
 from shared.model import Origin, Process
 from shared.openlineage.decoding import decode
 from shared.redaction import redacted

@@ -8,7 +8,7 @@ import typer
 from shared.atlas.entities import ORIGIN_WORDS
 from shared.atlas.managed import MANAGED, managed_attributes
 from shared.bootstrap import account_at
-from shared.catalog.connection.clouds import ACCOUNT_PATH, CLOUDS
+from shared.catalog.connection.dialect import ACCOUNT_PATH, CLOUDS
 from shared.catalog.connection.policies import ROLES, has_role, with_role
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused

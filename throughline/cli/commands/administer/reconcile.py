@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import typer
 
 from shared.bootstrap import Worker
-from shared.catalog.batches import batches
+from shared.catalog.port import batches
 from shared.maintenance.reconciliation import Reconciled, move, placed_assets, refreshed_matches, remove_left
 from shared.records.assets import AssetRecord
 from throughline.cli.context.target import HOME, Home, parts_of, reported

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from shared.bootstrap import Worker
-from shared.catalog.batches import batches
-from shared.catalog.port import AssetKey
+from shared.catalog.port import AssetKey, batches
 from shared.maintenance.retirement import UnseenProcess, unseen_processes, unused_placeholders
 from shared.maintenance.retirement import retire as maintenance_retire
 from shared.publishing.publisher_lease import remove_placeholders

@@ -8,8 +8,7 @@ import typer
 
 from shared.atlas.types import TypeAction, TypeChange, type_changes
 from shared.bootstrap import Worker
-from shared.catalog.applying import apply_types
-from shared.catalog.port import Types
+from shared.catalog.port import Types, apply_types
 from shared.naming.names import Names
 from shared.records.publish_queue import retry_refused
 from throughline.cli.context.names_file import TextFile, names_in

@@ -15,8 +15,7 @@ import typer
 
 from shared.atlas.column_lineage import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
-from shared.catalog.applying import apply_types
-from shared.catalog.port import Node
+from shared.catalog.port import Node, apply_types
 from shared.query.processes import InCatalog
 from shared.query.recorded_document import document_of_record
 from shared.query.traversal import lineage
