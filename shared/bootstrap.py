@@ -41,8 +41,7 @@ from shared.sweeping.closing import ClosingOptions
 from shared.sweeping.sweep import SweepOptions
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
-from shared.watching.rules import Channel, ChannelKind, WatchRules
-from shared.watching.rules_file import parse_watch_rules
+from shared.watching.rules import Channel, ChannelKind, WatchRules, parse_watch_rules
 
 _LINGER = timedelta(seconds=2)
 """So much later lineage may be seen while runs keep ending, and so many fewer calls are made."""

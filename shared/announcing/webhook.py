@@ -15,9 +15,8 @@ from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.errors import retry_after
 from shared.http_errors import NO_ANSWER, name_of
 from shared.watching.messages import Message
-from shared.watching.rendering import body
+from shared.watching.rendering import MESSAGE, SIGNATURE, body, signature
 from shared.watching.rules import ChannelKind
-from shared.watching.signing import MESSAGE, SIGNATURE, signature
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 10.0
 _REFUSALS = frozenset({400, 413, 415, 422})

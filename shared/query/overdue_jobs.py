@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from shared.reading.processes import RecordedProcess
-from shared.watching.comparing.rhythm import overdue
-from shared.watching.comparing.snapshot import Overdue
+from shared.watching.comparing.snapshot import Overdue, overdue
 
 
 def overdue_jobs(recorded: Iterable[RecordedProcess], now: datetime) -> Iterator[Overdue]:

@@ -1,22 +1,27 @@
 """Messages: the changes of one subject, topic and severity between two snapshots, with what they affect.
 
-A message's id is made of the comparison's number and the message's subject, topic and severity. So a comparison that is
-repeated after an interruption gives the same ids.
+A message's id is made of the comparison's number and the message's subject, topic and severity. So a comparison that
+is repeated after an interruption gives the same ids.
+
+`python -m shared.watching.messages FILE` writes the JSON Schema of a message, as the channels `webhook` and `file` get
+it.
 """
 
 import hashlib
+import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby, islice
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from shared.watching.comparing.changes import Change, Severity, Topic
+from shared.watching.comparing.changes import Change, Severity, Topic, headline, sentence
 from shared.watching.comparing.comparison import changes, views
 from shared.watching.comparing.snapshot import Snapshot
 from shared.watching.comparing.view import ColumnKey, DatasetKey, View
-from shared.watching.sentences import headline, sentence
 
 T = TypeVar("T")
 
@@ -216,3 +221,17 @@ def _dataset_hit(was: View, now: View, key: DatasetKey) -> DatasetHit:
 def _process_hit(was: View, now: View, name: str) -> ProcessHit:
     found = now.processes.get(name) or was.processes[name]
     return ProcessHit(qualified_name=name, name=found.name, platform=found.platform, job=found.job, link=found.link)
+
+
+def schema_text() -> str:
+    """The schema as the file has it. A message may gain fields; `format` changes if the meaning of one changes."""
+    form = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A message of throughline watch",
+        **msgspec.json.schema(Message),
+    }
+    return json.dumps(form, indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(schema_text(), encoding="utf-8")

@@ -1,10 +1,17 @@
-"""A message in the form that each receiver takes, within its limits.
+"""A message in the form that each receiver takes, within its limits, and the signature of a webhook's request.
 
 Slack: "Block Kit" (header: 150 characters of plain text; section: 3,000 characters of mrkdwn; `&`, `<` and `>` are
 escaped) in the body of an incoming webhook. Teams: an Adaptive Card as the attachment of a message, as a workflow with
 the trigger "When a Teams webhook request is received" takes it; 28 KB in all.
+
+By the signature the receiver recognises the sender. `Throughline-Signature: t=1764000000,v1=HEX`: HMAC-SHA256, by the
+shared secret, of the seconds, a dot and the body. A receiver computes it again, compares both in constant time, and
+refuses old times.
 """
 
+import hashlib
+import hmac
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
@@ -12,10 +19,9 @@ from typing import Any
 import msgspec
 
 from shared.texts.visible import visible
-from shared.watching.comparing.changes import Severity
+from shared.watching.comparing.changes import Severity, column_name
 from shared.watching.messages import Message, encoded
 from shared.watching.rules import ChannelKind
-from shared.watching.sentences import column_name
 
 _MAX_HEADER = 150
 _MAX_SECTION = 2900
@@ -138,3 +144,25 @@ _BODIES: dict[ChannelKind, Callable[[Message], bytes]] = {
     ChannelKind.SLACK: _slack,
     ChannelKind.TEAMS: _teams,
 }
+
+
+SIGNATURE = "Throughline-Signature"
+MESSAGE = "Throughline-Message"
+"""The header with the message's id: a message may come twice where an answer was lost, with the same id."""
+MAX_AGE = 300
+"""Seconds after which a receiver refuses a signature."""
+_FORM = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
+
+
+def signature(secret: str, body: bytes, seconds: int) -> str:
+    """The header's value for this body, sent at this time (seconds since 1970)."""
+    digest = hmac.new(secret.encode(), b"%d." % seconds + body, hashlib.sha256).hexdigest()
+    return f"t={seconds},v1={digest}"
+
+
+def verified(secret: str, body: bytes, header: str, now: int) -> bool:
+    """Whether a header is the signature of this body, made at most MAX_AGE seconds before or after `now`."""
+    found = _FORM.fullmatch(header)
+    if not found or abs(now - int(found[1])) > MAX_AGE:
+        return False
+    return hmac.compare_digest(header, signature(secret, body, int(found[1])))

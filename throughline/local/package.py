@@ -25,7 +25,7 @@ from pathlib import Path
 from shared.errors import Misconfigured
 from shared.naming.user_rules import parse_names
 from shared.versions import PACKAGE_FILE
-from shared.watching.rules_file import parse_watch_rules
+from shared.watching.rules import parse_watch_rules
 from throughline.local.toolchain.stamp import install_once
 from throughline.project import BUILD, ROOT
 

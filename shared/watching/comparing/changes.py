@@ -1,5 +1,8 @@
-"""A change of lineage as a value: its topic, severity and subject, and the columns where its effects begin."""
+"""A change of lineage as a value (topic, severity, subject, the columns where its effects begin), and its sentence."""
 
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
@@ -84,3 +87,104 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, order=True):
         if self.process:
             return "process", self.process
         return self.dataset
+
+
+_MAX_OTHERS = 10
+_MAX_TEXT = 1000
+"""Characters of a sentence."""
+
+
+def _others(change: Change) -> str:
+    shown = ", ".join(map(column_name, change.others[:_MAX_OTHERS]))
+    left = len(change.others) - _MAX_OTHERS
+    return f"{shown} and {left:,} more" if left > 0 else shown
+
+
+def column_name(column: ColumnKey) -> str:
+    """A column for people: the end of its data set's name, and the column. Without a column: the data set alone."""
+    dataset = short_name(column[1])
+    return f"{dataset}.{column[2]}" if column[2] else dataset
+
+
+def short_name(qualified_name: str) -> str:
+    """The last part of a qualified name."""
+    return qualified_name.rstrip("/").rpartition("/")[2].rpartition("#")[2] or qualified_name
+
+
+def _time(text: str) -> str:
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
+
+
+_TEXTS: dict[ChangeKind, tuple[str, str, str]] = {
+    ChangeKind.COLUMN_ADDED: ("column {column} was added ({after})", "column added", "columns added"),
+    ChangeKind.COLUMN_DROPPED: ("column {column} was dropped ({before})", "column dropped", "columns dropped"),
+    ChangeKind.COLUMN_RENAMED: ("column {before} was renamed to {after}", "column renamed", "columns renamed"),
+    ChangeKind.TYPE_WIDENED: ("column {column} was widened: {before} → {after}", "type widened", "types widened"),
+    ChangeKind.TYPE_CHANGED: ("column {column} has another type: {before} → {after}", "type changed", "types changed"),
+    ChangeKind.SOURCE_CAME: ("it is now also made of {others}", "source came", "sources came"),
+    ChangeKind.SOURCE_WENT: ("it is no longer made of {others}", "source went", "sources went"),
+    ChangeKind.COLUMN_SOURCE_CAME: (
+        "column {column} is now also made of {others}",
+        "column with a new source",
+        "columns with new sources",
+    ),
+    ChangeKind.COLUMN_SOURCE_WENT: (
+        "column {column} is no longer made of {others}",
+        "column lost a source",
+        "columns lost sources",
+    ),
+    ChangeKind.MASK_LOST: (
+        "the value of {column} was masked before, and now reaches {others} plain",
+        "column",
+        "columns",
+    ),
+    ChangeKind.MASK_UNCERTAIN: (
+        "the value of {column} was masked before, and now may reach {others} plain, through code that is not known",
+        "column",
+        "columns",
+    ),
+    ChangeKind.JOB_OVERDUE: ("it last started at {before}, and by its own rhythm was due by {after}", "job", "jobs"),
+    ChangeKind.GATE_BROKEN: ("{before}: {after}", "rule", "rules"),
+    ChangeKind.TEST_FAILED: ("the test {after} failed{on_column}", "test failed", "tests failed"),
+}
+"""Of each kind: the sentence, and how one and many are counted in a headline."""
+
+
+def sentence(change: Change) -> str:
+    """The sentence about a change. It continues the name of the message's subject."""
+    before, after = change.before, change.after
+    if change.kind is ChangeKind.JOB_OVERDUE:
+        before, after = _time(before), _time(after)
+    return _TEXTS[change.kind][0].format(
+        column=change.column,
+        on_column=f" on column {change.column}" if change.column else "",
+        before=before,
+        after=after,
+        others=_others(change),
+    )[:_MAX_TEXT]
+
+
+_HEADLINES: dict[Topic, str] = {
+    Topic.SCHEMA: "Schema of {name}: {what}",
+    Topic.LINEAGE: "Lineage of {name}: {what}",
+    Topic.MASK: "Mask lost: {name}, {what}",
+    Topic.OVERDUE: "Job overdue: {name}",
+    Topic.GATE: "Gate broken: {name}, {what}",
+    Topic.QUALITY: "Quality of {name}: {what}",
+}
+
+
+_MASK_UNCERTAIN = "Mask uncertain: {name}, {what}"
+
+
+def headline(changes: Sequence[Change], name: str) -> str:
+    """The title of a message about these changes, which share subject and topic."""
+    counts = Counter(each.kind for each in changes)
+    what = ", ".join(_counted(kind, count) for kind, count in sorted(counts.items()))
+    uncertain = changes[0].kind is ChangeKind.MASK_UNCERTAIN  # its severity is not that of a lost mask
+    return (_MASK_UNCERTAIN if uncertain else _HEADLINES[changes[0].topic]).format(name=name, what=what)
+
+
+def _counted(kind: ChangeKind, count: int) -> str:
+    _, one, many = _TEXTS[kind]
+    return f"{count:,} {many if count > 1 else one}"

@@ -27,9 +27,8 @@ from shared.telemetry.lines import line_of
 from shared.watching.comparing.changes import Severity
 from shared.watching.comparing.snapshot import Snapshot
 from shared.watching.messages import Message, decoded, encoded, messages
-from shared.watching.rendering import body
+from shared.watching.rendering import MAX_AGE, MESSAGE, SIGNATURE, body, verified
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
-from shared.watching.signing import MAX_AGE, MESSAGE, SIGNATURE, verified
 from tests.support.outbox import messages_on_record
 from tests.support.states import state
 from tests.support.webhook_server import Trouble, WebhookServer, judge_slack, judge_teams, webhook_server

@@ -10,14 +10,14 @@ import pytest
 from shared.lineage.document import Kind
 from shared.lineage.failures import Failure, with_failures
 from shared.watching.comparing.changes import Change, ChangeKind, Severity
-from shared.watching.comparing.column_types import same, widens
-from shared.watching.comparing.comparison import changes
-from shared.watching.comparing.rhythm import due, overdue
+from shared.watching.comparing.comparison import changes, same, widens
 from shared.watching.comparing.snapshot import (
     BrokenGate,
     Overdue,
     Snapshot,
     UnreadableSnapshotError,
+    due,
+    overdue,
     packed,
     snapshot_of,
     unpacked,

@@ -12,8 +12,7 @@ from msgspec import structs
 from shared.errors import Misconfigured
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import DatasetHit, Hit, Message, Subject
-from shared.watching.rules import WatchRules
-from shared.watching.rules_file import parse_watch_rules
+from shared.watching.rules import WatchRules, parse_watch_rules
 
 FILE = """
 [quiet]

@@ -18,13 +18,10 @@ from shared.bootstrap import Worker, watching
 from shared.errors import Misconfigured
 from shared.governance.rules import Rules
 from shared.governance.rules_file.decoding import parse_policies
-from shared.watching.comparing.rhythm import overdue
-from shared.watching.comparing.snapshot import Snapshot, snapshot_of
+from shared.watching.comparing.snapshot import Snapshot, overdue, snapshot_of
 from shared.watching.messages import Message
 from shared.watching.rendering import lines
-from shared.watching.rules import WatchRules
-from shared.watching.rules_file import parse_watch_rules
-from shared.watching.unmatched import unmatched
+from shared.watching.rules import WatchRules, parse_watch_rules, unmatched
 from throughline.cli.commands.lake.lake_session import opened_lake
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home, parts_of, reported
