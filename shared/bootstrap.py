@@ -27,7 +27,7 @@ from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.errors import Misconfigured
 from shared.events.blob_cache import BlobCache
 from shared.gc_tuning import tune_gc
-from shared.governance.rules_file.decoding import parse_policies
+from shared.governance.rules_file import parse_policies
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 from shared.openlineage.selection import GlobFilter

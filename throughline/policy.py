@@ -8,10 +8,10 @@ from shared.errors import Misconfigured, StorageUnavailable, ThroughlineError
 from shared.governance.checks.checking import HELD, check, exit_code
 from shared.governance.checks.findings import Facts
 from shared.governance.checks.reports import Report, as_text
+from shared.governance.explanations import remarks
 from shared.governance.propagation import CatalogReading
-from shared.governance.remarks import remarks
 from shared.governance.rules import Rules
-from shared.governance.rules_file.decoding import parse_policies
+from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
 from shared.settings.kinds import file

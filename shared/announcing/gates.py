@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from shared.announcing.recorded_state import Gates
 from shared.governance.checks.checking import Result, check
 from shared.governance.checks.findings import Facts, QualityAssertion, Verdict
-from shared.governance.patterns import matching_datasets
 from shared.governance.propagation import NOT_READ, CatalogReading
-from shared.governance.rules import Rules
+from shared.governance.rules import Rules, matching_datasets
 from shared.lineage.document import LineageDocument
 from shared.watching.comparing.snapshot import BrokenGate
 

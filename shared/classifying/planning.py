@@ -7,9 +7,8 @@ from datetime import date
 from shared.atlas.columns import column_name, column_rule
 from shared.catalog.port import AssetKey, Classifications, Classified, Terms
 from shared.classifying.attached import Attached, AttachedKind, Mark
-from shared.governance.patterns import matching_columns, matching_datasets
 from shared.governance.propagation import CatalogTags, TagPropagation, propagate
-from shared.governance.rules import Rules, Term
+from shared.governance.rules import Rules, Term, matching_columns, matching_datasets
 from shared.lineage.document import LineageDocument
 
 CERTIFIED = "Certified"

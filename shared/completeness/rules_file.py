@@ -25,7 +25,7 @@ _KEYS = {
 MAX_WEIGHT = 1_000_000
 _WEIGHT_KEYS = {str(part): Key(kind=number_to(MAX_WEIGHT), meaning=f"the weight of {part.words}") for part in Part}
 OF_OTHERS = frozenset({"classification", "tag", "mask", "declassify", "term", "certified", "policy", "unknown"})
-"""Tables and keys of the same file that shared/governance/rules_file reads and checks."""
+"""Tables and keys of the same file that shared/governance/rules_file.py reads and checks."""
 
 
 def parse_score_rules(text: str, place: str) -> ScoreRules:

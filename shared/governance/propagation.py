@@ -12,9 +12,7 @@ from datetime import date
 from enum import StrEnum
 from operator import attrgetter
 
-from shared.governance.masks import masked_columns, stopping
-from shared.governance.patterns import matching_columns
-from shared.governance.rules import Rules, TagRule
+from shared.governance.rules import Rules, TagRule, masked_columns, matching_columns, stopping
 from shared.lineage.document import Edge, Kind, LineageDocument
 from shared.lineage.graph import LineageGraph, unknown_columns, unresolved_datasets
 from shared.lineage.shortest_ways import reach, way_back

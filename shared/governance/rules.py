@@ -1,11 +1,66 @@
-"""The rules of a rules file, as values."""
+"""The rules of a rules file, as values; which data sets and columns they select; and which edges their masks stop.
 
+An edge carries no plain value if OpenLineage calls it masked, or if the rules mask it.
+"""
+
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from pathlib import PurePath
 
-from shared.governance.patterns import Selector
+from shared.lineage.document import Dataset, Edge, Kind, LineageDocument
+from shared.rules_file.patterns import matcher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Selects columns by patterns of their data set, name and type. An empty selector selects all."""
+
+    datasets: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+def dataset_matcher(patterns: Iterable[str]) -> Callable[[Dataset], bool]:
+    """A function that tells whether a data set's name, qualified name, or end of a qualified name after a slash
+    matches; or its spelling in events, so that a renamed data set keeps its rules.
+    """
+    given = tuple(patterns)
+    if not given:
+        return lambda _: True
+    by_name = matcher(given)
+    by_path = matcher([each for pattern in given for each in (pattern, f"*/{pattern.lstrip('/')}")])
+    return lambda each: (
+        by_name(each.name)
+        or by_path(each.qualified_name.rstrip("/"))
+        or (bool(each.spelling) and by_path(each.spelling))
+    )
+
+
+def matching_datasets(document: LineageDocument, patterns: Iterable[str]) -> frozenset[int]:
+    """The numbers of the data sets that match one of the patterns."""
+    matches = dataset_matcher(patterns)
+    return frozenset(number for number, each in enumerate(document.datasets) if matches(each))
+
+
+def matching_names(names: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:
+    """The qualified names of data sets that match one of the patterns."""
+    matches = dataset_matcher(patterns)
+    return tuple(name for name in names if matches(Dataset(qualified_name=name, type="", name=name.rpartition("/")[2])))
+
+
+def matching_columns(document: LineageDocument, selector: Selector) -> frozenset[int]:
+    """The numbers of the columns that a selector selects. All rows of a data set are no column."""
+    datasets = matching_datasets(document, selector.datasets)
+    named, typed = matcher(selector.columns), matcher(selector.types)
+    return frozenset(
+        number
+        for number, each in enumerate(document.columns)
+        if each.name and each.dataset in datasets and named(each.name) and typed(each.type)
+    )
+
 
 DEFAULT_GLOSSARY = "Glossary"
 """The glossary of a term that names none: Purview's first one has this name."""
@@ -207,3 +262,68 @@ def span(length: timedelta) -> str:
         if seconds % size == 0 and seconds:
             return f"{seconds // size}{unit}"
     return f"{seconds}s"
+
+
+_CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+_WORD = re.compile(r"[\w$]+")
+
+
+def stopping(document: LineageDocument, masks: Iterable[Mask], today: date) -> Callable[[Edge], bool]:
+    """A function that tells whether an edge carries no plain value. Expired masks have no effect."""
+    valid = [each for each in masks if each.approval.is_valid(today)]
+    columns = masked_columns(document, valid, today)
+    by_function = [(matching_columns(document, each.where), each.functions) for each in valid if each.functions]
+
+    def stops(edge: Edge) -> bool:
+        if edge.masked or edge.kind is Kind.MASK or edge.output in columns:
+            return True
+        return any(
+            edge.output in where and hides(edge.description, functions, document.columns[edge.input].name)
+            for where, functions in by_function
+        )
+
+    return stops
+
+
+def masked_columns(document: LineageDocument, masks: Iterable[Mask], today: date) -> frozenset[int]:
+    """The columns that the rules declare as masked, whichever process writes them."""
+    valid = [each for each in masks if each.approval.is_valid(today) and not each.functions]
+    return frozenset(number for each in valid for number in matching_columns(document, each.where))
+
+
+def hides(expression: str, functions: Iterable[str], column: str) -> bool:
+    """Whether an expression has the column, and only as an argument of these functions.
+
+    An expression with the column outside of such a call also carries its plain value.
+    """
+    spans = _spans(expression, functions)
+    places = [found.start() for found in _WORD.finditer(expression) if found[0].lower() == column.lower()]
+    return bool(places) and all(any(start <= place < end for start, end in spans) for place in places)
+
+
+def _spans(expression: str, functions: Iterable[str]) -> list[tuple[int, int]]:
+    """The start and end of the arguments of each call of these functions."""
+    named = matcher(functions)
+    return [
+        (call.end(), _closing(expression, call.end()))
+        for call in _CALL.finditer(expression)
+        if named(call[1]) or named(call[1].rpartition(".")[2])
+    ]
+
+
+def _closing(expression: str, start: int) -> int:
+    """The position of the bracket that closes the one before `start`; `start` itself if none does, so that nothing is
+    hidden.
+    """
+    depth, quote = 1, ""
+    for place in range(start, len(expression)):
+        char = expression[place]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"`":
+            quote = char
+        else:
+            depth += {"(": 1, ")": -1}.get(char, 0)
+            if not depth:
+                return place
+    return start

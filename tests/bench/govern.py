@@ -9,7 +9,7 @@ import msgspec
 from shared.governance.checks.checking import check
 from shared.governance.checks.findings import Facts
 from shared.governance.propagation import propagate
-from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file import parse_rules
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.search_index import SearchIndex
 from shared.openlineage.decoding import decode

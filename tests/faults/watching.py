@@ -32,7 +32,7 @@ from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.announcing.rounds import WatchOptions, watch
 from shared.announcing.standing import Standing, standing
 from shared.errors import Retry
-from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file import parse_rules
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import CONTROL, SNAPSHOTS, WATCH

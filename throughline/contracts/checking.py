@@ -6,9 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from shared.governance.checks.checking import MAX_FINDINGS, Result
-from shared.governance.checks.findings import Facts, Finding, QualityAssertion, Verdict, broken, doubt
-from shared.governance.checks.upstream import UpstreamLineage, lineage_of
-from shared.governance.patterns import dataset_matcher, matching_datasets
+from shared.governance.checks.findings import (
+    Facts,
+    Finding,
+    QualityAssertion,
+    UpstreamLineage,
+    Verdict,
+    broken,
+    doubt,
+    lineage_of,
+)
+from shared.governance.rules import dataset_matcher, matching_datasets
 from shared.lineage.document import NOT_SET, LineageDocument
 from shared.lineage.graph import LineageGraph, Way
 from shared.model import EXCLUDED

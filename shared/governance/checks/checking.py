@@ -3,27 +3,25 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from shared.governance.checks import run_demands, value_demands
-from shared.governance.checks.findings import Case, Facts, Finding, Verdict, doubt
-from shared.governance.checks.upstream import lineage_of, subject_of
-from shared.governance.patterns import matching_names
+from shared.governance.checks import demands
+from shared.governance.checks.findings import Case, Facts, Finding, Verdict, doubt, lineage_of, subject_of
 from shared.governance.propagation import NOT_READ, CatalogReading, propagate
-from shared.governance.rules import Demand, OnUnknown, Policy, Rules
+from shared.governance.rules import Demand, OnUnknown, Policy, Rules, matching_names
 from shared.lineage.document import LineageDocument
 from shared.texts.visible import visible
 
 MAX_FINDINGS = 100
 """Findings of one demand that a result keeps; the rest is counted."""
 DEMANDS: Mapping[Demand, Callable[[Case], Iterator[Finding]]] = {
-    Demand.NO_TAG: value_demands.no_tag,
-    Demand.SOURCES_ONLY: value_demands.sources_only,
-    Demand.MASKED_BY: value_demands.masked_by,
-    Demand.FRESH_WITHIN: run_demands.fresh_within,
-    Demand.EVERY_INPUT: run_demands.every_input,
-    Demand.NO_FAILED_UPSTREAM: run_demands.no_failed_upstream,
-    Demand.TRACED: value_demands.traced,
-    Demand.UNCHANGED_SINCE: run_demands.unchanged_since,
-    Demand.QUALITY_PASSED: run_demands.quality_passed,
+    Demand.NO_TAG: demands.no_tag,
+    Demand.SOURCES_ONLY: demands.sources_only,
+    Demand.MASKED_BY: demands.masked_by,
+    Demand.FRESH_WITHIN: demands.fresh_within,
+    Demand.EVERY_INPUT: demands.every_input,
+    Demand.NO_FAILED_UPSTREAM: demands.no_failed_upstream,
+    Demand.TRACED: demands.traced,
+    Demand.UNCHANGED_SINCE: demands.unchanged_since,
+    Demand.QUALITY_PASSED: demands.quality_passed,
 }
 HELD, BROKEN, NOT_KNOWN = 0, 3, 4
 """Exit codes."""

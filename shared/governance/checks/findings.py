@@ -1,17 +1,197 @@
 """Findings: what breaks a demand or leaves it unknown, and the facts that they are made from.
 
-A path through a column without a known source, or through a data set that is written from a table without a known
-place, is a doubt. So no demand holds where lineage is not known. (`traced` measures exactly that, and has no doubts.)
+The facts are the data sets and columns upstream of a policy's subject, and the paths from there. A path through a
+column without a known source, or through a data set that is written from a table without a known place, is a doubt. So
+no demand holds where lineage is not known. (`traced` measures exactly that, and has no doubts.)
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 
-from shared.governance.checks.upstream import CheckSubject, UpstreamStep, Walk
-from shared.governance.propagation import TagPropagation
-from shared.governance.rules import Rules, Wanted
+from shared.governance.propagation import TagPropagation, unknown_sources
+from shared.governance.rules import Rules, Selector, Wanted, matching_columns, matching_datasets
+from shared.lineage.document import Edge, Flow, Kind, LineageDocument
+from shared.lineage.graph import LineageGraph, excluded_columns, label
+from shared.lineage.shortest_ways import reach, way_back
+
+Link = Edge | Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamStep:
+    """A step of a path, for people: `crm.email` → `gold.mail` by a process. `kind`: of the edge; empty for a flow."""
+
+    source: str
+    target: str
+    process: str
+    kind: str = ""
+
+    def __str__(self) -> str:
+        """One line of a message."""
+        kind = f" ({self.kind})" if self.kind else ""
+        return f"{self.source} → {self.target} by {self.process}{kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """The nodes upstream (columns, or data sets), each with the next link of a shortest path down; None for a start."""
+
+    entered: Mapping[int, Link | None]
+
+    def way(self, node: int) -> tuple[Link, ...]:
+        """The links of the path from a node down to a start."""
+        return tuple(way_back(self.entered, node, attrgetter("output")))
+
+
+def walk(
+    into: Mapping[int, Iterable[Link]], starts: Iterable[int], ends: Callable[[int], bool] = lambda _: False
+) -> Walk:
+    """Walk upstream from the starts. A node that `ends` the walk is reached but not passed, unless it is a start."""
+    begun = dict.fromkeys(starts)
+
+    def steps(node: int) -> Iterator[tuple[Link, int]]:
+        if node in begun or not ends(node):
+            yield from ((link, link.input) for link in into.get(node, ()))
+
+    return Walk(entered=reach(begun, steps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamLineage:
+    """A document, indexed by the links that enter each column and data set now."""
+
+    document: LineageDocument
+    edges_into: Mapping[int, Sequence[Edge]]
+    flows_into: Mapping[int, Sequence[Flow]]
+    unknown: frozenset[int]
+    excluded: frozenset[int]
+    """Columns that stand for those of data sets that the filters leave out; they are unknown too."""
+    opaque: frozenset[int]
+    """Columns that opaque edges enter: their sources are an upper bound."""
+    unresolved: frozenset[int]
+    named: frozenset[int]
+    """Data sets of which a column is known."""
+
+    def label(self, column: int) -> str:
+        """The name of a column for messages."""
+        each = self.document.columns[column]
+        return label(self.document.datasets[each.dataset], each.name)
+
+    def step(self, link: Link) -> UpstreamStep:
+        """A link as a step for messages."""
+        process = self.document.processes[link.process].name
+        if isinstance(link, Edge):
+            kind = str(link.kind)
+            return UpstreamStep(
+                source=self.label(link.input), target=self.label(link.output), process=process, kind=kind
+            )
+        datasets = self.document.datasets
+        return UpstreamStep(source=datasets[link.input].name, target=datasets[link.output].name, process=process)
+
+
+def exact(into: Mapping[int, Iterable[Edge]]) -> Mapping[int, Iterable[Edge]]:
+    """The edges that enter each column without opaque ones."""
+    return {node: [edge for edge in edges if edge.kind is not Kind.OPAQUE] for node, edges in into.items()}
+
+
+def lineage_of(document: LineageDocument) -> UpstreamLineage:
+    """Index a document."""
+    graph = LineageGraph(document)
+    edges: dict[int, list[Edge]] = {}
+    flows: dict[int, list[Flow]] = {}
+    for edge in map(document.edges.__getitem__, graph.edges):
+        edges.setdefault(edge.output, []).append(edge)
+    for flow in map(document.flows.__getitem__, graph.flows):
+        flows.setdefault(flow.output, []).append(flow)
+    unresolved = {out for each in document.processes if each.unresolved_tables for out in each.outputs}
+    return UpstreamLineage(
+        document=document,
+        edges_into=edges,
+        flows_into=flows,
+        unknown=unknown_sources(document),
+        excluded=excluded_columns(document),
+        opaque=frozenset(edge.output for into in edges.values() for edge in into if edge.kind is Kind.OPAQUE),
+        unresolved=frozenset(unresolved),
+        named=frozenset(each.dataset for each in document.columns if each.name),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSubject:
+    """The columns and data sets that a policy is about. `by_column`: only these columns, not the whole data sets."""
+
+    lineage: UpstreamLineage
+    columns: tuple[int, ...]
+    datasets: tuple[int, ...]
+    by_column: bool
+
+    def of(self, dataset: int) -> "CheckSubject":
+        """The part of the subject that is in one data set."""
+        columns = self.lineage.document.columns
+        mine = tuple(each for each in self.columns if columns[each].dataset == dataset)
+        return replace(self, columns=mine, datasets=(dataset,))
+
+    def upstream(self, ends: Callable[[int], bool] = lambda _: False) -> Walk:
+        """Walk upstream, by columns or by data sets; `ends` takes the number of a data set."""
+        if not self.by_column:
+            return walk(self.lineage.flows_into, self.datasets, ends)
+        columns = self.lineage.document.columns
+        return walk(self.lineage.edges_into, self.columns, lambda node: ends(columns[node].dataset))
+
+    def datasets_of(self, walked: Walk) -> tuple[int, ...]:
+        """The data sets on a walk of `upstream`, the nearest first."""
+        if not self.by_column:
+            return tuple(walked.entered)
+        return tuple(dict.fromkeys(self.lineage.document.columns[node].dataset for node in walked.entered))
+
+    def ways(self, walked: Walk) -> Callable[[int], tuple[UpstreamStep, ...]]:
+        """A function that gives the shortest path from a data set of a walk: column by column if there is such a path,
+        else data set by data set; empty for the subject's own data sets.
+        """
+        step, columns = self.lineage.step, self.all_columns()
+        nearest: dict[int, int] = {}
+        for node in columns.entered:
+            nearest.setdefault(self.lineage.document.columns[node].dataset, node)
+
+        def steps(dataset: int) -> tuple[UpstreamStep, ...]:
+            if dataset in self.datasets:
+                return ()
+            if dataset in nearest:
+                return tuple(map(step, columns.way(nearest[dataset])))
+            return () if self.by_column else tuple(map(step, walked.way(dataset)))
+
+        return steps
+
+    def all_columns(self) -> Walk:
+        """The walk of all columns of the subject."""
+        return walk(self.lineage.edges_into, self.columns)
+
+    def certain(self, walked: Walk, ends: Callable[[int], bool] = lambda _: False) -> Walk:
+        """The part of a walk of `upstream` that is more than an upper bound: by columns, without opaque edges."""
+        if not self.by_column or not self.lineage.opaque:
+            return walked
+        columns = self.lineage.document.columns
+        return walk(exact(self.lineage.edges_into), self.columns, lambda node: ends(columns[node].dataset))
+
+    def certain_datasets(self, walked: Walk) -> frozenset[int]:
+        """The data sets on that part."""
+        return frozenset(self.datasets_of(self.certain(walked)))
+
+
+def subject_of(lineage: UpstreamLineage, where: Selector) -> CheckSubject:
+    """The columns and data sets that a selector names."""
+    document = lineage.document
+    by_column = bool(where.columns or where.types)
+    columns = tuple(sorted(matching_columns(document, where)))
+    datasets = (
+        {document.columns[each].dataset for each in columns}
+        if by_column
+        else matching_datasets(document, where.datasets)
+    )
+    return CheckSubject(lineage=lineage, columns=columns, datasets=tuple(sorted(datasets)), by_column=by_column)
 
 
 class Verdict(StrEnum):

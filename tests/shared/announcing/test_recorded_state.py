@@ -14,7 +14,7 @@ from shared.classifying.reading import reading_of
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.governance.propagation import CatalogReading
 from shared.governance.rules import Rules as GovernanceRules
-from shared.governance.rules_file.decoding import parse_policies
+from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument
 from shared.publishing.context import PublishOptions
 from shared.reading.processes import recorded_processes

@@ -15,7 +15,7 @@ from shared.classifying.glossary import create_terms, lacking_terms
 from shared.classifying.planning import ClassificationPlan, plan
 from shared.classifying.tagging import with_classifications
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
-from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file import parse_rules
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import label

@@ -18,7 +18,7 @@ from shared.classifying.applying import apply, define
 from shared.classifying.attached import attached
 from shared.classifying.glossary import create_terms, lacking_terms
 from shared.classifying.planning import ClassificationPlan, definitions, plan
-from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.storage.memory import MemoryStorage
 from tests.plugins.atlas import V2

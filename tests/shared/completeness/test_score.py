@@ -8,8 +8,7 @@ from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.rules_file import OF_OTHERS, parse_score_rules
 from shared.completeness.score import DEFAULT_RULES, DEFAULT_WEIGHTS, Part, ScoreRules, lacking, parts_of, score
 from shared.errors import Misconfigured
-from shared.governance.rules_file.decoding import parse_rules
-from shared.governance.rules_file.keys import TABLES
+from shared.governance.rules_file import TABLES, parse_rules
 
 FULL = CatalogDocumentation(described=True, owned=True, tagged=True, columns=4, described_columns=4)
 

@@ -17,7 +17,7 @@ from shared.bootstrap_receiver import receiver_of
 from shared.catalog.memory import MemoryCatalog
 from shared.governance.checks.checking import DEMANDS, NOT_KNOWN, Result, check, exit_code
 from shared.governance.checks.findings import Facts, Verdict
-from shared.governance.rules_file.decoding import parse_policies
+from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument, encoded
 from shared.query.recorded_document import judged_record
 from shared.settings.reading import load

@@ -14,7 +14,7 @@ import pytest
 from shared.governance.checks.checking import BROKEN, HELD, NOT_KNOWN, Result, check, exit_code
 from shared.governance.checks.findings import Facts, QualityAssertion, Verdict
 from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif
-from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file import parse_rules
 from shared.lineage.document import Health, LineageDocument
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history

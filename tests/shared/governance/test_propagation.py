@@ -5,11 +5,10 @@ from datetime import date
 
 import pytest
 
-from shared.governance.masks import hides
+from shared.governance.explanations import remarks
 from shared.governance.propagation import TagState, propagate
-from shared.governance.remarks import remarks
-from shared.governance.rules import Rules
-from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules import Rules, hides
+from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
 from tests.support.lineage_documents import Job, column_number, lineage, random_lineage
 

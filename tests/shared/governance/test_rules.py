@@ -10,11 +10,9 @@ import jsonschema  # type: ignore[import-untyped] # ships no types
 import pytest
 
 from shared.errors import Misconfigured
-from shared.governance.patterns import Selector
-from shared.governance.rules import Approval, Demand, OnUnknown, Wanted
-from shared.governance.rules_file import schema as schema_module
-from shared.governance.rules_file.decoding import parse_rules
-from shared.governance.rules_file.keys import NAME
+from shared.governance import rules_file
+from shared.governance.rules import Approval, Demand, OnUnknown, Selector, Wanted
+from shared.governance.rules_file import NAME, parse_rules
 
 GOOD = """
 unknown = "warn"
@@ -161,8 +159,8 @@ def _as_json(text: str) -> Any:
 
 def test_the_shipped_json_schema_agrees_with_the_decoder() -> None:
     """It accepts and refuses the same files as the decoder."""
-    path = Path(schema_module.__file__).with_name("rules.schema.json")
-    assert path.read_text(encoding="utf-8") == schema_module.text()
+    path = Path(rules_file.__file__).with_name("rules.schema.json")
+    assert path.read_text(encoding="utf-8") == rules_file.schema_text()
     validator = jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
     assert list(validator.iter_errors(_as_json(GOOD))) == []
     places = {each.json_path for each in validator.iter_errors(_as_json(BAD))}

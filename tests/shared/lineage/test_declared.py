@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 
 from msgspec import structs
 
-from shared.governance.patterns import Selector
 from shared.governance.propagation import origins_of
-from shared.governance.rules import TagRule
+from shared.governance.rules import Selector, TagRule
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import FailedTest, decoded, encoded
 from shared.lineage.failures import Failure, with_failures

@@ -7,16 +7,14 @@ from typing import Annotated
 import typer
 
 from shared.classifying.reading import NO_CATALOG, reading_if_there
-from shared.governance.checks.annotations import Annotations, annotated
 from shared.governance.checks.checking import NOT_KNOWN, exit_code
 from shared.governance.checks.checking import check as check_policies
 from shared.governance.checks.findings import Facts
-from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif, as_text
-from shared.governance.patterns import matching_names
+from shared.governance.checks.reports import Annotations, Report, annotated, as_json, as_junit, as_sarif, as_text
+from shared.governance.explanations import remarks
 from shared.governance.propagation import CatalogReading
-from shared.governance.remarks import remarks
-from shared.governance.rules import Rules
-from shared.governance.rules_file.decoding import parse_policies
+from shared.governance.rules import Rules, matching_names
+from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
 from throughline.cli.commands.lineage.document_source import judged_lineage

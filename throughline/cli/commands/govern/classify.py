@@ -14,11 +14,11 @@ from shared.classifying.glossary import create_terms, lacking_terms
 from shared.classifying.planning import ClassificationPlan, catalog_tags, definitions
 from shared.classifying.planning import plan as plan_of
 from shared.errors import Misconfigured
-from shared.governance.explaining import explain as explanations
-from shared.governance.explaining import terms_of
+from shared.governance.explanations import explain as explanations
+from shared.governance.explanations import terms_of
 from shared.governance.propagation import propagate
 from shared.governance.rules import Rules
-from shared.governance.rules_file.decoding import parse_rules
+from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
 from shared.query.recorded_document import document_of_record

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from shared.governance.checks.annotations import Annotations
 from shared.governance.checks.checking import exit_code
-from shared.governance.checks.reports import Report
+from shared.governance.checks.reports import Annotations, Report
 from throughline.cli.commands.govern.check import Json, Junit, Sarif, forms, show
 from throughline.cli.commands.lineage.document_source import judged_lineage
 from throughline.cli.context.parsed_file import parsed_file

@@ -17,7 +17,7 @@ from shared.announcing.rounds import watch as watch_round
 from shared.bootstrap import Worker, watching
 from shared.errors import Misconfigured
 from shared.governance.rules import Rules
-from shared.governance.rules_file.decoding import parse_policies
+from shared.governance.rules_file import parse_policies
 from shared.watching.comparing.snapshot import Snapshot, overdue, snapshot_of
 from shared.watching.messages import Message
 from shared.watching.rendering import lines

@@ -1,15 +1,94 @@
-"""Rules without an effect: they match nothing, most often by a misspelled name, or have expired."""
+"""Why a column has a classification or not, and which rules have no effect.
 
-from collections.abc import Iterator
+A classification arrives on a path, or a mask stops it. A rule without an effect matches nothing, most often by a
+misspelled name, or has expired.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 
-from shared.governance.masks import hides
-from shared.governance.patterns import Selector, matching_columns, matching_datasets
-from shared.governance.propagation import CatalogTags, origins_of
-from shared.governance.rules import Mask, Rules
-from shared.lineage.document import LineageDocument
+from shared.governance.propagation import CatalogTags, TagPropagation, TagState, origins_of, way_to
+from shared.governance.rules import (
+    Declassification,
+    Mask,
+    Rules,
+    Selector,
+    TagRule,
+    Term,
+    hides,
+    matching_columns,
+    matching_datasets,
+    stopping,
+)
+from shared.lineage.document import Edge, LineageDocument
+from shared.lineage.graph import LineageGraph
+from shared.lineage.shortest_ways import reach
 from shared.rules_file.nearest import did_you_mean
 from shared.rules_file.remark import Remark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagExplanation:
+    """The state of one classification at a column.
+
+    - `way`: the shortest path from the origin, or from the column whose source is not known. For a clean column: from
+      an origin, past the edge `stopped_at` that masks it.
+    - `origin`: the rule of the path's first column.
+    """
+
+    classification: str
+    state: TagState
+    way: tuple[Edge, ...] = ()
+    origin: TagRule | None = None
+    stopped_at: Edge | None = None
+    declassified: Declassification | None = None
+
+
+def explain(
+    rules: Rules, propagations: Mapping[str, TagPropagation], column: int, *, today: date
+) -> tuple[TagExplanation, ...]:
+    """Explain each classification of the rules at one column, sorted by name."""
+    return tuple(_explained(rules, each, column, today) for _, each in sorted(propagations.items()))
+
+
+def terms_of(document: LineageDocument, rules: Rules, column: int) -> tuple[Term, ...]:
+    """The rules that give a term to a column, or to its data set, in the file's order."""
+    dataset = document.columns[column].dataset
+    return tuple(
+        each
+        for each in rules.terms
+        if (
+            dataset in matching_datasets(document, each.where.datasets)
+            if each.of_datasets
+            else column in matching_columns(document, each.where)
+        )
+    )
+
+
+def _explained(rules: Rules, found: TagPropagation, column: int, today: date) -> TagExplanation:
+    document, state, name = found.document, found.state(column), found.classification
+    if state is not TagState.CLEAN:
+        way = found.way(column)
+        start = way[0].input if way else column
+        return TagExplanation(classification=name, state=state, way=way, origin=found.origins.get(start))
+    exceptions = rules.declassified(name, today)
+    way = _masked_way(found, column)
+    stops = stopping(document, rules.masks, today)
+    return TagExplanation(
+        classification=name,
+        state=state,
+        way=way,
+        origin=found.origins.get(way[0].input) if way else None,
+        stopped_at=next(filter(stops, way), None),
+        declassified=next((each for each in exceptions if column in matching_columns(document, each.where)), None),
+    )
+
+
+def _masked_way(found: TagPropagation, column: int) -> tuple[Edge, ...]:
+    """The shortest path of values from an origin, masked or not; empty if there is none."""
+    graph = LineageGraph(found.document)
+    return way_to(column, reach(found.origins, lambda each: ((edge, edge.output) for edge in graph.out_of(each))))
 
 
 def remarks(
