@@ -11,9 +11,7 @@ from shared.errors import Misconfigured
 from shared.settings.table import STORAGE
 from shared.settings.values import Network, StorageSettings, TelemetrySettings
 from shared.storage.port import Storage
-from shared.telemetry.acts import Acts, Sink
-from shared.telemetry.lines import show_marks_as_escapes, write_line
-from shared.telemetry.port import Telemetry
+from shared.telemetry.port import Acts, Sink, Telemetry, show_marks_as_escapes, write_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +73,7 @@ def storage_transport(network: Network, retry_policy: StorageRetryPolicy) -> Any
 
 def import_storage() -> None:
     """Import what `storage_at` imports, before its first call."""
-    from shared.storage import azure, transport  # noqa: F401, PLC0415 - early only where this is called
+    from shared.storage import transport  # noqa: F401, PLC0415 - early only where this is called
 
 
 def credential_of(client_id: str) -> Any:

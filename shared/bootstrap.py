@@ -21,7 +21,7 @@ from shared.applications.processor import ApplicationProcessor
 from shared.canary.timer import CanaryOptions
 from shared.catalog.connection.dialect import cloud_of, dialect_of
 from shared.catalog.port import Account, Catalog, Classifications, Documents, Terms, Types
-from shared.classifying.reading import reading_of
+from shared.classifying.planning import reading_of
 from shared.concurrency.parallel_map import ParallelMap
 from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.errors import Misconfigured

@@ -11,9 +11,7 @@ from shared.openlineage.selection import EventFilter, GlobFilter
 from shared.settings.reading import load
 from shared.settings.values import Patterns, Settings
 from shared.storage.port import Storage
-from shared.telemetry.acts import Acts
-from shared.telemetry.lines import write_line
-from shared.telemetry.port import SILENT, Telemetry
+from shared.telemetry.port import SILENT, Acts, Telemetry, write_line
 
 import_storage()  # while the worker starts: the first event must not wait for it
 

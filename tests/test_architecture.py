@@ -20,7 +20,6 @@ LONGEST_SHELL = 60
 ADAPTERS = frozenset(
     {
         "shared.storage.azure",
-        "shared.storage.azure_errors",
         "shared.storage.service",
         "shared.storage.transport",
         "shared.catalog.atlas.catalog",

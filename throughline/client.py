@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from shared.bootstrap import Worker, assemble, storage_of
-from shared.classifying.reading import reading_if_there
+from shared.classifying.planning import reading_if_there
 from shared.errors import Misconfigured
 from shared.events.stored_runs import RunFilter
 from shared.governance.propagation import CatalogReading

@@ -15,7 +15,7 @@ from datetime import datetime
 import msgspec
 
 from shared.errors import ContentLost
-from shared.storage.compare_and_swap import RowAddress, compare_and_swap
+from shared.storage.locking import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import SNAPSHOTS, WATCH, stamp
 from shared.watching.messages import Message, decoded, encoded

@@ -17,7 +17,7 @@ from shared.announcing.standing import Standing, begin, end, note_look, standing
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import CatalogUnavailable, Retry
 from shared.publishing.context import PublishOptions
-from shared.storage.lease_session import LeaseSession, start_session
+from shared.storage.locking import LeaseSession, start_session
 from shared.storage.port import Storage
 from shared.storage_layout import SNAPSHOTS
 from shared.telemetry.port import Fact

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shared.records.cells import cells_of, record_of
-from shared.storage.compare_and_swap import write_if_unchanged
+from shared.storage.locking import write_if_unchanged
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, SNAPSHOTS, digest_of
 

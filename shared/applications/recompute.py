@@ -26,8 +26,8 @@ from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
 from shared.events.event_row import MAX_INLINE, EventRow
 from shared.model import Span
 from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, leave_marks
+from shared.storage.memory import ScratchStorage
 from shared.storage.port import Storage
-from shared.storage.scratch import ScratchStorage
 from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent, event_of_reference
 
 _MAX_RUNS = 40

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from shared.atlas.column_mapping import column_pairs
-from shared.atlas.entities import ProcessEntity
-from shared.atlas.limits import name_within
+from shared.atlas.columns import name_within
+from shared.atlas.entities import ProcessEntity, column_pairs
 
 COLUMN_TYPE = "throughline_column"
 STEP_TYPE = "throughline_column_lineage"

@@ -1,7 +1,10 @@
-"""A process -> its Atlas entities: plain values, final names, stable bytes.
+"""A process -> its Atlas entities: plain values, final names, stable bytes; and reading `columnMapping`.
 
 Types and limits are Purview's: `azure_synapse_operation` is a Process whose only own attribute is `columnMapping`, a
-JSON string with one object for each pair of source and sink; a property holds 32 KB at most.
+JSON string with one object for each pair of source and sink; a property holds 32 KB at most. Its format, with
+qualified names:
+
+    [{"DatasetMapping": {"Source": name, "Sink": name}, "ColumnMapping": [{"Source": column, "Sink": column}, …]}]
 """
 
 import hashlib
@@ -11,14 +14,14 @@ from dataclasses import dataclass, field, fields
 
 import msgspec
 
-from shared.atlas.columns import weight
-from shared.atlas.limits import (
+from shared.atlas.columns import (
     LARGEST_ASSET,
     LONGEST_NAME,
     LONGEST_PROPERTY,
     name_within,
     references_within,
     text_within,
+    weight,
 )
 from shared.model import DIRECT, NOTHING_DECLARED, OPAQUE, Asset, ColumnEdge, Declared, Process
 from shared.naming.stores.normalization import table_shown
@@ -254,4 +257,34 @@ def _mapping_json(pairs: _Pairs) -> bytes:
             }
             for (source, sink), columns in pairs
         ]
+    )
+
+
+Column = tuple[str, str]
+"""A data set's qualified name, and one of its columns."""
+
+
+class _Ends(msgspec.Struct, frozen=True):
+    source: str = msgspec.field(name="Source")
+    sink: str = msgspec.field(name="Sink")
+
+
+class _Mapping(msgspec.Struct, frozen=True):
+    assets: _Ends = msgspec.field(name="DatasetMapping")
+    columns: tuple[_Ends, ...] = msgspec.field(name="ColumnMapping")
+
+
+_decode = msgspec.json.Decoder(tuple[_Mapping, ...]).decode
+
+
+def column_pairs(mapping: object) -> tuple[tuple[Column, Column], ...]:
+    """The pairs of an input and an output column. Empty for no text, and for what another program wrote otherwise."""
+    if not isinstance(mapping, str) or not mapping:
+        return ()
+    try:
+        found = _decode(mapping)
+    except msgspec.DecodeError:
+        return ()
+    return tuple(
+        ((each.assets.source, pair.source), (each.assets.sink, pair.sink)) for each in found for pair in each.columns
     )

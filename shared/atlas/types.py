@@ -1,12 +1,16 @@
-"""The types of the entities that Throughline writes, as definitions in Atlas' form, and the changes that a catalog
-needs to hold them. Pure.
+"""The types of the entities that Throughline writes, as definitions in Atlas' form, and what a catalog lacks.
 
 Purview has them built in (of `UNCONFIRMED` that is not known); a plain Apache Atlas has few. The definitions have only
 the super types, attributes and relationships that are written, by Microsoft's documentation of the built-in types and
 public dumps of them. Servers of Atlas 2.1 and 2.5 allow optional attributes to be added to a type, and nothing to be
 removed.
+
+Purview's portal shows where a process's job runs as a group of managed attributes, its name for Atlas' business
+metadata. Its built-in type of processes takes no further attributes, and its portal shows managed attributes, but not
+a user's properties (`customAttributes`).
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,7 +20,26 @@ from typing import Any
 
 from shared.atlas.column_lineage import COLUMN_TYPE, COLUMNS_OF_ASSET, STEP_TYPE, STEPS_OF_PROCESS
 from shared.atlas.columns import COLUMN_RULES, SCHEMA_TYPE
-from shared.atlas.entities import PROCESS_TYPE
+from shared.atlas.entities import ORIGIN_WORDS, PROCESS_TYPE
+
+MANAGED = "Throughline"
+"""The name of the group."""
+
+_LONGEST = "500"
+
+
+def managed_attributes() -> dict[str, Any]:
+    """The definition of the group, in Atlas' form."""
+    options = {"applicableEntityTypes": json.dumps([PROCESS_TYPE]), "maxStrLength": _LONGEST}
+    further = {"isIndexable": True, "options": options}
+    return {
+        "category": "BUSINESS_METADATA",
+        "name": MANAGED,
+        "description": "Where the job of a Throughline process is at home",
+        "typeVersion": "1.0",
+        "attributeDefs": [attribute_definition(name) | further for name in ORIGIN_WORDS],
+    }
+
 
 Json = dict[str, Any]
 

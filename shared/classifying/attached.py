@@ -1,7 +1,8 @@
-"""Rows of the classifications and terms that Throughline attached. Nothing else is ever removed.
+"""The classifications and terms that Throughline attached, and tags made of them.
 
-A row is written before the catalog is called, so an interrupted command leaves nothing attached without a row. There is
-a row for each rules file that gives a mark: the mark is removed with the last of them.
+Nothing else is ever removed. A row is written before the catalog is called, so an interrupted command leaves nothing
+attached without a row. There is a row for each rules file that gives a mark: the mark is removed with the last of
+them.
 """
 
 from collections import defaultdict
@@ -9,6 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import structs
+
+from shared.atlas.columns import column_name, column_rule
+from shared.catalog.port import AssetKey
+from shared.lineage.document import LineageDocument, Tag
 from shared.storage.port import Row, Storage
 from shared.storage_layout import ATTACHED, ATTACHED_CLASSIFICATION, ATTACHED_TERM, digest_of
 
@@ -76,3 +82,48 @@ def note_attached(storage: Storage, marks: Iterable[Mark], file: str) -> None:
 def forget_attached(storage: Storage, mark: Mark, file: str) -> None:
     """Delete the row of a mark that this rules file no longer gives. Raises StorageUnavailable."""
     storage.delete(ATTACHED, mark.kind, mark.row_key(file))
+
+
+Classified = Mapping[AssetKey, frozenset[str]]
+"""The names of classifications by the entity that has them: a column, or a data set."""
+
+
+def classified_entities(marks: Iterable[Mark]) -> Classified:
+    """The classifications among these marks; terms are none."""
+    found: defaultdict[AssetKey, set[str]] = defaultdict(set)
+    for mark in marks:
+        if mark.kind is AttachedKind.CLASSIFICATION:
+            found[mark.key].add(mark.name)
+    return {key: frozenset(names) for key, names in found.items()}
+
+
+def classifications_of(classified: Classified, asset_type: str, dataset: str, column: str) -> frozenset[str]:
+    """The classifications of a column, by the type and qualified name of its data set."""
+    key = column_rule(asset_type).type, column_name(asset_type, dataset, column)
+    return classified.get(key, frozenset())
+
+
+def with_classifications(document: LineageDocument, marks: Iterable[Mark]) -> LineageDocument:
+    """The document with attached classifications as further tags of its columns and data sets."""
+    classified = classified_entities(marks)
+    if not classified:
+        return document
+    datasets, columns = document.datasets, document.columns
+    tags = {
+        Tag(number, name)
+        for number, each in enumerate(columns)
+        if each.name
+        for name in classifications_of(
+            classified, datasets[each.dataset].type, datasets[each.dataset].qualified_name, each.name
+        )
+    }
+    return structs.replace(
+        document,
+        tags=tuple(sorted({*document.tags, *tags})),
+        datasets=tuple(
+            structs.replace(each, tags=tuple(sorted({*each.tags, *names})))
+            if (names := classified.get((each.type, each.qualified_name)))
+            else each
+            for each in datasets
+        ),
+    )

@@ -1,4 +1,7 @@
-"""Plan what to attach and remove, from what the rules give and what the catalog has."""
+"""Plan what to attach and remove, from what the rules give and what the catalog has.
+
+The classifications that others set in the catalog are read if a rules file asks for them.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,10 +9,12 @@ from datetime import date
 
 from shared.atlas.columns import column_name, column_rule
 from shared.catalog.port import AssetKey, Classifications, Classified, Terms
-from shared.classifying.attached import Attached, AttachedKind, Mark
-from shared.governance.propagation import CatalogTags, TagPropagation, propagate
+from shared.classifying.attached import Attached, AttachedKind, Mark, attached
+from shared.errors import CatalogRefused, Retry
+from shared.governance.propagation import CatalogReading, CatalogTags, TagPropagation, propagate
 from shared.governance.rules import Rules, Term, matching_columns, matching_datasets
 from shared.lineage.document import LineageDocument
+from shared.storage.port import Storage
 
 CERTIFIED = "Certified"
 """The classification of data sets that somebody vouches for (`certified` in the rules file)."""
@@ -177,3 +182,32 @@ def definitions(rules: Rules) -> Iterable[tuple[str, str]]:
         yield name, described.get(name, "")
     if rules.certified:
         yield CERTIFIED, "Somebody vouches for this data set"
+
+
+NO_CATALOG = CatalogReading(why="no catalog is configured")
+
+
+def reading_of(
+    document: LineageDocument, rules: Rules, catalog: Classifications | None, storage: Storage
+) -> CatalogReading:
+    """Read them in bulk, without those that we attached. No call if no rule asks. A refusal of the catalog gives a
+    reading without tags. Raises CatalogUnavailable and StorageUnavailable.
+    """
+    if not rules.asks_catalog:
+        return CatalogReading(tags={})
+    if catalog is None:
+        return NO_CATALOG
+    try:
+        return CatalogReading(tags=catalog_tags(document, rules, catalog, attached(storage)))
+    except CatalogRefused as error:
+        return CatalogReading(why=str(error))
+
+
+def reading_if_there(
+    document: LineageDocument, rules: Rules, catalog: Classifications | None, storage: Storage
+) -> CatalogReading:
+    """The same for callers that continue without tags where catalog or storage do not answer."""
+    try:
+        return reading_of(document, rules, catalog, storage)
+    except Retry as error:
+        return CatalogReading(why=str(error))

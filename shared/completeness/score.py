@@ -1,4 +1,7 @@
-"""The score of a data set: the weighted mean of its parts, from 0 to 1."""
+"""What a catalog holds of a data set for people.
+
+The score of a data set: the weighted mean of its parts, from 0 to 1.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +9,22 @@ from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from shared.completeness.documentation import CatalogDocumentation
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogDocumentation:
+    """The documentation of a data set in a catalog.
+
+    `described` and `owned`: it has a description, and an owner. `placed`: it is our own placeholder. The placeholder's
+    note is no description; a description that events declare follows the note. `tagged`: it or one of its columns has a
+    classification or a label. `columns` and `described_columns` are counts.
+    """
+
+    described: bool = False
+    placed: bool = False
+    owned: bool = False
+    tagged: bool = False
+    columns: int = 0
+    described_columns: int = 0
 
 
 class Part(StrEnum):

@@ -17,7 +17,7 @@ from shared.events.archive_format import DAMAGED
 from shared.events.archive_index import job_in_archive
 from shared.records.cells import cells_of, record_of
 from shared.secrets import text_without_secrets
-from shared.storage.compare_and_swap import RowAddress, Swapped, compare_and_swap
+from shared.storage.locking import RowAddress, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import APPLICATIONS, DEAD_LETTERS, StoredEvent, event_of_blob
 from shared.telemetry.kinds import LETTER

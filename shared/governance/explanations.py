@@ -24,8 +24,7 @@ from shared.governance.rules import (
 from shared.lineage.document import Edge, LineageDocument
 from shared.lineage.graph import LineageGraph
 from shared.lineage.shortest_ways import reach
-from shared.rules_file.nearest import did_you_mean
-from shared.rules_file.remark import Remark
+from shared.rules_file.reading import Remark, did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

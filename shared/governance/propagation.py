@@ -16,7 +16,7 @@ from shared.governance.rules import Rules, TagRule, masked_columns, matching_col
 from shared.lineage.document import Edge, Kind, LineageDocument
 from shared.lineage.graph import LineageGraph, unknown_columns, unresolved_datasets
 from shared.lineage.shortest_ways import reach, way_back
-from shared.rules_file.patterns import matcher
+from shared.rules_file.reading import matcher
 
 CatalogTags = Mapping[int, frozenset[str]]
 """Classifications that others set in the catalog, by the number of the column."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import PurePath
 
 from shared.lineage.document import Dataset, Edge, Kind, LineageDocument
-from shared.rules_file.patterns import matcher
+from shared.rules_file.reading import matcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,8 +40,7 @@ from shared.governance.rules import (
     Wanted,
 )
 from shared.rules_file.keys import SPAN, TEXT, TEXTS, Key, Keys, ValueKind, number_to, one_of, one_or_more, text_of
-from shared.rules_file.nearest import did_you_mean
-from shared.rules_file.reading import RulesEntry, RulesReader
+from shared.rules_file.reading import RulesEntry, RulesReader, did_you_mean
 
 _CERTIFIED = "certified"
 

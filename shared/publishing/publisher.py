@@ -20,7 +20,7 @@ from shared.publishing.shadow import Rehearsal
 from shared.publishing.writing import CatalogWriter
 from shared.records.assets import AssetRecord, Change
 from shared.records.publish_queue import PublishQueue, QueueEntry, read_queue, resume_publishing
-from shared.storage.lease_session import LeaseSession, start_session
+from shared.storage.locking import LeaseSession, start_session
 from shared.telemetry.kinds import PUBLISHING
 
 _LOG = logging.getLogger("throughline.publish")

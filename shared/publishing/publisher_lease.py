@@ -15,7 +15,7 @@ from shared.catalog.port import AssetKey, Catalog, Placeholder, batches
 from shared.errors import WriteConflict
 from shared.publishing.context import PublishContext
 from shared.records.landing import NEVER
-from shared.storage.lease_session import LeaseSession, start_session
+from shared.storage.locking import LeaseSession, start_session
 
 PUBLISHER = "publisher"
 """The name of the lease that allows writes to the catalog, and to the records of data sets."""

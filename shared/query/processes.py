@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from shared.atlas.column_mapping import column_pairs
-from shared.atlas.entities import PROCESS_TYPE
+from shared.atlas.entities import PROCESS_TYPE, column_pairs
 from shared.catalog.port import Catalog, Node
 from shared.errors import ThroughlineError
 from shared.model import Asset, EdgeKind, Process

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
-from shared.classifying.attached import attached
-from shared.classifying.tagging import with_classifications
+from shared.classifying.attached import attached, with_classifications
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process

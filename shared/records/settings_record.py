@@ -1,6 +1,6 @@
 """The settings by which the functions publish, on record for the commands: one row of `control`.
 
-The row holds texts by the names of settings (`shared/settings/recording.py` says which). One conditional write
+The row holds texts by the names of settings (`shared/settings/reading.py` says which). One conditional write
 replaces it whole, so a reader sees the settings of one process.
 
 Who writes: a process of the functions when it starts, and the sweeper at each tick; both only where the row differs
@@ -16,7 +16,7 @@ import msgspec
 
 from shared.errors import Misconfigured, WriteConflict
 from shared.records.cells import PackedCell
-from shared.storage.compare_and_swap import RowAddress, compare_and_swap
+from shared.storage.locking import RowAddress, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, digest_of
 

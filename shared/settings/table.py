@@ -1,8 +1,18 @@
-"""The table `SETTINGS`: all settings there are. `page.py` documents it, and templates are tested against it."""
+"""The table `SETTINGS`: all settings there are. Templates are tested against it.
 
+`python -m shared.settings.table FILE` writes the tables of docs/reference/settings.md. Each table of the page stands
+between two comments: `<!-- settings -->` … `<!-- /settings -->`, and the same with `sources`.
+"""
+
+import sys
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 from shared.settings.kinds import (
+    Effect,
+    Setting,
+    SettingSource,
     addresses,
     collection,
     connection,
@@ -17,7 +27,6 @@ from shared.settings.kinds import (
     whole,
     yes_or_no,
 )
-from shared.settings.setting import Effect, Setting, SettingSource
 
 MAX_BODY_BYTES = 100 * 1024 * 1024
 MAX_BATCH = 200
@@ -290,3 +299,43 @@ SETTINGS: tuple[Setting, ...] = (
         of_receiver=True,
     ),
 )
+
+
+def settings_table() -> str:
+    """A Markdown table with a line for each setting: name, default, bounds, meaning, and what a change touches."""
+    lines = ["| setting | default | bounds | meaning | a change touches |", "|---|---|---|---|---|"]
+    lines += [
+        f"| `{each.name}` | {_default(each)} | {each.bounds} | {each.meaning} | {each.effect.value} |"
+        for each in SETTINGS
+    ]
+    return "\n".join(lines)
+
+
+def sources_table() -> str:
+    """A Markdown table of the settings by where commands take them from."""
+    lines = ["| commands take from | these settings |", "|---|---|"]
+    for source in SettingSource:
+        names = ", ".join(f"`{each.name}`" for each in SETTINGS if each.source is source)
+        lines.append(f"| **{source.name.lower()}**: {source.value} | {names} |")
+    return "\n".join(lines)
+
+
+def _default(setting: Setting) -> str:
+    return "required" if setting.default is None else f"`{setting.default}`" if setting.default else ""
+
+
+def rendered(page: str) -> str:
+    """The page with its tables as they are now. Raises ValueError where it lacks a table's comments."""
+    tables: Mapping[str, str] = {"settings": settings_table(), "sources": sources_table()}
+    for name, table in tables.items():
+        before, after = f"<!-- {name} -->", f"<!-- /{name} -->"
+        if before not in page or after not in page:
+            raise ValueError(f"the page lacks {before} … {after}, where the table belongs")
+        head, tail = page.split(before, maxsplit=1)[0], page.split(after)[1]
+        page = f"{head}{before}\n\n{table}\n\n{after}{tail}"
+    return page
+
+
+if __name__ == "__main__":
+    page_file = Path(sys.argv[1])
+    page_file.write_text(rendered(page_file.read_text()))

@@ -21,10 +21,8 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 
 from shared.errors import StorageUnavailable
-from shared.storage.azure_errors import error_code, expect_conflict, translated_errors
-from shared.storage.http_connection import Answer, Headers
 from shared.storage.port import BlobFact, Operation, OperationKind, Row, chunks, refuse_misfit
-from shared.storage.service import blob_service, table_service
+from shared.storage.service import blob_service, error_code, expect_conflict, table_service, translated_errors
 from shared.storage.table_format import (
     JSON,
     OperationAnswer,
@@ -36,7 +34,7 @@ from shared.storage.table_format import (
     partition_query,
     row_path,
 )
-from shared.storage.transport import StorageTransport
+from shared.storage.transport import Answer, Headers, StorageTransport
 
 _LEASES = "control"
 _MISSING_TABLE = "TableNotFound"

@@ -1,4 +1,7 @@
-"""Storage in memory, for tests and for work without a server. Thread-safe."""
+"""Storage in memory, for tests and for work without a server; also over a real storage that is only read.
+
+Thread-safe.
+"""
 
 import threading
 import time
@@ -8,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import count
 from uuid import uuid4
 
-from shared.storage.port import BlobFact, Operation, OperationKind, Row, refuse_misfit, refuse_too_large
+from shared.storage.port import BlobFact, Operation, OperationKind, Row, Storage, refuse_misfit, refuse_too_large
 
 
 def _utc_now() -> datetime:
@@ -184,3 +187,24 @@ class MemoryLease:
         with self.storage._lock:  # noqa: SLF001
             if self.storage._leases.get(self.name, ("", 0.0))[0] == self.holder:  # noqa: SLF001
                 del self.storage._leases[self.name]  # noqa: SLF001
+
+
+class ScratchStorage(MemoryStorage):
+    """Tables in memory, empty at first, over the blobs of a real storage."""
+
+    def __init__(self, real: Storage) -> None:
+        super().__init__()
+        self._real = real
+
+    def get(self, container: str, name: str) -> bytes | None:
+        """As the port says."""
+        content = super().get(container, name)
+        return self._real.get(container, name) if content is None else content
+
+    def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
+        """As the port says."""
+        return self._real.get_part(container, name, offset, length)
+
+    def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
+        """As the port says, without what was written here."""
+        return self._real.blobs(container, prefix)

@@ -24,7 +24,7 @@ from shared.events.event_row import EventRow
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import RUNNING
 from shared.records.states import State
-from shared.storage.lease_session import LeaseSession, start_session
+from shared.storage.locking import LeaseSession, start_session
 from shared.storage.port import Storage
 from shared.storage_layout import APPLICATIONS, StoredEvent
 from shared.sweeping.closing import ClosingOptions, close_and_archive

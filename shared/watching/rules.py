@@ -31,10 +31,7 @@ from zoneinfo import ZoneInfo
 
 from shared.lineage.document import LineageDocument
 from shared.rules_file.keys import TEXT, Key, ValueKind, list_of, one_of
-from shared.rules_file.nearest import did_you_mean
-from shared.rules_file.patterns import matcher
-from shared.rules_file.reading import RulesEntry, RulesReader
-from shared.rules_file.remark import Remark
+from shared.rules_file.reading import Remark, RulesEntry, RulesReader, did_you_mean, matcher
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import Message
 

@@ -29,7 +29,7 @@ from shared.publishing.shadow import leave_shadow_mode
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
-from shared.storage.http_connection import Connection
+from shared.storage.transport import Connection
 from shared.storage_layout import stored_from_blob
 from shared.sweeping.sweep import sweep
 from tests.bench.host_calls import DELIVERIES, calls_of, events_a_second

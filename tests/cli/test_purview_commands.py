@@ -13,7 +13,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from typer.testing import CliRunner, Result
 
 from shared.atlas.entities import ORIGIN_WORDS
-from shared.atlas.managed import MANAGED
+from shared.atlas.types import MANAGED
 from shared.bootstrap import Worker, account_at
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.account import AtlasTypes, PurviewAccount

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shared.atlas.column_mapping import column_pairs
-from shared.atlas.entities import ProcessEntity
+from shared.atlas.entities import ProcessEntity, column_pairs
 from shared.catalog.memory import MemoryCatalog
 from shared.reporting.run_report import run_report
 from shared.storage.memory import MemoryStorage

@@ -13,8 +13,7 @@ from shared.concurrency.parallel_map import ParallelMap
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.acts import Acts
-from shared.telemetry.lines import write_line
+from shared.telemetry.port import Acts, write_line
 from tests.support.events import event
 from tests.support.publishing import publish
 from tests.support.receiving import receive

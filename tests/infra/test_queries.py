@@ -19,8 +19,8 @@ from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import SWEEP
+from shared.telemetry.port import Acts
 from shared.watching.messages import messages
 from tests.support.cli import Parts
 from tests.support.events import event, write

@@ -18,10 +18,8 @@ from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import CANARY, SWEEP
-from shared.telemetry.lines import line_of
-from shared.telemetry.port import Act
+from shared.telemetry.port import Act, Acts, line_of
 from shared.watching.messages import messages
 from tests.infra.kusto.evaluator import Row, run
 from tests.support.dead_letters import replace_blob

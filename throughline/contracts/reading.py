@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.rules_file.source import Place, RulesSource
+from shared.rules_file.reading import Place, RulesSource
 
 _VERSION = re.compile(r"v3\.[012]\.\d+")
 _UNITS: Mapping[str, timedelta] = {

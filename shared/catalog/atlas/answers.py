@@ -19,7 +19,7 @@ from urllib.parse import quote
 from shared.atlas.column_lineage import COLUMN_TYPE, COLUMNS_OF_ASSET
 from shared.atlas.columns import PART_TYPES
 from shared.atlas.entities import LAST_RUN, ORIGIN_WORDS, PLACED, PROCESS_ATTRIBUTES, PROCESS_TYPE, ProcessEntity
-from shared.atlas.managed import MANAGED
+from shared.atlas.types import MANAGED
 from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import MOST_GUIDS, AssetKey, Node, batches, halved

@@ -13,7 +13,7 @@ from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_rule, schema_name
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
-from shared.atlas.managed import MANAGED
+from shared.atlas.types import MANAGED
 from shared.catalog.atlas.answers import (
     ACTIVE,
     NOT_FOUND,

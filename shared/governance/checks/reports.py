@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from shared.governance.checks.checking import Result
 from shared.governance.checks.findings import Verdict
-from shared.rules_file.remark import Remark
+from shared.rules_file.reading import Remark
 from shared.texts.visible import visible
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

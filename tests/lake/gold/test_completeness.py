@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from shared.completeness.documentation import CatalogDocumentation
-from shared.completeness.score import Part
+from shared.completeness.score import CatalogDocumentation, Part
 from tests.lake.files import OF_SPARK
 from tests.support.building import START
 from throughline.lake.engine.session import prepare

@@ -22,8 +22,7 @@ from shared.announcing.webhook import Webhook
 from shared.concurrency.parallel_map import ParallelMap
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import WATCH
-from shared.telemetry.acts import Acts
-from shared.telemetry.lines import line_of
+from shared.telemetry.port import Acts, line_of
 from shared.watching.comparing.changes import Severity
 from shared.watching.comparing.snapshot import Snapshot
 from shared.watching.messages import Message, decoded, encoded, messages

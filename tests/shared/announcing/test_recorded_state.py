@@ -10,7 +10,7 @@ from shared.announcing.recorded_state import recorded_snapshot
 from shared.announcing.rounds import WatchOptions, watch_due
 from shared.atlas.columns import column_name
 from shared.catalog.memory import MemoryCatalog, MemoryClassifications
-from shared.classifying.reading import reading_of
+from shared.classifying.planning import reading_of
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.governance.propagation import CatalogReading
 from shared.governance.rules import Rules as GovernanceRules

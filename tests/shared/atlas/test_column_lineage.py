@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from shared.atlas.column_lineage import ColumnLineageStep, OwnColumn, column_lineage
+from shared.atlas.columns import LONGEST_NAME, name_within
 from shared.atlas.entities import ProcessEntity, process_entity
-from shared.atlas.limits import LONGEST_NAME, name_within
 from shared.model import Column, ColumnEdge, EdgeKind
 from shared.translation.process.union import ALL_ROWS
 from tests.support.building import process

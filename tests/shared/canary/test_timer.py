@@ -12,9 +12,7 @@ from shared.canary.sender import Sender
 from shared.canary.timer import CanaryOptions, canary_due
 from shared.openlineage.decoding import decode
 from shared.records.checkpoint import CANARY
-from shared.telemetry.acts import Acts
-from shared.telemetry.lines import line_of
-from shared.telemetry.port import Act
+from shared.telemetry.port import Act, Acts, line_of
 from tests.support.cli import Parts
 from tests.support.installation import installation
 from throughline.cli.checks.rules import BY_CODE

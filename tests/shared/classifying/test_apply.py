@@ -9,11 +9,16 @@ import pytest
 
 from shared.atlas.columns import column_name
 from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
-from shared.classifying.applying import apply
-from shared.classifying.attached import AttachedKind, Mark, attached, forget_attached, note_attached
-from shared.classifying.glossary import create_terms, lacking_terms
+from shared.classifying.applying import apply, create_terms, lacking_terms
+from shared.classifying.attached import (
+    AttachedKind,
+    Mark,
+    attached,
+    forget_attached,
+    note_attached,
+    with_classifications,
+)
 from shared.classifying.planning import ClassificationPlan, plan
-from shared.classifying.tagging import with_classifications
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
 from shared.governance.rules_file import parse_rules
 from shared.lineage.building import KnownProcess, document_of

@@ -4,9 +4,17 @@ from datetime import timedelta
 
 import pytest
 
-from shared.completeness.documentation import CatalogDocumentation
 from shared.completeness.rules_file import OF_OTHERS, parse_score_rules
-from shared.completeness.score import DEFAULT_RULES, DEFAULT_WEIGHTS, Part, ScoreRules, lacking, parts_of, score
+from shared.completeness.score import (
+    DEFAULT_RULES,
+    DEFAULT_WEIGHTS,
+    CatalogDocumentation,
+    Part,
+    ScoreRules,
+    lacking,
+    parts_of,
+    score,
+)
 from shared.errors import Misconfigured
 from shared.governance.rules_file import TABLES, parse_rules
 

@@ -20,8 +20,8 @@ from shared.governance.checks.findings import Facts, Verdict
 from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument, encoded
 from shared.query.recorded_document import judged_record
+from shared.settings.kinds import Effect
 from shared.settings.reading import load
-from shared.settings.setting import Effect
 from shared.settings.table import SETTINGS
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob

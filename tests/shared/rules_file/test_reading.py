@@ -7,10 +7,7 @@ import pytest
 
 from shared.errors import Misconfigured
 from shared.rules_file.keys import SPAN, TEXT, TEXTS, Key, list_of, number_to, one_of
-from shared.rules_file.nearest import did_you_mean, nearest
-from shared.rules_file.patterns import matcher
-from shared.rules_file.reading import RulesReader
-from shared.rules_file.source import read_source
+from shared.rules_file.reading import RulesReader, did_you_mean, matcher, nearest, read_source
 
 
 class Colour(StrEnum):

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.settings.loopback import without_proxy
-from shared.settings.reading import load
+from shared.settings.reading import load, without_proxy
 from tests.support.building import body, dataset, packed
 from throughline.local.azurite.server import Azurite
 from throughline.local.catalog.server import CatalogServer

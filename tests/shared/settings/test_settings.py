@@ -9,11 +9,9 @@ import pytest
 
 from shared.bootstrap import assemble
 from shared.errors import Misconfigured
-from shared.settings.page import rendered
-from shared.settings.reading import differing, load, named
-from shared.settings.recording import RECORDED
-from shared.settings.setting import Setting, SettingSource
-from shared.settings.table import SETTINGS, SHADOW
+from shared.settings.kinds import Setting, SettingSource
+from shared.settings.reading import RECORDED, differing, load, named
+from shared.settings.table import SETTINGS, SHADOW, rendered
 
 ROOT = Path(__file__).parents[3]
 PAGE = next(ROOT.glob("docs/**/settings.md"))
@@ -183,7 +181,7 @@ def test_the_example_of_local_settings_is_complete_and_has_nothing_unknown() -> 
 
 def test_the_page_of_settings_matches_the_table_of_settings() -> None:
     text = PAGE.read_text()
-    assert rendered(text) == text, f"run `python -m shared.settings.page {PAGE.relative_to(ROOT)}`"
+    assert rendered(text) == text, f"run `python -m shared.settings.table {PAGE.relative_to(ROOT)}`"
     for setting in SETTINGS:
         assert text.count(f"| `{setting.name}` |") == 1
     with pytest.raises(ValueError, match="lacks"):

@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import WriteConflict
-from shared.storage.compare_and_swap import (
-    MAX_ATTEMPTS,
-    UNREAD,
-    RowAddress,
-    Swapped,
-    compare_and_swap,
-    write_if_unchanged,
-)
+from shared.storage.locking import MAX_ATTEMPTS, UNREAD, RowAddress, Swapped, compare_and_swap, write_if_unchanged
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 

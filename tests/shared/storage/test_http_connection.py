@@ -8,7 +8,7 @@ from http.client import BadStatusLine, HTTPConnection, HTTPException, Incomplete
 
 import pytest
 
-from shared.storage.http_connection import Connection
+from shared.storage.transport import Connection
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -17,9 +17,8 @@ from azure.storage.blob import BlobClient, BlobServiceClient
 
 from shared.errors import StorageUnavailable
 from shared.storage.azure import AzureStorage
-from shared.storage.http_connection import Answer, Headers
 from shared.storage.port import Operation, OperationKind, Row
-from shared.storage.transport import StorageTransport
+from shared.storage.transport import Answer, Headers, StorageTransport
 from tests.support.scripted import ScriptedAnswer, scripted
 
 ACCOUNT = "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=a2V5;EndpointSuffix=core.windows.net"

@@ -17,9 +17,8 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
 from shared.naming.canonical import canonical
 from shared.naming.matching import rank
-from shared.telemetry.acts import Acts
 from shared.telemetry.kinds import CALL
-from shared.telemetry.port import Act
+from shared.telemetry.port import Act, Acts
 from throughline.cli.checks.azure.accounts import accounts_of
 from throughline.cli.checks.azure.rights import is_closed
 from throughline.cli.checks.catalog import TRIAL

@@ -10,7 +10,7 @@ import requests
 from msgspec.structs import replace
 
 from shared.atlas.entities import ProcessEntity, asset_entity, process_entity
-from shared.atlas.managed import MANAGED, managed_attributes
+from shared.atlas.types import MANAGED, managed_attributes
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.account import AtlasTypes
 from shared.catalog.connection.dialect import dialect_of

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from shared.atlas.entities import ORIGIN_WORDS
-from shared.atlas.managed import MANAGED, managed_attributes
+from shared.atlas.types import MANAGED, managed_attributes
 from shared.bootstrap import account_at
 from shared.catalog.connection.dialect import ACCOUNT_PATH, CLOUDS
 from shared.catalog.connection.policies import ROLES, has_role, with_role

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shared.classifying.reading import NO_CATALOG, reading_if_there
+from shared.classifying.planning import NO_CATALOG, reading_if_there
 from shared.governance.checks.checking import NOT_KNOWN, exit_code
 from shared.governance.checks.checking import check as check_policies
 from shared.governance.checks.findings import Facts

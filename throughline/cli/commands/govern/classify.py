@@ -8,9 +8,8 @@ import typer
 from shared.bootstrap import Worker
 from shared.catalog.port import Classifications, Terms
 from shared.classifying.applying import apply as apply_plan
-from shared.classifying.applying import define
+from shared.classifying.applying import create_terms, define, lacking_terms
 from shared.classifying.attached import attached
-from shared.classifying.glossary import create_terms, lacking_terms
 from shared.classifying.planning import ClassificationPlan, catalog_tags, definitions
 from shared.classifying.planning import plan as plan_of
 from shared.errors import Misconfigured

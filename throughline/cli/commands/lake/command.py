@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shared.classifying.tagging import Classified, classifications_of, classified_entities
+from shared.classifying.attached import Classified, classifications_of, classified_entities
 from shared.maintenance.import_processes import import_processes
 from shared.publishing.context import Published
 from shared.texts.suggestion import suggestion

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from shared.classifying.attached import Attached, attached
-from shared.classifying.tagging import with_classifications
+from shared.classifying.attached import Attached, attached, with_classifications
 from shared.errors import StorageUnavailable
 from shared.governance.checks.findings import Facts
 from shared.lineage.document import LineageDocument

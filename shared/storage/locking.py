@@ -1,6 +1,7 @@
-"""The one loop that changes a row against concurrent writers: read, change, write if unchanged, try again.
+"""One writer at a time: the loop that changes a row against concurrent writers, and sessions of work under a lease.
 
-Etags and conditional writes: Azure Table Storage, "Managing concurrency in Table storage" (If-Match).
+The loop: read, change, write if unchanged, try again. Etags and conditional writes: Azure Table Storage, "Managing
+concurrency in Table storage" (If-Match). Only one worker holds a lease at a time.
 """
 
 import random
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from shared.errors import WriteConflict
-from shared.storage.port import Row, Storage
+from shared.storage.port import Lease, Row, Storage
 
 T = TypeVar("T")
 
@@ -90,3 +91,38 @@ def write_if_unchanged(storage: Storage, table: str, row: Row) -> str | None:
     Returns the new etag; None, and nothing written, when another worker changed, deleted or inserted the row meanwhile.
     """
     return storage.replace(table, row) if row.etag else storage.insert(table, row)
+
+
+_LEASE_SECONDS = 60
+_RENEW_AFTER = 20.0
+MAX_SESSION = 180.0
+"""Seconds; then the next invocation, or the sweeper, continues the work."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LeaseSession:
+    """A lease that is held, and when the session began and the lease was renewed, in seconds of `clock`."""
+
+    lease: Lease
+    clock: Callable[[], float]
+    began: float
+    renewed: float
+
+    def may_continue(self, share: float = 1.0) -> bool:
+        """Whether there is time for the next piece of work, which may begin within this `share` of the session; renews
+        the lease. False too when the lease was lost.
+        """
+        now = self.clock()
+        if now - self.began > MAX_SESSION * share:
+            return False
+        if now - self.renewed > _RENEW_AFTER:
+            self.renewed = now
+            return self.lease.renew()
+        return True
+
+
+def start_session(storage: Storage, name: str, clock: Callable[[], float] = time.monotonic) -> LeaseSession | None:
+    """Acquire the lease of this name; None when another worker holds it. `clock` gives monotonic seconds."""
+    began = clock()  # before the call: the lease may have begun before its answer came
+    lease = storage.lease(name, _LEASE_SECONDS)
+    return LeaseSession(lease=lease, clock=clock, began=began, renewed=began) if lease else None
