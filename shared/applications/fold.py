@@ -34,10 +34,17 @@ from shared.translation.application.context import (
     enclosing_batches,
 )
 from shared.translation.application.plan_joins import JOINED, Execution, execution_of, plan_joins
-from shared.translation.run.changes import batch_of, lifecycle_events_of, names_no_source, state_changes_in
 from shared.translation.run.facts import column_source, facts_of
 from shared.translation.run.merging import merge_plan, merge_run
-from shared.translation.run.translate import Skip, Wait, translate
+from shared.translation.run.translate import (
+    Skip,
+    Wait,
+    batch_of,
+    lifecycle_events_of,
+    names_no_source,
+    state_changes_in,
+    translate,
+)
 
 MAX_REFERENCES = 8
 """Events of a run that are read again for its next fold; in place of more, its record keeps values."""

@@ -18,8 +18,8 @@ from shared.storage_layout import asset_key, digest_in_reference, digest_of, pro
 from shared.translation.application.context import NO_APPLICATION_FACTS, ApplicationFacts, StreamBatch
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
 from shared.translation.application.plan_joins import Execution
-from shared.translation.run.changes import StateChange
 from shared.translation.run.facts import ColumnSource, RunFacts
+from shared.translation.run.translate import StateChange
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 
 MAX_SUPPORTERS = 64

@@ -12,7 +12,7 @@ from shared.atlas.columns import column_entities
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
 from shared.catalog.port import AssetKey, CatalogGraph, Classified, HeldAsset, HeldProcess, Node, Placeholder
 from shared.errors import CatalogRefused
-from shared.translation.job.identity import OURS
+from shared.translation.process.identity import OURS
 
 
 class MemoryCatalog:

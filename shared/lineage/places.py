@@ -24,7 +24,7 @@ def place(qualified_name: str, asset_type: str) -> tuple[str, str, str]:
 def job_of(process: str) -> tuple[str, str]:
     """The namespace and the identity of the job in a process's qualified name; empty where it has another form.
 
-    The form is that of shared/translation/job/identity.py: `throughline:VERSION://NAMESPACE/JOB/SINK`, both quoted.
+    The form is that of shared/translation/process/identity.py: `throughline:VERSION://NAMESPACE/JOB/SINK`, both quoted.
     """
     found = _PROCESS.match(process)
     return (unquote(found["namespace"]), unquote(found["job"])) if found else ("", "")

@@ -23,7 +23,7 @@ from shared.records.checkpoint import RECONCILE
 from shared.records.ledger import request_rewrite
 from shared.records.publish_queue import enqueue, present_pause
 from shared.storage_layout import process_key
-from shared.translation.job.identity import OURS
+from shared.translation.process.identity import OURS
 
 _LOG = logging.getLogger("throughline.reconcile")
 

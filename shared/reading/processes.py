@@ -11,8 +11,8 @@ from shared.publishing.planning import current, latest_runs, read_processes
 from shared.publishing.resolution import resolve_names, resolved_entity
 from shared.records.assets import all_assets, read_assets
 from shared.storage.port import Storage
-from shared.translation.job.identity import is_check
 from shared.translation.path_filter import published
+from shared.translation.process.identity import is_check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.model import ApplicationTimes, ColumnEdge, Contribution, Process, Span
-from shared.translation.process.schemas import latest
-from shared.translation.process.union import ALL_ROWS, sources, union
+from shared.translation.process.union import ALL_ROWS, latest, sources, union
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,9 +26,8 @@ from shared.translation.application.context import (
 )
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
 from shared.translation.application.plan_joins import JOINED, joins_in
-from shared.translation.run.changes import batch_of, lifecycle_events_in, names_no_source
 from shared.translation.run.merging import merge_plan, merge_run
-from shared.translation.run.translate import Skip, Wait, translate
+from shared.translation.run.translate import Skip, Wait, batch_of, lifecycle_events_in, names_no_source, translate
 from shared.translation.staging_elimination import eliminate_staging
 
 NO_PROCESS = "no process that it wrote has both an input and an output"

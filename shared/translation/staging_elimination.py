@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from shared.model import OPAQUE, Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents, Tables, present_name
-from shared.translation.job.identity import ARROW, display_name
-from shared.translation.process.schemas import of_those, one_each, renamed
-from shared.translation.process.union import ALL_ROWS, assets, sources, union_edges
+from shared.translation.process.identity import ARROW, display_name
+from shared.translation.process.union import ALL_ROWS, assets, of_those, one_each, renamed, sources, union_edges
 from shared.translation.run.sql_recovery import parsed_edge
 
 

@@ -20,10 +20,8 @@ from shared.gc_tuning import tune_gc
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.translation.application.context import RunContext, application_facts_of
-from shared.translation.run.changes import lifecycle_events_in
-from shared.translation.run.datasets import Datasets
-from shared.translation.run.schemas import schemas_in
-from shared.translation.run.translate import translate
+from shared.translation.run.datasets import Datasets, schemas_in
+from shared.translation.run.translate import lifecycle_events_in, translate
 from throughline.lake.bronze.decoded_events import kept
 from throughline.lake.bronze.ingestion import ingest
 from throughline.lake.engine.opening import opened

@@ -21,8 +21,7 @@ from shared.translation import reference as core
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from shared.translation.application.context import RunContext
 from shared.translation.application.plan_joins import JOINED
-from shared.translation.run.changes import lifecycle_events_in
-from shared.translation.run.translate import translate
+from shared.translation.run.translate import lifecycle_events_in, translate
 from shared.translation.staging_elimination import eliminate_staging
 from tests.faults.expected_states import expected_states
 

@@ -24,7 +24,7 @@ from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import MOST_GUIDS, AssetKey, Node, batches, halved
 from shared.errors import CatalogRefused
-from shared.translation.job.identity import OURS
+from shared.translation.process.identity import OURS
 
 ACTIVE = "ACTIVE"
 SIDES = ("inputs", "outputs")

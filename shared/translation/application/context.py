@@ -15,8 +15,8 @@ from shared.naming.names import BUILT_IN, Names
 from shared.naming.stores.families import NO_ENVIRONMENT, RunEnvironment
 from shared.openlineage.run import MergedRun
 from shared.secrets import address_without_secrets
-from shared.translation.job.databricks import identifying_properties, workspace
-from shared.translation.job.identity import JobIdentity, identity_of, strongest
+from shared.translation.process.identity import JobIdentity, identity_of, strongest
+from shared.translation.process.job_names import identifying_properties, workspace
 
 
 class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):

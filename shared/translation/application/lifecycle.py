@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.model import Asset
 from shared.naming.stores.families import bounded
-from shared.translation.job.identity import MAX_NAME_LENGTH
+from shared.translation.process.identity import MAX_NAME_LENGTH
 
 DROP, RENAME, TRUNCATE = "DROP", "RENAME", "TRUNCATE"
 

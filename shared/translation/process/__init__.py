@@ -1,1 +1,1 @@
-"""The content of one process: unions of assets, columns and schemas. Imports `translation.job`."""
+"""One process: the identity and names of its job, its origin, and the union of its contents. Pure."""

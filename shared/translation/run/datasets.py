@@ -1,13 +1,13 @@
-"""The data sets of one run as assets: by identity, by folder, by table name."""
+"""The data sets of one run as assets (by identity, by folder, by table name), with their schemas."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 
 import msgspec
 from msgspec.structs import replace
 
-from shared.model import Asset
+from shared.model import NOTHING_DECLARED, Asset, AssetSchema
 from shared.naming.canonical import canonical, is_noise
 from shared.naming.matching import underivable_names
 from shared.naming.names import Names
@@ -17,6 +17,8 @@ from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.wire import STREAMING
 from shared.secrets import without_secrets
 from shared.translation.application.context import RunContext
+from shared.translation.process.origin import declared_as
+from shared.translation.process.union import after, by_asset
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -166,3 +168,42 @@ def _assets(datasets: Spelled, place: Place) -> dict[Identity, Asset]:
             both = dict.fromkeys((*known[identity].symlinks, *dataset.symlinks))
             known[identity] = replace(known[identity], symlinks=tuple(both))
     return {identity: place.asset(dataset) for identity, dataset in known.items() if not is_noise(identity)}
+
+
+SeenSchema = tuple[str, bool, tuple[tuple[str, str], ...]]
+"""An asset's qualified name, whether the run wrote it, and its columns with their types."""
+
+
+def schemas_in(datasets: Datasets) -> tuple[SeenSchema, ...]:
+    """The schemas of all data sets of a run but noise; of one that is read and written the written one."""
+    found = {
+        asset.qualified_name: (asset.qualified_name, written, dataset.schema)
+        for asset, dataset, written in _datasets_to_report(datasets)
+        if dataset.schema
+    }
+    return tuple(found[name] for name in sorted(found))
+
+
+def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchema, ...]:
+    """The schemas of a run's data sets with these qualified names, and what is declared of them; of one that is read
+    and written the written one.
+    """
+    seen = (
+        AssetSchema(
+            qualified_name=asset.qualified_name,
+            columns=dataset.schema,
+            declared=declared_as(dataset.owners, dataset.description, dataset.tags),
+        )
+        for asset, dataset, _ in _datasets_to_report(datasets)
+        if asset.qualified_name in names
+    )
+    return by_asset((each for each in seen if each.columns or each.declared is not NOTHING_DECLARED), after)
+
+
+def _datasets_to_report(datasets: Datasets) -> Iterator[tuple[Asset, MergedDataset, bool]]:
+    """The data sets of a run but noise, and whether each is written: first all that are read."""
+    both = ((datasets.read, datasets.inputs, False), (datasets.written, datasets.outputs, True))
+    for spelled, assets, written in both:
+        for identity, dataset in spelled:
+            if asset := assets.get(identity):
+                yield asset, dataset, written

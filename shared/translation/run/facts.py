@@ -19,8 +19,8 @@ from shared.openlineage.decoding import Event
 from shared.openlineage.merging import ordered
 from shared.openlineage.run import MergedRun
 from shared.secrets import MAX_SHORT_TEXT, short_text, without_secrets
-from shared.translation.job.databricks import JOB_ID, NOTEBOOK_PATH, text_property, workspace
-from shared.translation.job.origin import engine_of
+from shared.translation.process.job_names import JOB_ID, NOTEBOOK_PATH, text_property, workspace
+from shared.translation.process.origin import engine_of
 from shared.translation.sql.statement_reader import redact
 
 _MAX_STATEMENT = 2_000

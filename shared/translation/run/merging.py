@@ -65,7 +65,7 @@ def _with_its_plan(run: MergedRun) -> MergedRun:
 
 
 def _read_query(text: str, dialect: str) -> QueryFlow | None:
-    from shared.translation.sql.jdbc_queries import read_from  # noqa: PLC0415 - sqlglot costs a third of a second
+    from shared.translation.sql.queries import read_from  # noqa: PLC0415 - sqlglot costs a third of a second
 
     return read_from(text, dialect)
 

@@ -1,13 +1,20 @@
-"""Parse SQL with sqlglot, within limits, including Spark syntax that sqlglot lacks; access its loosely typed trees."""
+"""Parse SQL with sqlglot, within limits, including Spark syntax that sqlglot lacks; access its loosely typed trees.
+
+Of a tree: the tables that it reads. Of a text: the same without literals, and without the secrets in its paths.
+"""
 
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import Dialect, exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
+
+from shared.secrets import address_without_secrets
+from shared.translation.sql.model import TableRef
 
 MAX_STATEMENT_LENGTH = 200_000
 """Characters. Longer statements are not parsed."""
@@ -117,3 +124,145 @@ def nodes(node: object, key: str = "expressions") -> list[exp.Expr]:
 def name_of(node: object) -> str:
     """The name of a node, or an empty text."""
     return node.name if isinstance(node, exp.Expr) else ""
+
+
+_FORMATS = frozenset({"avro", "binaryfile", "csv", "delta", "hudi", "iceberg", "json", "orc", "parquet", "text", "xml"})
+"""Formats that may precede a path in place of a database (Spark's "SQL on files")."""
+
+
+class UnreadableError(Exception):
+    """A table of the statement has a computed name, so the statement is not read."""
+
+
+def table_ref(table: exp.Table) -> TableRef | None:
+    """The table's reference; None for a table function, which reads no table.
+
+    Raises UnreadableError for a name that is computed.
+    """
+    if isinstance(table.this, exp.Func):
+        if table.this.name.upper() == "IDENTIFIER":
+            raise UnreadableError
+        return None
+    if not all(isinstance(part, exp.Identifier) and part.name for part in table.parts):
+        raise UnreadableError
+    parts = tuple(part.name for part in table.parts)
+    if len(parts) > 1 and parts[-2].lower() in _FORMATS and any(mark in parts[-1] for mark in "/:.\\"):
+        return TableRef(path=parts[-1], format=parts[-2].lower())
+    return TableRef(parts=parts)
+
+
+def cte_name(table: exp.Table) -> str:
+    """The name in lower case by which a table may be a common table expression; empty if it can't."""
+    return "" if table.args.get("db") else table.name.lower()
+
+
+def ctes_of(node: exp.Expr) -> Iterator[exp.CTE]:
+    """The common table expressions that a query defines, in order."""
+    yield from (cte for cte in nodes(node.args.get("with_")) if isinstance(cte, exp.CTE))
+
+
+def is_recursive(node: exp.Expr) -> bool:
+    """Whether the common table expressions may be recursive."""
+    with_ = node.args.get("with_")
+    return isinstance(with_, exp.With) and bool(with_.args.get("recursive"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CommonTable:
+    """A common table expression: its body, and the others it sees."""
+
+    body: exp.Expr
+    sees: Mapping[str, "_CommonTable"]
+
+
+def _names(node: exp.Expr, outer: Mapping[str, _CommonTable]) -> Mapping[str, _CommonTable]:
+    names = outer
+    for cte in ctes_of(node):
+        more = dict(names)
+        more[cte.alias.lower()] = _CommonTable(body=cte.this, sees=more if is_recursive(node) else names)
+        names = more
+    return names
+
+
+def tables_read(statement: exp.Expr, nodes: Iterable[object]) -> Iterator[TableRef]:
+    """All tables below these nodes of the statement, in the order and number of their mentions.
+
+    A common table expression counts by what it reads, and only if it is read. Raises UnreadableError.
+    """
+    visited: set[int] = set()
+    start = _names(statement, {})
+    stack: list[tuple[object, Mapping[str, _CommonTable]]] = [(node, start) for node in nodes][::-1]
+    while stack:
+        node, outer = stack.pop()
+        if not isinstance(node, exp.Expr) or isinstance(node, exp.Hint):
+            continue
+        names = _names(node, outer)
+        if isinstance(node, exp.Table):
+            common = names.get(cte_name(node))
+            ref = None if common else table_ref(node)
+            if ref:
+                yield ref
+            if common and id(common) not in visited:
+                visited.add(id(common))
+                stack.append((common.body, common.sees))
+        children = [child for child in node.iter_expressions() if not isinstance(child, exp.With)]
+        stack.extend((child, names) for child in reversed(children))
+
+
+PLACEHOLDER = "?"
+_TEXT, _NUMBER = "'?'", "0"
+"""Placeholders of the same kinds, for texts that must stay readable as SQL."""
+
+_LITERALS = frozenset(
+    {
+        TokenType.STRING,
+        TokenType.NUMBER,
+        TokenType.BIT_STRING,
+        TokenType.HEX_STRING,
+        TokenType.BYTE_STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.NATIONAL_RAW_STRING,
+        TokenType.RAW_STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.UNICODE_STRING,
+    }
+)
+
+_CONTINUED_COMMENT = re.compile(r"--[^\n]*\\\r?\n")
+"""A backslash at the end of the line continues a comment in Spark; the tokenizer reads the next line as SQL."""
+
+
+def redacted(sql: str, *, readable: bool = False) -> str:
+    """The text with `?` for each literal and without comments; empty if it can't be tokenized.
+
+    `readable`: with `'?'` for texts and `0` for numbers, so that it stays a valid statement.
+    """
+    tokens = None if _CONTINUED_COMMENT.search(sql) else tokens_of(sql)
+    return "".join(_pieces(sql, tokens, readable=readable)).strip() if tokens else ""
+
+
+def _pieces(sql: str, tokens: list[Token], *, readable: bool) -> Iterator[str]:
+    end = 0
+    for token in tokens:
+        if token.start < end or token.token_type == TokenType.HINT:
+            continue  # several tokens share a text, as `10L` is a number and its type; a hint is one comment
+        gap = sql[end : token.start]
+        yield gap if not gap.strip() else " "  # other gaps are comments, or a command's text
+        text = sql[token.start : token.end + 1]
+        if token.token_type not in _LITERALS and not _may_hold_a_literal(token, text):
+            yield _name(text) if token.token_type == TokenType.IDENTIFIER else text
+        elif not readable:
+            yield PLACEHOLDER
+        else:
+            yield _NUMBER if token.token_type == TokenType.NUMBER or text[:1].isdigit() else _TEXT
+        end = token.end + 1
+
+
+def _name(text: str) -> str:
+    """A name in backticks, which may be the path of a table: without user, password and signature."""
+    return f"{text[0]}{address_without_secrets(text[1:-1])}{text[-1]}" if "/" in text else text
+
+
+def _may_hold_a_literal(token: Token, text: str) -> bool:
+    """Whether the token has quotes or starts with a digit, and is no name in backticks."""
+    return token.token_type != TokenType.IDENTIFIER and (text[:1].isdigit() or "'" in text or '"' in text)

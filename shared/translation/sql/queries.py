@@ -1,17 +1,36 @@
-"""The source columns of queries: SELECT, set operations and VALUES, as far as they are certain."""
+"""The source columns of queries: SELECT, set operations and VALUES, as far as they are certain; also behind JDBC."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 
-from sqlglot import exp
+from sqlglot import Dialect, exp
+from sqlglot.errors import SqlglotError
 
-from shared.translation.sql.expressions import origins_of
-from shared.translation.sql.parsing import nodes
-from shared.translation.sql.relations import OPAQUE, Origins, QueryRelation, Scope, Source
-from shared.translation.sql.select_items import Star, named_parts, star_of
-from shared.translation.sql.tables import cte_name, ctes_of, is_recursive, table_ref
+from shared.plans.places import QueryColumn, QueryFlow
+from shared.translation.sql.model import TableRef
+from shared.translation.sql.parsing import (
+    UnreadableError,
+    cte_name,
+    ctes_of,
+    is_recursive,
+    nodes,
+    parse,
+    table_ref,
+    tables_read,
+)
+from shared.translation.sql.relations import (
+    OPAQUE,
+    Origins,
+    QueryRelation,
+    Scope,
+    Source,
+    Star,
+    named_parts,
+    origins_of,
+    star_of,
+)
 
 _ABOUT_ROWS = ("where", "having", "qualify", "group", "order", "sort", "cluster", "distribute")
 """Clauses with row dependencies."""
@@ -248,3 +267,79 @@ def _scope_of(output: QueryOutput) -> Scope:
 
 def _one(relations: list[QueryRelation]) -> QueryRelation:
     return relations[0] if len(relations) == 1 else OPAQUE
+
+
+_NOT_EVALUATED = (exp.Pivot, exp.Lateral, exp.Unnest, exp.Connect, exp.MatchRecognize)
+_MASKS = (exp.Count, exp.MD5, exp.SHA, exp.SHA2)
+"""Functions that show a value only through a mask, which the origins of a column do not distinguish."""
+
+
+@lru_cache(maxsize=256)
+def read_from(text: str, dialect: str) -> QueryFlow | None:
+    """Read what stands behind FROM: a query in parentheses with an alias. `?` stands for a literal.
+
+    None for a text that can't be parsed, or has more than a query. Never raises.
+    """
+    try:
+        statement = f"SELECT * FROM {text.replace('?', _LITERAL)}"  # noqa: S608 - it is parsed, never run
+        parsed = parse(statement, Dialect.get_or_raise(dialect))
+        return _read(parsed.tree) if parsed and isinstance(parsed.tree, exp.Query) else None
+    except (SqlglotError, UnreadableError, RecursionError, ValueError):
+        return None
+
+
+_LITERAL = "'0'"
+
+
+def _read(tree: exp.Expr) -> QueryFlow:
+    queries = Queries()
+    output = queries.query(tree, None)
+    passed = _passed(output.relation)
+    known = not output.relation.is_open
+    return QueryFlow(
+        tables=tuple(dict.fromkeys(each.parts for each in tables_read(tree, (tree,)))),
+        columns=tuple(_column(origins) for _, origins in output.relation.columns) if known else (),
+        rows=_sources(output.rows),
+        passed=passed.parts if passed else None,
+        certain=not queries.doubts and bool(known or passed) and not any(_is_doubtful(each) for each in tree.walk()),
+    )
+
+
+def _is_doubtful(node: exp.Expr) -> bool:
+    """Whether a clause has effects on rows or masks that the evaluation does not show."""
+    if isinstance(node, exp.Select):
+        listed = (each for clause in ("group", "order") for each in nodes(node.args.get(clause)))
+        return bool(node.args.get("distinct")) or any(map(_is_by_place, listed))
+    if isinstance(node, exp.SetOperation):
+        return bool(node.args.get("distinct"))
+    if isinstance(node, exp.Join):
+        return node.method == "NATURAL"
+    if isinstance(node, _MASKS):
+        return node.find(exp.Column) is not None
+    return isinstance(node, _NOT_EVALUATED)
+
+
+def _is_by_place(node: exp.Expr) -> bool:
+    """Whether this names an output column by its number, which is not known any more."""
+    return isinstance(node.this if isinstance(node, exp.Ordered) else node, exp.Literal)
+
+
+def _passed(relation: QueryRelation | None) -> TableRef | None:
+    """The table of which a relation has all columns, and nothing else."""
+    while relation is not None and not relation.columns and not relation.hidden:
+        if relation.table:
+            return relation.table
+        relation = relation.through
+    return None
+
+
+def _column(origins: Origins) -> QueryColumn:
+    return QueryColumn(direct=_sources(origins.direct), indirect=_sources(origins.indirect))
+
+
+def _sources(sources: frozenset[Source]) -> tuple[tuple[tuple[str, ...], str], ...]:
+    return tuple(sorted((table.parts, column) for table, column in sources if column.upper() not in _OF_NO_TABLE))
+
+
+_OF_NO_TABLE = frozenset({"ROWNUM", "LEVEL", "SYSDATE", "SYSTIMESTAMP", "USER"})
+"""What Oracle spells as columns."""

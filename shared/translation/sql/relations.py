@@ -1,13 +1,16 @@
-"""Resolve column names among the relations of a query's FROM.
+"""Resolve column names among the relations of a query's FROM: of expressions, and of a SELECT list's stars.
 
-Tables' columns are unknown, so a name is resolved only if it is qualified, or if just one relation has unknown columns.
-Names that Spark finds ambiguous do not occur: the statements have run.
+Tables' columns are unknown, so a name is resolved only if it is qualified, or if just one relation has unknown
+columns. Names that Spark finds ambiguous do not occur: the statements have run.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from shared.translation.sql.model import TableRef
+from shared.translation.sql.parsing import nodes
 
 Source = tuple[TableRef, str]
 """A table and the name of one of its columns, as written."""
@@ -150,3 +153,136 @@ class Scope:
         """Whether a name could be a column of this query or of an enclosing one."""
         here = any(relation.is_open or folded in relation.by_name for relation in self.relations)
         return here or (self.outer is not None and self.outer.may_have(folded))
+
+
+Evaluate = Callable[[exp.Expr, Scope], tuple[list[Origins], frozenset[Source]]]
+"""Evaluates a query inside an expression in the enclosing scope: its columns, and its row dependencies."""
+
+_CONSTANT = (
+    exp.Literal,
+    exp.Null,
+    exp.Boolean,
+    exp.HexString,
+    exp.RawString,
+    exp.National,
+    exp.Interval,
+    exp.IntervalSpan,
+    exp.Cast,
+    exp.Neg,
+    exp.Paren,
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+)
+"""Nodes that keep an expression of literals constant. Functions do not: `current_date()` is no constant."""
+
+_NO_VALUE = (exp.Identifier, exp.Var, exp.DataType, exp.Hint)
+
+
+def origins_of(node: object, scope: Scope, evaluate: Evaluate) -> Origins:
+    """The origins of an expression: direct ones give its value, indirect ones only select it (conditions of CASE and
+    IF, a window's partitions and order, filters of queries inside).
+    """
+    direct: set[Source] = set()
+    indirect: set[Source] = set()
+    constant = isinstance(node, exp.Expr)
+    stack: list[tuple[object, bool]] = [(node, True)]
+    while stack:
+        part, gives_value = stack.pop()
+        if not isinstance(part, exp.Expr) or isinstance(part, _NO_VALUE):
+            continue
+        found: list[Origins] | None = None
+        if isinstance(part, exp.Column):
+            resolved = _column(part, scope)
+            constant = constant and resolved is not None and resolved.constant
+            found = [resolved] if resolved else []
+        elif isinstance(part, exp.Query):
+            constant = False
+            found, rows = evaluate(part, scope)
+            indirect |= rows
+        if found is None:
+            constant = constant and isinstance(part, _CONSTANT)
+            stack += _parts(part, gives_value)
+            continue
+        for origins in found:
+            (direct if gives_value else indirect).update(origins.direct)
+            indirect |= origins.indirect
+    return Origins(direct=frozenset(direct), indirect=frozenset(indirect - direct), constant=constant)
+
+
+def _column(node: exp.Column, scope: Scope) -> Origins | None:
+    if isinstance(node.this, exp.Star):
+        return None
+    parts = tuple(part.name for part in node.parts if isinstance(part, exp.Identifier))
+    unquoted_default = parts[0].upper() == "DEFAULT" and len(parts) == 1 if parts else True
+    return None if unquoted_default else scope.resolve(parts)
+
+
+def _parts(node: exp.Expr, gives_value: bool) -> list[tuple[object, bool]]:
+    """A node's child expressions, and whether each gives the value or only selects it."""
+    args = node.args
+    if isinstance(node, exp.Exists):
+        return [(child, False) for child in node.iter_expressions()]
+    if isinstance(node, exp.Case):
+        branches = [branch for branch in nodes(node, "ifs") if isinstance(branch, exp.If)]
+        values = [(branch.args.get("true"), gives_value) for branch in branches]
+        return [
+            *values,
+            (args.get("default"), gives_value),
+            (node.this, False),
+            *((each.this, False) for each in branches),
+        ]
+    if isinstance(node, exp.If):
+        return [(node.this, False), (args.get("true"), gives_value), (args.get("false"), gives_value)]
+    if isinstance(node, exp.Window | exp.Filter):
+        return [(child, gives_value and child is node.this) for child in node.iter_expressions()]
+    return [(child, gives_value) for child in node.iter_expressions()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Star:
+    """`*` or `t.*`: its relation if just one, the excluded columns (`hidden`), all columns if known (`expanded`)."""
+
+    relation: QueryRelation | None = None
+    hidden: frozenset[str] = frozenset()
+    expanded: list[tuple[str, Origins]] | None = None
+
+
+def star_of(item: object, scope: Scope) -> Star | None:
+    """An item as a star; None for an expression."""
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        found = scope.find(part.name for part in item.parts[:-1])
+        star, relations = item.this, [found] if found else []
+    elif isinstance(item, exp.Star):
+        star, relations = item, scope.relations
+    else:
+        return None
+    hidden = frozenset(
+        part.alias_or_name.lower() for key in ("except_", "replace", "rename") for part in nodes(star, key)
+    )
+    changed = bool(star.args.get("replace") or star.args.get("rename"))
+    known = relations and not changed and not any(relation.is_open for relation in relations)
+    return Star(
+        relation=relations[0] if len(relations) == 1 else None,
+        hidden=hidden,
+        expanded=[column for each in relations for column in each.columns if column[0].lower() not in hidden]
+        if known
+        else None,
+    )
+
+
+def named_parts(item: object) -> Iterator[tuple[str, object]]:
+    """The column names of an item (empty if Spark generates one), each with its expression."""
+    if isinstance(item, exp.Alias):
+        yield item.alias, item.this
+    elif isinstance(item, exp.Aliases):
+        yield from ((name.name, item.this) for name in nodes(item))
+    elif isinstance(item, exp.Column):
+        yield item.name, item
+    elif isinstance(item, exp.Dot):
+        yield item.expression.name if isinstance(item.expression, exp.Identifier) else "", item
+    elif isinstance(item, exp.QueryTransform):
+        yield "", None
+    else:
+        yield "", item

@@ -24,7 +24,7 @@ _MAX_CACHED = 20_000
 
 @lru_cache(maxsize=512)
 def _read(sql: str) -> Statement | None:
-    from shared.translation.sql.reader import read  # noqa: PLC0415 - costs a third of a second
+    from shared.translation.sql.statements import read  # noqa: PLC0415 - costs a third of a second
 
     return read(sql)
 
@@ -35,6 +35,6 @@ def redact(sql: str, *, readable: bool = False) -> str:
 
     Names, NULL, TRUE and FALSE stay. A text that is too long or can't be tokenized becomes empty, so no data leaks.
     """
-    from shared.translation.sql.redaction import redacted  # noqa: PLC0415 - costs a third of a second
+    from shared.translation.sql.parsing import redacted  # noqa: PLC0415 - costs a third of a second
 
     return redacted(sql, readable=readable)

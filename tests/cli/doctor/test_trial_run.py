@@ -10,7 +10,7 @@ from shared.canary.sender import Sender
 from shared.openlineage.selection import CHECK
 from shared.query.recorded_document import document_of_record
 from shared.reporting.status import status
-from shared.translation.job.identity import is_check
+from shared.translation.process.identity import is_check
 from tests.support.building import body, packed
 from tests.support.cli import Parts
 from tests.support.command_process import ProcessOfCommands

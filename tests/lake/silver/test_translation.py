@@ -20,8 +20,7 @@ from shared.translation.application.context import (
     application_facts_of,
     enclosing_batches,
 )
-from shared.translation.run.datasets import Datasets
-from shared.translation.run.schemas import schemas_in
+from shared.translation.run.datasets import Datasets, schemas_in
 from shared.translation.run.translate import translate
 from tests.lake.files import OF_SPARK
 from throughline.lake.engine.arrow import schema_of, through

@@ -20,8 +20,8 @@ from shared.translation.application.context import (
     StreamBatch,
     application_facts_of,
 )
-from shared.translation.run.changes import names_no_source
 from shared.translation.run.datasets import Datasets
+from shared.translation.run.translate import names_no_source
 from tests.lake.files import OF_SPARK
 from throughline.lake.silver.translation_cache import MAX_CACHED_BYTES, TranslationCache, translated_run
 from throughline.lake.tables.encoding import pack, unpack_lifecycle_events, unpack_run

@@ -10,7 +10,7 @@ from shared.lineage.questions.impact import dependents, edges_between, flows_bet
 from shared.lineage.questions.index import LineageIndex
 from shared.model import EdgeKind
 from shared.naming.stores.families import Identity
-from shared.translation.job.identity import JobIdentity, Strength, name_process
+from shared.translation.process.identity import JobIdentity, Strength, name_process
 from tests.support.lineage import asset, document, edge, process, random_document
 from tests.support.lineage import dependents as naive_dependents
 

@@ -4,7 +4,7 @@ import pytest
 
 from shared.plans.places import server_of, table_name
 from shared.plans.reader import PlanLineage, read_plan
-from shared.translation.sql.jdbc_queries import read_from
+from shared.translation.sql.queries import read_from
 from tests.support.plans import LITERAL, Json, PlanBuilder, call, column, edges_of, facet
 
 A, B = column(1, "a"), column(2, "b")

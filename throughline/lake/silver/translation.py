@@ -27,8 +27,8 @@ from shared.translation.application.context import (
     application_facts_of,
 )
 from shared.translation.application.plan_joins import JOINED, joins_in
-from shared.translation.run.changes import batch_of, names_no_source
 from shared.translation.run.merging import merge_plan
+from shared.translation.run.translate import batch_of, names_no_source
 from throughline.lake.engine.arrow import following, stream
 from throughline.lake.engine.arrow_cells import Record, Row
 from throughline.lake.engine.port import Engine

@@ -8,11 +8,9 @@ from msgspec.structs import replace
 from shared.model import Process, RunLineage
 from shared.openlineage.run import MergedRun
 from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
-from shared.translation.run.changes import lifecycle_events_in
-from shared.translation.run.datasets import Datasets
+from shared.translation.run.datasets import Datasets, schemas_in
 from shared.translation.run.facts import columns_by, is_by_rdd
-from shared.translation.run.schemas import schemas_in
-from shared.translation.run.translate import Skip, translate
+from shared.translation.run.translate import Skip, lifecycle_events_in, translate
 from throughline.lake.engine.arrow_cells import Row
 from throughline.lake.engine.port import SMALL_ROW_BYTES
 from throughline.lake.tables.encoding import digest, pack

@@ -15,7 +15,7 @@ from shared.errors import Misconfigured
 from shared.naming.canonical import canonical
 from shared.reading.processes import recorded_processes
 from shared.settings.reading import named
-from shared.translation.job.identity import identify, name_process
+from shared.translation.process.identity import identify, name_process
 from throughline.cli.commands.local.send import Url, deliver, receiver
 from throughline.cli.context.target import HOME, Home, parts_if_any, reported
 from throughline.cli.records.event_files import EventFound

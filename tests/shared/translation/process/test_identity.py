@@ -18,7 +18,7 @@ from shared.naming.stores.families import Identity
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun
-from shared.translation.job.identity import (
+from shared.translation.process.identity import (
     JobIdentity,
     Strength,
     display_name,
@@ -28,7 +28,7 @@ from shared.translation.job.identity import (
     name_process,
     strongest,
 )
-from shared.translation.job.volatile_names import VOLATILE, stable_name
+from shared.translation.process.job_names import VOLATILE, stable_name
 from tests.support.building import body, merged, packed
 
 RUN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"

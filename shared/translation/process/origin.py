@@ -1,21 +1,22 @@
-"""The origin of a process: platform, workspace, notebook or job, and a link to it.
+"""The origin of a process (platform, workspace, notebook or job, a link to it), and what events declare of it.
 
 Only what is the same in every run, because an origin is part of a process; a run's own link is among the facts of the
 last run. Properties are those that the listener sends (`wire.Captured`, and Databricks' environment facet); links have
 the platforms' forms and were not tried there.
+
+Owners, descriptions and tags are declared of jobs and of data sets; they are without secrets, and bounded.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from shared.model import Origin
-from shared.openlineage.run import MergedRun
+from shared.model import NOTHING_DECLARED, Declared, Origin
+from shared.openlineage.run import MergedRun, TagValue
 from shared.openlineage.wire import Captured
-from shared.secrets import short_text
-from shared.translation.job.databricks import NOTEBOOK_PATH, notebook, text_property, workspace
-from shared.translation.job.declared import declared_as, fullest, joined_declarations
-from shared.translation.job.identity import JobIdentity
+from shared.secrets import short_text, text_without_secrets
+from shared.translation.process.identity import JobIdentity
+from shared.translation.process.job_names import NOTEBOOK_PATH, notebook, text_property, workspace
 
 _MAX_LINK = 500
 """Characters, the maximum of an Atlas custom attribute. A longer link is omitted, never cut."""
@@ -117,3 +118,37 @@ def joined(origins: Iterable[Origin]) -> Origin:
         link=fullest(each.link for each in different),
         declared=joined_declarations(each.declared for each in different),
     )
+
+
+_MAX_OWNERS = 20
+_MAX_OWNER = 1_000
+_MAX_DESCRIPTION = 8_000
+_MAX_TAGS = 10_000
+
+
+def declared_as(owners: Sequence[str], description: str, tags: Sequence[TagValue]) -> Declared:
+    """The owners as one text, the description, and the tags."""
+    if not (owners or description or tags):
+        return NOTHING_DECLARED
+    return Declared(
+        owner=text_without_secrets(", ".join(owners[:_MAX_OWNERS]))[:_MAX_OWNER],
+        description=text_without_secrets(description)[:_MAX_DESCRIPTION],
+        tags=tuple((key, text_without_secrets(value), column) for key, value, column in tags[:_MAX_TAGS]),
+    )
+
+
+def joined_declarations(declarations: Iterable[Declared]) -> Declared:
+    """Several as one, whatever their order: of different texts the longest, then the greatest; all tags."""
+    different = set(declarations) - {NOTHING_DECLARED}
+    if len(different) < 2:  # noqa: PLR2004 - one, or none
+        return different.pop() if different else NOTHING_DECLARED
+    return Declared(
+        owner=fullest(each.owner for each in different),
+        description=fullest(each.description for each in different),
+        tags=tuple(sorted({tag for each in different for tag in each.tags}))[:_MAX_TAGS],
+    )
+
+
+def fullest(texts: Iterable[str]) -> str:
+    """Of several texts the longest, then the greatest."""
+    return max(texts, key=lambda text: (len(text), text), default="")

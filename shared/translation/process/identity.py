@@ -2,8 +2,7 @@
 
 A process's name is made of the job's namespace, the job's identity and the sink's canonical location; never of inputs,
 Spark's node names or a run. A job's identity is a Databricks notebook or job, else the application's name without its
-volatile parts (`volatile_names`, `databricks`); of other engines the job's own name. See
-`docs/concepts/job-identity.md`.
+volatile parts (`job_names`); of other engines the job's own name. See `docs/concepts/job-identity.md`.
 """
 
 import re
@@ -21,8 +20,7 @@ from shared.openlineage.operations import UNKNOWN, split_job_name
 from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import CHECKS
 from shared.secrets import text_without_secrets
-from shared.translation.job.databricks import job, notebook, without_host
-from shared.translation.job.volatile_names import is_generic, stable_name
+from shared.translation.process.job_names import is_generic, job, notebook, stable_name, without_host
 from shared.versions import NAMING
 
 OURS = "throughline:"

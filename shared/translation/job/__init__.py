@@ -1,1 +1,0 @@
-"""The job of a run: its stable identity, its platform and its names. Pure."""
