@@ -70,8 +70,6 @@ OLD_ROOMS: dict[str, int] = {
     "shared/ingest": 10,
     "shared/lineage": 14,
     "shared/maintenance": 9,
-    "shared/naming": 12,
-    "shared/openlineage": 7,
     "shared/plans": 22,
     "shared/publishing": 7,
     "shared/query": 18,

@@ -37,12 +37,12 @@ def store_of(namespace: str) -> tuple[StoreFamily | None, str]:
 
 
 def _store_of(namespace: str) -> tuple[StoreFamily | None, str]:
-    scheme, rest = _split(namespace)
-    lowered = rest.lower()
+    scheme, location = _split(namespace)
+    lowered = location.lower()
     for store in _BY_SCHEME.get(scheme, ()):
         if store.authority is None or store.authority.fullmatch(lowered):
-            return store, rest
-    return None, rest
+            return store, location
+    return None, location
 
 
 _known_store = lru_cache(maxsize=_REMEMBERED)(_store_of)
@@ -56,13 +56,15 @@ def has_paths(namespace: str) -> bool:
 
 def _folded(namespace: str, name: str) -> Identity:
     namespace, name = without_secrets(namespace, name)
-    store, rest = store_of(namespace)
+    store, location = store_of(namespace)
     if store is None:
         scheme, separator, authority = namespace.partition("://")
         folded = f"{scheme.lower()}://{authority_folded(authority)}" if separator else namespace
         return Identity(namespace=folded, name=name.strip("/"))
-    rest, name = store.fold(rest, name)
-    return Identity(namespace=f"{store.schemes[0]}{store.separator}{rest}" if rest else store.schemes[0], name=name)
+    location, name = store.fold(location, name)
+    return Identity(
+        namespace=f"{store.schemes[0]}{store.separator}{location}" if location else store.schemes[0], name=name
+    )
 
 
 _remembered = lru_cache(maxsize=_REMEMBERED)(_folded)
@@ -70,9 +72,9 @@ _remembered = lru_cache(maxsize=_REMEMBERED)(_folded)
 
 def _split(namespace: str) -> tuple[str, str]:
     """The scheme in lower case and the part after it, which is empty for `file`, `file:` and `file:///`."""
-    scheme, separator, rest = namespace.partition("://")
-    if separator and rest.strip("/"):
-        return scheme.lower(), rest
+    scheme, separator, location = namespace.partition("://")
+    if separator and location.strip("/"):
+        return scheme.lower(), location
     if opaque := _OPAQUE.fullmatch(namespace):
         return (opaque[1] or opaque[3]).lower(), opaque[2] or opaque[4] or ""
     return namespace.rstrip("/").removesuffix(":").lower(), ""
@@ -84,8 +86,8 @@ def resolve_mount(namespace: str, name: str, environment: RunEnvironment) -> tup
     """
     if namespace[:4].lower() not in {"dbfs", "file"}:
         return None
-    scheme, rest = _split(namespace)
-    if scheme not in {"dbfs", "file"} or rest:
+    scheme, location = _split(namespace)
+    if scheme not in {"dbfs", "file"} or location:
         return None
     path = "/" + "/".join(part for part in name.split("/") if part)
     seen_as_local = scheme == "file" and path.startswith("/dbfs/")
@@ -93,9 +95,9 @@ def resolve_mount(namespace: str, name: str, environment: RunEnvironment) -> tup
         path = path.removeprefix("/dbfs")
     best, source = "", ""
     for point, leads_to in environment.mounts:
-        held = "/" + point.strip("/")
-        if len(held) > len(best) and (path == held or path.startswith(f"{held}/")):
-            best, source = held, leads_to
+        mount_path = "/" + point.strip("/")
+        if len(mount_path) > len(best) and (path == mount_path or path.startswith(f"{mount_path}/")):
+            best, source = mount_path, leads_to
     scheme, separator, behind = address_without_secrets(source).partition("://")
     if separator and len(best) > 1:
         authority, _, folder = behind.partition("/")
@@ -147,7 +149,7 @@ def without_query(namespace: str, name: str) -> tuple[str, str]:
     """Namespace and name without secrets and without a trailing query that does not change the identity. Idempotent."""
     namespace, name = without_secrets(namespace, name)
     name = _QUERY.sub("", name)
-    bare = namespace.partition("?")[0]
-    if bare != namespace and canonical(bare, name) == canonical(namespace, name):
-        namespace = bare
+    address = namespace.partition("?")[0]
+    if address != namespace and canonical(address, name) == canonical(namespace, name):
+        namespace = address
     return namespace, name

@@ -68,7 +68,7 @@ _WITH_VIEWS = (
     "azure_sql", "azure_sql_mi", "mssql", "azure_synapse_dedicated_sql", "azure_synapse_serverless_sql", "hive",
     "azure_postgresql", "postgresql", "azure_mysql", "oracle", "snowflake", "bigquery",
 )  # fmt: skip
-_VIEWS = {f"{each}_table": f"{each}_view" for each in _WITH_VIEWS}
+_VIEWS = {f"{view}_table": f"{view}_view" for view in _WITH_VIEWS}
 _TABLES = {view: table for table, view in _VIEWS.items()}
 
 _UNSEARCHED = frozenset({GENERIC, "fs_path", "hdfs_path", "kafka_topic", *_OTHER_HOST} - {_LAKE.path, _BLOB.path})
@@ -79,48 +79,54 @@ _ACCOUNT = re.compile(r"https://(?P<account>[^/]+?)\.(?P<host>dfs|blob)\.(?P<res
 
 def candidates(kind: str, qualified_name: str, also: Iterable[AssetName] = ()) -> tuple[tuple[Candidate, ...], ...]:
     """The names of a data set in steps, best first: a step is looked up only if the one before found nothing."""
-    own = _near(kind, qualified_name)
+    first_candidates = _near(kind, qualified_name)
     further = dict.fromkeys(
-        each
-        for names, why in ((_by_other_host(kind, qualified_name), _HOST), (also, "alternative name"))
+        candidate
+        for names, reason in ((_by_other_host(kind, qualified_name), _HOST), (also, "alternative name"))
         for name in names
-        for each in _near(*name, why=why)
+        for candidate in _near(*name, reason=reason)
     )
-    known = {each.key for each in own}
-    return own, tuple({each.key: each for each in further if each.key not in known}.values())
+    first_keys = {candidate.key for candidate in first_candidates}
+    return first_candidates, tuple(
+        {candidate.key: candidate for candidate in further if candidate.key not in first_keys}.values()
+    )
 
 
-def underivable_names(best: AssetName, others: Iterable[AssetName]) -> tuple[AssetName, ...]:
+def underivable_names(best: AssetName, alternates: Iterable[AssetName]) -> tuple[AssetName, ...]:
     """The further names that must be stored, because `candidates` does not derive them; at most `_MAX_KEPT`."""
-    kept: list[AssetName] = []
-    for name in others:
-        if len(kept) < _MAX_KEPT and not any(name == each.key for step in candidates(*best, kept) for each in step):
-            kept.append(name)
-    return tuple(kept)
+    underivable: list[AssetName] = []
+    for name in alternates:
+        if len(underivable) < _MAX_KEPT and not any(
+            name == candidate.key for step in candidates(*best, underivable) for candidate in step
+        ):
+            underivable.append(name)
+    return tuple(underivable)
 
 
-def _near(kind: str, name: str, why: str = "") -> tuple[Candidate, ...]:
+def _near(kind: str, name: str, reason: str = "") -> tuple[Candidate, ...]:
     """A name and its variants in the same store."""
     files, base = _FILES.get(kind), name.rstrip("/")
     if files and kind == files.path:
-        found = [
+        forms = [
             (
                 files.resource_set,
                 f"{base}/{{SparkPartitions}}",
                 "the folder's files, grouped by a scan as a resource set",
             ),
-            (kind, name, why or "its own name"),
+            (kind, name, reason or "its own name"),
             (kind, base, "without a slash at its end"),
             (kind, f"{base}/", "as a folder, with a slash at its end"),
         ]
     else:
-        found = [(kind, name, why or "its own name")]
+        forms = [(kind, name, reason or "its own name")]
         if view := _VIEWS.get(kind):
-            found.append((view, name, "a view of that name"))
-            found.append((view, name.replace("/tables/", "/views/"), "a view of that name"))
+            forms.append((view, name, "a view of that name"))
+            forms.append((view, name.replace("/tables/", "/views/"), "a view of that name"))
     named: dict[AssetName, Candidate] = {}
-    for each, called, because in found:
-        named.setdefault((each, called), Candidate(type=each, qualified_name=called, because=because))
+    for candidate_type, called, because in forms:
+        named.setdefault(
+            (candidate_type, called), Candidate(type=candidate_type, qualified_name=called, because=because)
+        )
     return tuple(named.values())
 
 
@@ -143,45 +149,45 @@ _SET, _FOLDER, _FILE = 3, 2, 1
 Rank = tuple[int, ...]
 
 
-def rank(wanted: AssetName, found: AssetName) -> Rank | None:
+def rank(target: AssetName, result: AssetName) -> Rank | None:
     """How well a found asset matches a wanted one, higher is better; None if it is a different data set.
 
     A resource set comes before a folder, a folder before a file; then the account's own host, then the exact spelling.
     Tables may differ in quotes and case only.
     """
-    files = _FILES.get(wanted[0])
+    files = _FILES.get(target[0])
     if files is None:
-        table = _TABLES.get(found[0], found[0]), _table_folded(found[1])
-        return (found[0] == wanted[0],) if table == (wanted[0], _table_folded(wanted[1])) else None
-    others = _FILES.get(found[0])
-    if others is not files and {files, others} != {_LAKE, _BLOB}:
+        table = _TABLES.get(result[0], result[0]), _table_folded(result[1])
+        return (result[0] == target[0],) if table == (target[0], _table_folded(target[1])) else None
+    result_files = _FILES.get(result[0])
+    if result_files is not files and {files, result_files} != {_LAKE, _BLOB}:
         return None
-    ours, theirs = _parts(wanted[1]), _parts(found[1])
-    head, tail = theirs[1][: len(ours[1])], theirs[1][len(ours[1]) :]
-    if ours[0] != theirs[0] or len(head) != len(ours[1]):
+    target_parts, result_parts = _parts(target[1]), _parts(result[1])
+    head, tail = result_parts[1][: len(target_parts[1])], result_parts[1][len(target_parts[1]) :]
+    if target_parts[0] != result_parts[0] or len(head) != len(target_parts[1]):
         return None
-    if not all(map(_is_same, head, ours[1])) or not all(map(_is_part, tail)):
+    if not all(map(_is_same, head, target_parts[1])) or not all(map(_is_part, tail)):
         return None
-    kind = _SET if found[0] != (others or files).path else _FILE if tail else _FOLDER
-    return kind, others is files, head == ours[1]
+    kind = _SET if result[0] != (result_files or files).path else _FILE if tail else _FOLDER
+    return kind, result_files is files, head == target_parts[1]
 
 
 _KINDS = {_SET: "a resource set", _FOLDER: "a folder", _FILE: "a file or other part of the data"}
 
 
-def describe_rank(wanted: AssetName, rank: Rank) -> str:
+def describe_rank(target: AssetName, rank: Rank) -> str:
     """A sentence for `rank`'s result."""
-    if wanted[0] not in _FILES:
+    if target[0] not in _FILES:
         return f"{'a table' if rank[0] else 'a view, or a table of it'}, equal except for quotes and case"
-    kind, own_host, same = rank
+    kind, own_host, is_exact = rank
     host = "under the account's own host" if own_host else "under its other host"
-    return f"{_KINDS[kind]}, {host}, {'exact spelling' if same else 'equal except for case or patterns'}"
+    return f"{_KINDS[kind]}, {host}, {'exact spelling' if is_exact else 'equal except for case or patterns'}"
 
 
 def _parts(name: str) -> tuple[str, list[str]]:
     """A path's root (dfs and blob are one account) and its parts; of a name that is no path the host is empty."""
-    scheme, _, rest = name.partition("://")
-    host, *parts = [part for part in rest.split("/") if part] or [""]
+    scheme, _, location = name.partition("://")
+    host, *parts = [part for part in location.split("/") if part] or [""]
     account = host.lower().replace(".blob.", ".dfs.", 1)
     return f"{scheme.lower()}://{account}", parts
 
@@ -192,14 +198,18 @@ _PATTERN = re.compile(r"\{[^{}]*\}")
 @lru_cache(maxsize=_REMEMBERED)
 def _pattern(part: str) -> re.Pattern[str]:
     """The pattern of a part of a resource set's name: `{N}`, `{GUID}`, `{Year}` …; the algorithm is not public."""
-    literals = [re.escape(each) for each in _PATTERN.split(part)]
+    literals = [re.escape(literal) for literal in _PATTERN.split(part)]
     return re.compile("[^/]+?".join(literals), re.IGNORECASE | re.DOTALL)
 
 
-def _is_same(found: str, wanted: str) -> bool:
-    if found.casefold() == wanted.casefold():
+def _is_same(result_part: str, target_part: str) -> bool:
+    if result_part.casefold() == target_part.casefold():
         return True
-    return "{" in found and any(map(str.isdigit, wanted)) and _pattern(found).fullmatch(wanted) is not None
+    return (
+        "{" in result_part
+        and any(map(str.isdigit, target_part))
+        and _pattern(result_part).fullmatch(target_part) is not None
+    )
 
 
 def _is_part(part: str) -> bool:

@@ -89,13 +89,13 @@ class Names:
         if not matches:
             return Naming(best=unknown_store(identity))
         first = [match.names[0] for match in matches]
-        best, *others = dict.fromkeys(first + [name for match in matches for name in match.names[1:]])
-        return Naming(best=best, others=tuple(others))
+        best, *alternates = dict.fromkeys(first + [name for match in matches for name in match.names[1:]])
+        return Naming(best=best, others=tuple(alternates))
 
     def matches(self, identity: Identity, symlinks: tuple[tuple[str, str], ...], workspace: str) -> list[Match]:
         """The matches of the data set and of each symlink, by precedence."""
         is_table = _has_tables(identity)
-        own = self._match(identity, workspace)
+        own_match = self._match(identity, workspace)
         places: list[Match | None] = []
         tables: list[Match | None] = []
         for link in symlinks:
@@ -103,7 +103,7 @@ class Names:
             is_place = is_table and has_paths(other.namespace)
             match = self._match(other, workspace, users_only=not (is_place or _has_tables(other)))
             (places if is_place else tables).append(match)
-        return sorted((match for match in (*places, own, *tables) if match), key=lambda match: match.rank)
+        return sorted((match for match in (*places, own_match, *tables) if match), key=lambda match: match.rank)
 
     def _match(self, identity: Identity, workspace: str, *, users_only: bool = False) -> Match | None:
         if self.rules and max(len(identity.namespace), len(identity.name)) <= MAX_LENGTH_FOR_USER_RULES:
@@ -128,7 +128,7 @@ BUILT_IN = Names()
 """The built-in rules alone."""
 
 
-_USED = {
+_USE_BY_RANK = {
     Rank.USERS: "used: rules of the names file come first",
     Rank.DECIDES: "used",
     Rank.HELPS: "used: no rule gives a name that scans are known to use",
@@ -201,8 +201,8 @@ def _naming_steps(
     if not matches:
         yield f"{UNKNOWN_STORE}: no rule matches, so it becomes a generic DataSet"
     for index, match in enumerate(matches):
-        found = match.rule.groups(match.identity, environment.host, names.ids) or {}
-        parts = ", ".join(f"{group} = {value}" for group, value in found.items() if value)
+        groups = match.rule.groups(match.identity, environment.host, names.ids) or {}
+        parts = ", ".join(f"{group} = {value}" for group, value in groups.items() if value)
         link = "" if match.identity == identity else f" of the symlink {match.identity.namespace} {match.identity.name}"
-        place = _ALTERNATE if index else _USED[match.rank]
+        place = _ALTERNATE if index else _USE_BY_RANK[match.rank]
         yield f"rule {match.rule.name}{link} ({parts}): {match.rule.because}; {place}"

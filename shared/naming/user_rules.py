@@ -64,7 +64,7 @@ def why_unsafe(pattern: str) -> str:
 
 def _nested_repeat(pattern: str) -> tuple[bool, int]:
     """Whether a repeated group contains a repeat or an alternative, and the number of repeated dots."""
-    pieces = [found[0] for found in _PIECE.finditer(pattern)]
+    pieces = [match[0] for match in _PIECE.finditer(pattern)]
     inside: list[bool] = [False]
     """For the whole and each open group: whether it contains a repeat or an alternative."""
     wildcards = 0
@@ -87,11 +87,11 @@ def _nested_repeat(pattern: str) -> tuple[bool, int]:
 _MAX_TABLES = 100_000
 """A file has at most a mebibyte; large tenants have thousands of workspaces."""
 _OF_EXAMPLE = ("namespace", "name", "qualified_name")
-_TEXT = ValueKind(words="a text", read=lambda given: given if isinstance(given, str) and given else None)
-_PATH = ValueKind(words="a text", read=lambda given: given if isinstance(given, str) else None)
+_TEXT = ValueKind(words="a text", read=lambda value: value if isinstance(value, str) and value else None)
+_PATH = ValueKind(words="a text", read=lambda value: value if isinstance(value, str) else None)
 _EXAMPLE = ValueKind(
     words="a table with the texts namespace, name and qualified_name",
-    read=lambda given: given if all(isinstance(given[key], str) for key in _OF_EXAMPLE) else None,
+    read=lambda value: value if all(isinstance(value[key], str) for key in _OF_EXAMPLE) else None,
 )
 _RULE_KEYS = {
     "rule": Key(kind=_TEXT, meaning="its name, which no other rule has", needed=True),
@@ -166,7 +166,7 @@ def _host(address: str) -> str:
 
 def _check_rule(entry: RulesEntry, reader: RulesReader) -> None:
     """Find what would make a rule fail, or match for ever."""
-    if entry.values.get("rule") in {each.name for each in RULES}:
+    if entry.values.get("rule") in {built_in.name for built_in in RULES}:
         reader.wrong(f"a rule {entry.values['rule']} exists already: choose another name", *entry.at, "rule")
     groups = {"workspace"}
     for key in ("namespace", "name"):
@@ -190,8 +190,8 @@ def _wrong_fields(template: str, groups: Collection[str]) -> Iterator[str]:
         return
     for name, spec, conversion in fields:
         if name is not None and (name not in groups or spec or conversion):
-            known = ", ".join(f"{{{group}}}" for group in sorted(groups))
-            yield f"uses {{{name}}}: the groups are {known}; define one as (?P<{name or 'table'}>…)"
+            group_list = ", ".join(f"{{{group}}}" for group in sorted(groups))
+            yield f"uses {{{name}}}: the groups are {group_list}; define one as (?P<{name or 'table'}>…)"
 
 
 def _check_example(entry: RulesEntry, names: Names, reader: RulesReader) -> None:

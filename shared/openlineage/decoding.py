@@ -42,7 +42,7 @@ _BREAKS = re.compile(r"[\t\n\v\f\r\x85]+")
 _EARLIEST, _LATEST = 1970, 3000
 """Years. Days are added to and subtracted from event times, so times beyond these are refused."""
 
-_MOST = DATASETS.most
+_MAX_DATASETS = DATASETS.most
 
 _decode_run_event = msgspec.json.Decoder(RunEvent).decode
 _decode_envelope = msgspec.json.Decoder(Envelope).decode
@@ -96,8 +96,8 @@ def decode(raw: bytes) -> Event:
         body = None
     if body is not None:
         return _run_event(body, ())
-    found, omitted = _decode_leniently(raw)
-    return _run_event(found, omitted) if isinstance(found, RunEvent) else _static_event(found, omitted)
+    event, omitted = _decode_leniently(raw)
+    return _run_event(event, omitted) if isinstance(event, RunEvent) else _static_event(event, omitted)
 
 
 def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
@@ -106,8 +106,8 @@ def _run_event(body: RunEvent, omitted: tuple[str, ...]) -> Event:
         _check_name(body.job.namespace, "job.namespace")
         _check_name(body.job.name, "job.name")
     run = body.run
-    if len(body.inputs or ()) > _MOST or len(body.outputs or ()) > _MOST:
-        raise TooLarge(f"An event may name {_MOST:,} inputs and as many outputs; this one names more")
+    if len(body.inputs or ()) > _MAX_DATASETS or len(body.outputs or ()) > _MAX_DATASETS:
+        raise TooLarge(f"An event may name {_MAX_DATASETS:,} inputs and as many outputs; this one names more")
     run_text = ""
     if not is_uuid(run.run_id):
         run_text = run.run_id
@@ -133,8 +133,8 @@ def _with_names_on_one_line(body: RunEvent) -> RunEvent:
     run, job = body.run, replace(body.job, name=on_one_line(body.job.name))
     if run.facets and run.facets.parent:
         parent = run.facets.parent
-        above = replace(parent, job=replace(parent.job, name=on_one_line(parent.job.name)))
-        run = replace(run, facets=replace(run.facets, parent=above))
+        new_parent = replace(parent, job=replace(parent.job, name=on_one_line(parent.job.name)))
+        run = replace(run, facets=replace(run.facets, parent=new_parent))
     return replace(body, run=run, job=job)
 
 
@@ -222,10 +222,10 @@ def _decode_leniently(raw: bytes) -> tuple[RunEvent | JobEvent | DatasetEvent, t
 T = TypeVar("T")
 
 
-def _guard(read: Callable[[bytes], T], raw: bytes) -> T:
-    """Call `read`, and turn its errors into Unreadable with the field's path for the sender."""
+def _guard(decoder: Callable[[bytes], T], raw: bytes) -> T:
+    """Call `decoder`, and turn its errors into Unreadable with the field's path for the sender."""
     try:
-        return read(raw)
+        return decoder(raw)
     except msgspec.ValidationError as error:
         text = str(error)
         steps = [step[1] for step in (_PATH.search(text), _MISSING.search(text)) if step and _UNREAD not in step[1]]

@@ -88,9 +88,9 @@ END_STRENGTH: Mapping[str | None, int] = {None: 0, "COMPLETE": 1, "ABORT": 2, "F
 """Of several terminal states the one with the highest strength counts."""
 
 
-def stronger_end(one: str | None, other: str | None) -> str | None:
+def stronger_end(end: str | None, other: str | None) -> str | None:
     """The terminal state that counts if both were seen."""
-    return max(one, other, key=_STRENGTH)
+    return max(end, other, key=_STRENGTH)
 
 
 _STRENGTH = END_STRENGTH.__getitem__
@@ -106,7 +106,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
 
     An event with a plan says nothing of the job that an event of the listener says too.
     """
-    own = _listeners_first([*events])
+    listener_events = _listeners_first([*events])
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
     explicit: Explicit = {}
@@ -115,7 +115,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     of_job: list[JobFacets] = []
     omitted: set[str] = set()
     of_listener = 0
-    for event in own:  # in one pass: most runs are small, and what is done for each event is what they cost
+    for event in listener_events:  # in one pass: most runs are small, and what is done for each event is what they cost
         omitted.update(event.omitted)
         body = event.body
         if body is None:
@@ -137,19 +137,22 @@ def merge(events: Iterable[Event]) -> MergedRun:
             outputs += more_outputs
     if not bodies:
         raise ValueError("none of the events has a body: there is no run to merge")
-    read, written = _datasets(inputs), _datasets(outputs)
-    read, written = correct_legacy_names(read, written) or (read, written)
-    run_id, job = own[0].run_id, _job_of(bodies)
-    integration, job_type, processing_type, statement = _kind_and_statement(own, of_job, of_listener)
-    written = with_sources(written, explicit) if explicit else written
+    merged_inputs, merged_outputs = _datasets(inputs), _datasets(outputs)
+    merged_inputs, merged_outputs = correct_legacy_names(merged_inputs, merged_outputs) or (
+        merged_inputs,
+        merged_outputs,
+    )
+    run_id, job = listener_events[0].run_id, _job_of(bodies)
+    integration, job_type, processing_type, statement = _kind_and_statement(listener_events, of_job, of_listener)
+    merged_outputs = with_sources(merged_outputs, explicit) if explicit else merged_outputs
     if integration.upper() in CONNECTORS:
-        written = with_copied_sources(read, written)
+        merged_outputs = with_copied_sources(merged_inputs, merged_outputs)
     parent, properties, captured, plan, tags = _of_run(of_run)
     plans = [facets.plan for facets in of_run if facets.plan]
-    of_executions = [each for each in plans if each.plan or each.problem or each.joined]
-    is_alone = bool(of_executions) and len(plans) == len(bodies) and not any(each.joined for each in plans)
+    of_executions = [facet for facet in plans if facet.plan or facet.problem or facet.joined]
+    is_alone = bool(of_executions) and len(plans) == len(bodies) and not any(facet.joined for facet in plans)
     job_tags, owners, description = _declared(of_job)
-    times = [event.time for event in own]
+    times = [event.time for event in listener_events]
     return MergedRun(
         run_id=run_id,
         job=JobName(namespace=job.namespace, name=job.name),
@@ -157,22 +160,24 @@ def merge(events: Iterable[Event]) -> MergedRun:
         application=parent.job if parent else None,
         first=min(times),
         last=max(times),
-        ended=max([event.type for event in own if event.type in ENDS], key=_STRENGTH, default=None),
-        has_run=any(event.type == RUNNING for event in own),
+        ended=max([event.type for event in listener_events if event.type in ENDS], key=_STRENGTH, default=None),
+        has_run=any(event.type == RUNNING for event in listener_events),
         integration=integration,
         job_type=job_type,
         processing_type=processing_type,
-        hive_operation=next(filter(None, (each.hive_query.operation_name for each in of_run if each.hive_query)), ""),
+        hive_operation=next(
+            filter(None, (facets.hive_query.operation_name for facets in of_run if facets.hive_query)), ""
+        ),
         statement=statement,
         properties=properties,
-        inputs=read,
-        outputs=written,
+        inputs=merged_inputs,
+        outputs=merged_outputs,
         omitted=tuple(sorted(omitted)) if omitted else (),
         captured=captured,
         plan=plan,
         has_plan=bool(of_executions),
         plan_execution=of_executions[-1].execution if is_alone else None,
-        plans_lost=max([each.lost for each in plans], default=0),
+        plans_lost=max([facets.lost for facets in plans], default=0),
         tags=tags,
         job_tags=job_tags,
         owners=owners,
@@ -234,33 +239,33 @@ def _of_run(
     return parent, properties, captured, plan, tuple(sorted(tags)) if tags else ()
 
 
-def _better_named(one: Parent | None, other: Parent | None) -> Parent | None:
+def _better_named(parent: Parent | None, other: Parent | None) -> Parent | None:
     """The first of two parents, unless only the second says what the same run's job is called."""
-    if one is None or other is None or not is_unnamed(one.job.name) or one.run.run_id != other.run.run_id:
-        return one or other
+    if parent is None or other is None or not is_unnamed(parent.job.name) or parent.run.run_id != other.run.run_id:
+        return parent or other
     return other
 
 
 def _declared(all_facets: Iterable[JobFacets | DatasetFacets]) -> tuple[tuple[TagValue, ...], tuple[str, ...], str]:
     """The tags and the owners that these facets declare, sorted, and the latest description."""
-    declared = [each for each in all_facets if each.tags or each.ownership or each.documentation]
+    declared = [facets for facets in all_facets if facets.tags or facets.ownership or facets.documentation]
     if not declared:
         return (), (), ""
-    descriptions = (description_in(each.documentation) for each in reversed(declared))
+    descriptions = (description_in(facets.documentation) for facets in reversed(declared))
     return (
-        tuple(sorted({tag for each in declared for tag in tag_values(each.tags)})),
-        tuple(sorted({name for each in declared for name in owner_names(each.ownership)})),
+        tuple(sorted({tag for facets in declared for tag in tag_values(facets.tags)})),
+        tuple(sorted({name for facets in declared for name in owner_names(facets.ownership)})),
         next(filter(None, descriptions), ""),
     )
 
 
-def _later(before: Captured, spark: SparkProperties) -> Captured:
+def _later(earlier: Captured, spark: SparkProperties) -> Captured:
     """The latest value of each property."""
-    after = spark.properties
-    if after is None or after in (before, NO_SPARK_PROPERTIES):
-        return before
-    values = {name: value for name, value in msgspec.structs.asdict(after).items() if value is not None}
-    return msgspec.structs.replace(before, **values)
+    properties = spark.properties
+    if properties is None or properties in (earlier, NO_SPARK_PROPERTIES):
+        return earlier
+    values = {name: value for name, value in msgspec.structs.asdict(properties).items() if value is not None}
+    return msgspec.structs.replace(earlier, **values)
 
 
 def ordered(events: Iterable[Event]) -> list[Event]:
@@ -297,11 +302,11 @@ def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
     grouped: dict[DatasetKey, list[DatasetFacets]] = {}
     for dataset in datasets:
         key = (dataset.namespace, dataset.name)
-        known = grouped.get(key)
-        if known is None:
+        all_facets = grouped.get(key)
+        if all_facets is None:
             grouped[key] = [dataset.facets] if dataset.facets else []
         elif dataset.facets:
-            known.append(dataset.facets)
+            all_facets.append(dataset.facets)
     if len(grouped) < 2:  # noqa: PLR2004 - the most frequent case needs no sorting
         return tuple([_dataset(key, facets) for key, facets in grouped.items()])
     return tuple([_dataset(key, grouped[key]) for key in sorted(grouped)])
@@ -314,15 +319,17 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
     for facets in all_facets:
-        if (others := facets.symlinks) and others not in links:
-            links.append(others)
+        if (symlinks := facets.symlinks) and symlinks not in links:
+            links.append(symlinks)
         if (lineage := facets.column_lineage) and lineage not in lineages:
             lineages.append(lineage)
         if (schema := facets.dataset_schema) and schema.fields:
             columns = schema.fields
         if (change := facets.lifecycle_state_change) and change.lifecycle_state_change:
-            before = change.previous_identifier
-            states.add((change.lifecycle_state_change.upper(), (before.namespace, before.name) if before else None))
+            previous = change.previous_identifier
+            states.add(
+                (change.lifecycle_state_change.upper(), (previous.namespace, previous.name) if previous else None)
+            )
     tags, owners, description = _declared(all_facets)
     return MergedDataset(
         namespace=key[0],
@@ -389,12 +396,14 @@ def _content(event: Event) -> bytes:
 def _plain(datasets: tuple[Dataset, ...] | None) -> tuple[Dataset, ...] | None:
     if datasets is None:
         return None
-    return tuple(msgspec.structs.replace(each, input_facets=None, output_facets=None) for each in datasets)
+    return tuple(msgspec.structs.replace(dataset, input_facets=None, output_facets=None) for dataset in datasets)
 
 
-def _before(one: Event, other: Event) -> bool:
-    """Whether `one` is merged first."""
-    return one.time < other.time or (one.time == other.time and one is not other and _order(one) < _order(other))
+def _before(event: Event, other: Event) -> bool:
+    """Whether `event` is merged first."""
+    return event.time < other.time or (
+        event.time == other.time and event is not other and _order(event) < _order(other)
+    )
 
 
 def _order(event: Event) -> tuple[datetime, str, bytes, tuple[str, ...]]:

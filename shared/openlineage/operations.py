@@ -121,10 +121,10 @@ def split_job_name(name: str, application: str = "") -> tuple[str, Operation]:
 
 
 def _split(name: str, application: str) -> tuple[str, Operation]:
-    found = _node(name, application)
-    if found is None:
+    match = _node(name, application)
+    if match is None:
         return name, UNKNOWN
-    return name[: found.start()], _ROWS[found.lastgroup or ""]
+    return name[: match.start()], _ROWS[match.lastgroup or ""]
 
 
 _SHORT = 1000
@@ -135,9 +135,9 @@ _remembered = lru_cache(maxsize=4096)(_split)
 
 def node_of(name: str, application: str = "") -> str:
     """The node in a Spark job's name: a known one, else the part after the application's name, else empty."""
-    found = _node(name, application)
-    if found:
-        return found[0].lstrip("._")
+    match = _node(name, application)
+    if match:
+        return match[0].lstrip("._")
     if application and name.startswith(f"{application}."):
         return name[len(application) + 1 :].partition(".")[0]
     return ""

@@ -154,9 +154,9 @@ def explicit_lineage(body: RunEvent, sources: Explicit) -> tuple[tuple[Dataset, 
     inputs: list[Dataset] = []
     outputs: list[Dataset] = []
     for target, lineage in _targets(body):
-        read = _sources(lineage)
-        sources.setdefault(target, set()).update(_key(each) for each in read)
-        inputs += map(_input, read)
+        lineage_sources = _sources(lineage)
+        sources.setdefault(target, set()).update(_key(source) for source in lineage_sources)
+        inputs += map(_input, lineage_sources)
         facets = DatasetFacets(column_lineage=_columns(lineage))
         outputs.append(Dataset(namespace=target[0], name=target[1], facets=facets))
     job = (body.job.namespace, body.job.name)
@@ -181,7 +181,8 @@ def has_explicit_lineage(body: RunEvent) -> bool:
 def with_sources(outputs: Iterable[MergedDataset], explicit: Explicit) -> tuple[MergedDataset, ...]:
     """Each output with the sources that explicit lineage names for it."""
     return tuple(
-        replace(each, sources=tuple(sorted(explicit[each.key]))) if each.key in explicit else each for each in outputs
+        replace(output, sources=tuple(sorted(explicit[output.key]))) if output.key in explicit else output
+        for output in outputs
     )
 
 
@@ -208,8 +209,8 @@ def _entries(body: RunEvent) -> tuple[LineageEntry, ...]:
 
 def _sources(lineage: DatasetLineage) -> list[LineageSource]:
     """The data sets that feed a target, or a column of it."""
-    of_columns = (each for field in (lineage.fields or {}).values() for each in field.inputs or ())
-    return [each for each in (*(lineage.inputs or ()), *of_columns) if _is_dataset(each)]
+    of_columns = (source for field in (lineage.fields or {}).values() for source in field.inputs or ())
+    return [source for source in (*(lineage.inputs or ()), *of_columns) if _is_dataset(source)]
 
 
 def _is_dataset(source: LineageSource) -> bool:
@@ -235,7 +236,7 @@ def _columns(lineage: DatasetLineage) -> ColumnLineage:
 
 
 def _fields(sources: Iterable[LineageSource]) -> Iterator[InputField]:
-    for each in sources:
-        if each.field is not None and _is_dataset(each):
-            namespace, name = _key(each)
-            yield InputField(namespace=namespace, name=name, field=each.field, transformations=each.transformations)
+    for source in sources:
+        if source.field is not None and _is_dataset(source):
+            namespace, name = _key(source)
+            yield InputField(namespace=namespace, name=name, field=source.field, transformations=source.transformations)

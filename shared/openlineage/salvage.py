@@ -59,11 +59,11 @@ def _replaced(raw: bytes, pattern: re.Pattern[bytes], instead: bytes) -> bytes:
 
 def _pieces(raw: bytes, pattern: re.Pattern[bytes], instead: bytes) -> Iterator[bytes]:
     end = 0
-    for found in pattern.finditer(raw):
-        if found[1]:
-            yield raw[end : found.start()]
+    for match in pattern.finditer(raw):
+        if match[1]:
+            yield raw[end : match.start()]
             yield instead
-            end = found.end()
+            end = match.end()
     yield raw[end:]
 
 
@@ -81,8 +81,8 @@ class _Part:
         """The part without what is invalid or too large in it, the paths of which are added to `omitted`; UNSET if
         nothing of it is left.
         """
-        whole = UNSET if is_crowded(raw) else _attempt(self._whole, raw)
-        return self.apart(raw, path, omitted) if whole is UNSET else whole
+        value = UNSET if is_crowded(raw) else _attempt(self._whole, raw)
+        return self.apart(raw, path, omitted) if value is UNSET else value
 
     def apart(self, _raw: Raw | bytes, path: str, omitted: list[str]) -> Any:
         """The same of a part that can't be read as a whole."""
@@ -101,14 +101,14 @@ class _Struct(_Part):
         self._never_whole = bool(inside)
         self._readers: list[tuple[str, str, _Part]] = []
         parts = []
-        for each in msgspec.structs.fields(kind):
-            reader = inside.get(each.name) or _Part(each.type)
-            self._readers.append((each.name, each.encode_name, reader))
+        for field in msgspec.structs.fields(kind):
+            reader = inside.get(field.name) or _Part(field.type)
+            self._readers.append((field.name, field.encode_name, reader))
             kind_of: Any = Raw | UnsetType
-            if each.required:
-                kind_of = reader.parts if isinstance(reader, _Struct) else each.type
-            default = msgspec.NODEFAULT if each.required else UNSET
-            parts.append((each.name, kind_of, msgspec.field(name=each.encode_name, default=default)))
+            if field.required:
+                kind_of = reader.parts if isinstance(reader, _Struct) else field.type
+            default = msgspec.NODEFAULT if field.required else UNSET
+            parts.append((field.name, kind_of, msgspec.field(name=field.encode_name, default=default)))
         self.parts: type[msgspec.Struct] = msgspec.defstruct(f"Parts{kind.__name__}", parts, kw_only=True)
         self._decoder: Decoder[Any] = Decoder(self.parts)
 
@@ -123,17 +123,17 @@ class _Struct(_Part):
 
     def of(self, parts: msgspec.Struct, path: str, omitted: list[str]) -> Any:
         """The object of its parts: raw ones, and the required ones, which are decoded already."""
-        found = {}
-        for name, written, reader in self._readers:
+        values = {}
+        for name, wire_name, reader in self._readers:
             value = getattr(parts, name)
-            below = f"{path}.{written}" if path else written
+            part_path = f"{path}.{wire_name}" if path else wire_name
             if isinstance(value, Raw):
-                value = reader.read(value, below, omitted)
+                value = reader.read(value, part_path, omitted)
             elif isinstance(reader, _Struct) and value is not UNSET:
-                value = reader.of(value, below, omitted)
+                value = reader.of(value, part_path, omitted)
             if value is not UNSET:
-                found[name] = value
-        return self._kind(**found)
+                values[name] = value
+        return self._kind(**values)
 
 
 class _List(_Part):
@@ -148,8 +148,8 @@ class _List(_Part):
         parts = UNSET if is_crowded(raw) else _attempt(_RAW_LIST, raw)
         if parts is UNSET:
             return super().apart(raw, path, omitted)
-        found = (self._element.read(part, f"{path}[{index}]", omitted) for index, part in enumerate(parts))
-        return tuple(value for value in found if value is not UNSET)
+        values = (self._element.read(part, f"{path}[{index}]", omitted) for index, part in enumerate(parts))
+        return tuple(value for value in values if value is not UNSET)
 
 
 _RAW_LIST = Decoder(list[Raw])

@@ -38,15 +38,15 @@ class GlobFilter:
 
     def accepts(self, names: Iterable[str]) -> bool:
         """Whether a thing with these names is accepted."""
-        known = tuple(names)
-        if self.excludes(known):
+        all_names = tuple(names)
+        if self.excludes(all_names):
             return False
-        return not self.include or _any(self.include, known, ignore_case=self.ignore_case)
+        return not self.include or _any(self.include, all_names, ignore_case=self.ignore_case)
 
     def may_accept_below(self, name: str) -> bool:
         """Whether a name that begins with this one and a dot could be accepted."""
         starts = (_WILDCARDS.split(pattern, maxsplit=1)[0] for pattern in self.include)
-        return not self.include or any(f"{name}.".startswith(each) or each.startswith(f"{name}.") for each in starts)
+        return not self.include or any(f"{name}.".startswith(start) or start.startswith(f"{name}.") for start in starts)
 
 
 MATCH_ALL = GlobFilter()
@@ -105,8 +105,8 @@ _NAMESPACE_NOT_INCLUDED = Ignore(reason="namespace not included")
 _JOB_EXCLUDED = Ignore(reason="excluded by job")
 _JOB_NOT_INCLUDED = Ignore(reason="job not included")
 BY_SETTINGS = frozenset(
-    each.reason
-    for each in (
+    ignored.reason
+    for ignored in (
         _OPERATION_IGNORED,
         _NAMESPACE_EXCLUDED,
         _NAMESPACE_NOT_INCLUDED,
@@ -140,12 +140,12 @@ def select(event: Event, selection: EventFilter = DEFAULT_SELECTION) -> Keep | I
     parent = body.parent
     if parent is None:
         return _KEEP
-    kept = bool(selection.keep) and _matches(selection.keep, body.job.name, parent.job.name)
-    if selection.ignore and not kept and _matches(selection.ignore, body.job.name, parent.job.name):
+    is_kept = bool(selection.keep) and _matches(selection.keep, body.job.name, parent.job.name)
+    if selection.ignore and not is_kept and _matches(selection.ignore, body.job.name, parent.job.name):
         return _OPERATION_IGNORED
     if event.omitted or _carries_properties(body):
         return _KEEP
-    if kept or body.inputs or body.outputs:
+    if is_kept or body.inputs or body.outputs:
         return _KEEP
     operation = split_job_name(body.job.name, parent.job.name)[1] if _is_spark(body) else UNKNOWN
     if operation.idle:

@@ -108,13 +108,13 @@ _WORKSPACE_HOST = re.compile(r"[^/:]+\.(?:azuredatabricks\.net|databricks\.(?:co
 _HIVE_METASTORE = frozenset({"hive_metastore", "spark_catalog"})
 
 
-def _unity(rest: str, name: str) -> tuple[str, str]:
+def _unity(location: str, name: str) -> tuple[str, str]:
     parts = table_parts(name.strip("/"))
-    return authority_folded(rest), table_folded(parts[1:] if parts[0].lower() in _HIVE_METASTORE else parts)
+    return authority_folded(location), table_folded(parts[1:] if parts[0].lower() in _HIVE_METASTORE else parts)
 
 
-def _workspace(rest: str, name: str) -> tuple[str, str]:
-    address, table = _unity(rest.removeprefix("https://"), name)
+def _workspace(location: str, name: str) -> tuple[str, str]:
+    address, table = _unity(location.removeprefix("https://"), name)
     return re.split("[:/?;]", address, maxsplit=1)[0], table
 
 
@@ -136,9 +136,9 @@ _GLUE = rule(
 _GLUE_ARN = re.compile(r"aws[a-z-]*:glue:[^:]*:\d*")
 
 
-def _glue(rest: str, name: str) -> tuple[str, str]:
+def _glue(location: str, name: str) -> tuple[str, str]:
     parts = name.strip("/").removeprefix("table/").replace("/", ".").split(".")
-    return rest.lower(), "/".join(["table", *parts[-2:]]).lower()
+    return location.lower(), "/".join(["table", *parts[-2:]]).lower()
 
 
 # --- Tables in S3 buckets for tables: `arn:aws:s3tables:…`, `catalog.namespace.table`, with Spark's name of the
@@ -148,8 +148,8 @@ _S3_TABLE = generic_rule("s3-tables-name", "no scan of Amazon's S3 Tables is kno
 _S3_TABLES_ARN = re.compile(r"aws[a-z-]*:s3tables:.+", re.DOTALL)
 
 
-def _s3_tables(rest: str, name: str) -> tuple[str, str]:
-    return rest, ".".join(name.strip("/").split(".")[-2:])
+def _s3_tables(location: str, name: str) -> tuple[str, str]:
+    return location, ".".join(name.strip("/").split(".")[-2:])
 
 
 # --- Iceberg's REST catalog: its address, `database.table`. Iceberg tables are named by their location, or by the Hive

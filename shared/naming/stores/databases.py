@@ -70,18 +70,18 @@ _CLOUD = r"(?:database\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net|clo
 _SYNAPSE = r"sql\.azuresynapse\.(?:net|azure\.cn|usgovcloudapi\.net)"
 _FABRIC = r"[^./:]+(?:\.[^./:]+)?\.datawarehouse\.(?:fabric\.microsoft\.com|pbidedicated\.windows\.net)"
 _FABRIC_DATABASE = r"[^/:]+\.database\.fabric\.microsoft\.com"
-_OWN = rf"(?!(?:{_FABRIC}|{_FABRIC_DATABASE})\b)[^/:]+"
+_ANY_SERVER = rf"(?!(?:{_FABRIC}|{_FABRIC_DATABASE})\b)[^/:]+"
 _MSSQL = "mssql://{server}/{database}/{schema}/{table}"
 
 
-def _hosted(name: str, kind: str, server: str, of: str) -> NamingRule:
+def _hosted(name: str, kind: str, server: str, product: str) -> NamingRule:
     return table_rule(
         name,
         type=f"{kind}_table",
         namespace=rf"sqlserver://(?P<server>{server}){_PORT}",
         parts=_TABLE,
         to=_MSSQL,
-        because=f"Purview's scan of {of} names tables so",
+        because=f"Purview's scan of {product} names tables so",
         also=(AlternateName(type=f"{kind}_view"),),
     )
 
@@ -136,7 +136,7 @@ _SQL_SERVER: tuple[NamingRule, ...] = (
     table_rule(
         "sql-server-table",
         type="mssql_table",
-        namespace=rf"sqlserver://(?P<server>{_OWN}){_PORT}",
+        namespace=rf"sqlserver://(?P<server>{_ANY_SERVER}){_PORT}",
         parts=_TABLE,
         to="mssql://{server}/MSSQLSERVER/{database}/{schema}/{table}",
         because="Purview's scan of SQL Server names tables by server and instance; not verified for the default one",
@@ -145,7 +145,7 @@ _SQL_SERVER: tuple[NamingRule, ...] = (
     table_rule(
         "sql-server-instance-table",
         type="mssql_table",
-        namespace=rf"sqlserver://(?P<server>{_OWN})/(?P<instance>[^/]+)",
+        namespace=rf"sqlserver://(?P<server>{_ANY_SERVER})/(?P<instance>[^/]+)",
         parts=_TABLE,
         to="mssql://{server}/{instance}/{database}/{schema}/{table}",
         because="Purview's scan of SQL Server names tables by server and instance",
@@ -162,8 +162,8 @@ _LABEL = re.compile(r"[^:/\\;]+")
 _PUBLIC = re.compile(rf"([^.]+)\.public\.([^.]+\.{_CLOUD})")
 
 
-def _sql_server(rest: str, name: str) -> tuple[str, str]:
-    address, *assignments = rest.split(";")
+def _sql_server(location: str, name: str) -> tuple[str, str]:
+    address, *assignments = location.split(";")
     properties = {key.strip().lower(): value.strip() for key, _, value in (pair.partition("=") for pair in assignments)}
     database = properties.get("databasename") or properties.get("database") or ""
     if name.rpartition(".")[2] == QUERY:
@@ -218,15 +218,15 @@ _POSTGRES: tuple[NamingRule, ...] = (
 _POSTGRES_SCHEMAS = frozenset({"public", "pg_catalog", "information_schema"})
 
 
-def _host_and_database(rest: str, port: str) -> tuple[str, str]:
+def _host_and_database(location: str, port: str) -> tuple[str, str]:
     """`host:port` (for each host, with the default port if it has none) and the database of `host[:port][/db]`."""
-    authority, _, database = PROPERTIES.split(rest, 1)[0].rstrip("/").partition("/")
+    authority, _, database = PROPERTIES.split(location, 1)[0].rstrip("/").partition("/")
     hosts = [host if ":" in host else f"{host}:{port}" for host in authority.lower().split(",") if host]
     return ",".join(hosts), database
 
 
-def _postgres(rest: str, name: str) -> tuple[str, str]:
-    host, database = _host_and_database(rest, "5432")
+def _postgres(location: str, name: str) -> tuple[str, str]:
+    host, database = _host_and_database(location, "5432")
     return host, qualified(name, database=database, schema="public", schemas=_POSTGRES_SCHEMAS)
 
 
@@ -248,8 +248,8 @@ _MYSQL: tuple[NamingRule, ...] = (
 )
 
 
-def _mysql(rest: str, name: str) -> tuple[str, str]:
-    host, database = _host_and_database(rest, "3306")
+def _mysql(location: str, name: str) -> tuple[str, str]:
+    host, database = _host_and_database(location, "3306")
     parts = table_parts(name.strip("/"))[-2:]
     if len(parts) == 1 and database and parts[0]:
         parts = [database, *parts]
@@ -278,22 +278,22 @@ _ORACLE_SERVICE = re.compile(r"\(\s*(?:service_name|sid)\s*=\s*([^()\s]+)\s*\)",
 _PORT_BEFORE = re.compile(r"\A\d+/(?=[^/.]+\.)")
 
 
-def _oracle(rest: str, name: str) -> tuple[str, str]:
-    host, service = _oracle_address(rest)
+def _oracle(location: str, name: str) -> tuple[str, str]:
+    host, service = _oracle_address(location)
     parts = table_parts(_PORT_BEFORE.sub("", name.strip("/"), count=1))
     if service and parts[-1] and parts[0] != service:
         parts = [service, *parts[-2:]]
     return host, table_folded(parts[-3:])
 
 
-def _oracle_address(rest: str) -> tuple[str, str]:
+def _oracle_address(location: str) -> tuple[str, str]:
     host = port = service = ""
-    if "(" in rest:
+    if "(" in location:
         patterns = (_ORACLE_HOST, _ORACLE_PORT, _ORACLE_SERVICE)
-        host, port, service = (match[1] if (match := pattern.search(rest)) else "" for pattern in patterns)
-    if not host and (address := _ORACLE_ADDRESS.fullmatch(rest)):
+        host, port, service = (match[1] if (match := pattern.search(location)) else "" for pattern in patterns)
+    if not host and (address := _ORACLE_ADDRESS.fullmatch(location)):
         host, port, service = address["host"], address["port"], address["service"] or ""
-    return (f"{host.lower()}:{port or '1521'}", service) if host else (rest, "")
+    return (f"{host.lower()}:{port or '1521'}", service) if host else (location, "")
 
 
 # --- DuckDB: a file. dbt writes `duckdb://path`, Spark's JDBC `duckdb:path`, and a table's name without the database,
@@ -302,8 +302,8 @@ def _oracle_address(rest: str) -> tuple[str, str]:
 _DUCKDB = generic_rule("duckdb-name", "a file's database, which no scan finds")
 
 
-def _duckdb(rest: str, name: str) -> tuple[str, str]:
-    path = rest.partition("?")[0]
+def _duckdb(location: str, name: str) -> tuple[str, str]:
+    path = location.partition("?")[0]
     database = path.rpartition("/")[2].partition(".")[0]
     return path, qualified(name, database=database, schema="main", schemas=frozenset({"main", "information_schema"}))
 

@@ -107,15 +107,15 @@ class NamingRule:
         parts = path.groupdict("")
         if self.clean:
             parts = {key: self.clean(value) for key, value in parts.items()}
-        found = {"workspace": workspace, **place.groupdict(""), **parts}
+        values = {"workspace": workspace, **place.groupdict(""), **parts}
         for group, default in self.defaults:
-            found[group] = found[group] or default
-        for group, by in self.ids if ids or self.by_id else ():
-            identifier = ids.get((group, *(found[name].casefold() for name in by)))
+            values[group] = values[group] or default
+        for group, id_groups in self.ids if ids or self.by_id else ():
+            identifier = ids.get((group, *(values[name].casefold() for name in id_groups)))
             if identifier is None and self.by_id:
                 return None
-            found[group] = identifier or found[group]
-        return found
+            values[group] = identifier or values[group]
+        return values
 
     def apply(self, identity: Identity, workspace: str, ids: Mapping[tuple[str, ...], str]) -> tuple[CatalogName, ...]:
         """The catalog's names, best first; empty if the rule does not match."""
@@ -231,34 +231,34 @@ def bounded(name: str, longest: int, *, most_bytes: int = 0) -> str:
     """The printable name, cut to `longest` characters (and `most_bytes` bytes, if given); a cut name ends with a digest
     of the whole.
     """
-    shown = printable(name[: longest + 1])
-    if len(shown) <= longest and (not most_bytes or len(shown.encode(errors="surrogatepass")) <= most_bytes):
-        return shown
+    text = printable(name[: longest + 1])
+    if len(text) <= longest and (not most_bytes or len(text.encode(errors="surrogatepass")) <= most_bytes):
+        return text
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:32]
-    kept = shown[: longest - 33]
+    head = text[: longest - 33]
     if most_bytes:
-        kept = kept.encode(errors="surrogatepass")[: most_bytes - 33].decode(errors="ignore")
-    return f"{kept}~{digest}"
+        head = head.encode(errors="surrogatepass")[: most_bytes - 33].decode(errors="ignore")
+    return f"{head}~{digest}"
 
 
 Fold = Callable[[str, str], tuple[str, str]]
 """Normalises the part after a namespace's scheme, and a name."""
 
 
-def as_path(rest: str, name: str) -> tuple[str, str]:
+def as_path(location: str, name: str) -> tuple[str, str]:
     """Normalise file paths. A store without an authority has absolute paths."""
-    folded, path = authority_folded(rest), path_folded(name)
+    folded, path = authority_folded(location), path_folded(name)
     return folded, path if folded else f"/{path}"
 
 
-def as_name(rest: str, name: str) -> tuple[str, str]:
+def as_name(location: str, name: str) -> tuple[str, str]:
     """Normalise names that are no paths: only slashes at the ends are removed."""
-    return authority_folded(rest), name.strip("/")
+    return authority_folded(location), name.strip("/")
 
 
-def as_table(rest: str, name: str) -> tuple[str, str]:
+def as_table(location: str, name: str) -> tuple[str, str]:
     """Normalise a server's address and a table's name: without properties of a connection, without quotes."""
-    return authority_folded(PROPERTIES.split(rest, 1)[0]), table_folded(table_parts(name.strip("/")))
+    return authority_folded(PROPERTIES.split(location, 1)[0]), table_folded(table_parts(name.strip("/")))
 
 
 PROPERTIES = re.compile("[?;]")
@@ -291,18 +291,18 @@ def families_by_scheme(stores: Iterable[StoreFamily]) -> dict[str, tuple[StoreFa
 
     Raises ValueError for a family that could never be asked, because one before it takes every namespace of its scheme.
     """
-    found: dict[str, tuple[StoreFamily, ...]] = {}
-    for store in sorted(stores, key=lambda each: each.fallback):
+    families: dict[str, tuple[StoreFamily, ...]] = {}
+    for store in sorted(stores, key=lambda family: family.fallback):
         for scheme in store.schemes:
-            before = found.get(scheme, ())
-            if not store.fallback and any(each.authority is None for each in before):
+            earlier = families.get(scheme, ())
+            if not store.fallback and any(family.authority is None for family in earlier):
                 raise ValueError(
                     f"The store family of {_rules_of(store)} is never asked for {scheme}: the family of "
-                    f"{_rules_of(before[-1])} takes all of that scheme. List the new family before it in "
+                    f"{_rules_of(earlier[-1])} takes all of that scheme. List the new family before it in "
                     "shared/naming/stores, with an `authority` that matches only its own namespaces."
                 )
-            found[scheme] = (*before, store)
-    return found
+            families[scheme] = (*earlier, store)
+    return families
 
 
 def _rules_of(store: StoreFamily) -> str:

@@ -93,12 +93,12 @@ _AS_BLOB = re.compile(rf"([^@/]+@{_ACCOUNT})\.blob\.({_CLOUDS})")
 _WITHOUT_HOST = re.compile(r"[^@/]+@[^@./]+")
 
 
-def _lake(rest: str, name: str) -> tuple[str, str]:
-    return _AS_BLOB.sub(r"\1.dfs.\2", rest.rstrip("/").lower()), path_folded(name)
+def _lake(location: str, name: str) -> tuple[str, str]:
+    return _AS_BLOB.sub(r"\1.dfs.\2", location.rstrip("/").lower()), path_folded(name)
 
 
-def _blob(rest: str, name: str) -> tuple[str, str]:
-    account, path = as_path(rest, name)
+def _blob(location: str, name: str) -> tuple[str, str]:
+    account, path = as_path(location, name)
     return f"{account}.blob.core.windows.net" if _WITHOUT_HOST.fullmatch(account) else account, path
 
 
@@ -163,9 +163,9 @@ _IN_ONELAKE = re.compile(rf"[^@/]+@(?:{_HOST}|{_OWN_HOST})/?")
 _ITEM = re.compile(r"\A([^/.]+\.)(lakehouse|warehouse)(?=/|\Z)", re.IGNORECASE)
 
 
-def _one_lake(rest: str, name: str) -> tuple[str, str]:
+def _one_lake(location: str, name: str) -> tuple[str, str]:
     path = _ITEM.sub(lambda item: item[1] + item[2].capitalize(), path_folded(name))
-    return f"{workspace_folded(rest.partition('@')[0])}@onelake.dfs.fabric.microsoft.com", path
+    return f"{workspace_folded(location.partition('@')[0])}@onelake.dfs.fabric.microsoft.com", path
 
 
 # --- all others
@@ -302,9 +302,9 @@ _OTHER_SCHEMES = (
 """File systems that Spark reaches by Hadoop's connectors. A family of its own for one of them comes first."""
 
 
-def _without_user(rest: str, name: str) -> tuple[str, str]:
+def _without_user(location: str, name: str) -> tuple[str, str]:
     """Normalise bucket and path. Mounts of old notebooks have an access key before the bucket's name: it is removed."""
-    authority, slash, behind = rest.partition("/")
+    authority, slash, behind = location.partition("/")
     return as_path(authority.rpartition("@")[2] + slash + behind, name)
 
 

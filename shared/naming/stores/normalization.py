@@ -16,9 +16,9 @@ _DAY_OF_FOLDERS = _DATES[2]
 _LAST_MONTH, _LAST_DAY = 12, 31
 
 
-def authority_folded(rest: str) -> str:
+def authority_folded(location: str) -> str:
     """The part after a scheme with its authority in lower case; a path or database behind it keeps its case."""
-    authority, slash, behind = rest.rstrip("/").partition("/")
+    authority, slash, behind = location.rstrip("/").partition("/")
     return f"{authority.lower()}{slash}{behind}"
 
 
@@ -40,17 +40,17 @@ def path_folded(name: str) -> str:
 
 def _trimmed(parts: list[str]) -> int:
     """How many trailing parts do not belong to the table's name; never all."""
-    others = len(parts) - 1
-    if others < 1:
+    parents = len(parts) - 1
+    if parents < 1:
         return 0
     last = parts[-1]
     if is_part_of_table(last):
         return 1
     if not last.isdigit():
         return 0
-    if others > 1 and _is_date(_MONTH_OF_FOLDERS, "".join(parts[-2:])):
+    if parents > 1 and _is_date(_MONTH_OF_FOLDERS, "".join(parts[-2:])):
         return 2
-    if others > 2 and _is_date(_DAY_OF_FOLDERS, "".join(parts[-3:])):  # noqa: PLR2004 - year, month and day
+    if parents > 2 and _is_date(_DAY_OF_FOLDERS, "".join(parts[-3:])):  # noqa: PLR2004 - year, month and day
         return 3
     return 0
 
@@ -64,18 +64,18 @@ def _is_time(part: str) -> bool:
     """Whether it is a date, possibly with a time."""
     if not _TIME.fullmatch(part) or part.count("T") > 1 or part.count("Z") > 1:
         return False
-    return any(_exists(found) for date in _DATES for found in date.finditer(part))
+    return any(_exists(match) for date in _DATES for match in date.finditer(part))
 
 
 def _is_date(pattern: re.Pattern[str], text: str) -> bool:
-    found = pattern.fullmatch(text)
-    return bool(found and _exists(found))
+    match = pattern.fullmatch(text)
+    return bool(match and _exists(match))
 
 
-def _exists(found: re.Match[str]) -> bool:
+def _exists(match: re.Match[str]) -> bool:
     """Whether the date exists for the listener's parser, to which every month has 31 days."""
-    day = found.groupdict().get("d", "01")
-    return int(found["y"]) > 0 and 0 < int(found["m"]) <= _LAST_MONTH and 0 < int(day) <= _LAST_DAY
+    day = match.groupdict().get("d", "01")
+    return int(match["y"]) > 0 and 0 < int(match["m"]) <= _LAST_MONTH and 0 < int(day) <= _LAST_DAY
 
 
 _TOKEN = re.compile(r"\[(?:[^\]]|\]\])*\]|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|[^.\[\"`]*", re.DOTALL)
@@ -91,10 +91,10 @@ def table_parts(name: str) -> list[str]:
     """The parts of a table's name without quotes: `[a.b]."c"` has two. An unclosed quote is a plain character."""
     if not _QUOTES.intersection(name) or not _QUALIFIED.fullmatch(name):
         return name.split(".")
-    parts, at = [], 0
-    while at <= len(name) and (token := _TOKEN.match(name, at)):
+    parts, position = [], 0
+    while position <= len(name) and (token := _TOKEN.match(name, position)):
         parts.append(unquoted(token[0]))
-        at = token.end() + 1
+        position = token.end() + 1
     return parts
 
 
@@ -125,15 +125,15 @@ def qualified(name: str, *, database: str, schema: str, schemas: frozenset[str])
     parts = table_parts(name.strip("/"))
     if not parts[-1]:
         return name.strip("/")
-    *before, table = parts[-3:]
-    if len(before) == 2 and before[0]:  # noqa: PLR2004 - database and schema
-        database, named = before
-    elif len(before) == 2:  # noqa: PLR2004 - the database is left out, as in `.dbo.t`
-        return qualified(table_folded([*before[1:], table]), database=database, schema=schema, schemas=schemas)
-    elif before and (database or before[0].lower() in schemas):
-        named = before[0]
+    *qualifiers, table = parts[-3:]
+    if len(qualifiers) == 2 and qualifiers[0]:  # noqa: PLR2004 - database and schema
+        database, named = qualifiers
+    elif len(qualifiers) == 2:  # noqa: PLR2004 - the database is left out, as in `.dbo.t`
+        return qualified(table_folded([*qualifiers[1:], table]), database=database, schema=schema, schemas=schemas)
+    elif qualifiers and (database or qualifiers[0].lower() in schemas):
+        named = qualifiers[0]
     else:
-        database, named = (before[0] if before else database), ""
+        database, named = (qualifiers[0] if qualifiers else database), ""
     return table_folded([*([database] if database else []), named or schema, table])
 
 

@@ -66,8 +66,8 @@ _AFTER_HOST = re.compile("[/:?;]")
 _LOCATOR, _WITH_REGION = 1, 2
 
 
-def _snowflake(rest: str, name: str) -> tuple[str, str]:
-    host = _AFTER_HOST.split(rest.lower().removeprefix("https://"), 1)[0]
+def _snowflake(location: str, name: str) -> tuple[str, str]:
+    host = _AFTER_HOST.split(location.lower().removeprefix("https://"), 1)[0]
     account = host.partition(".snowflakecomputing")[0]
     parts = account.split(".")
     if len(parts) == _LOCATOR and account and "-" not in account:
@@ -96,10 +96,10 @@ _BIGQUERY_API = "googleapis.com"
 _COLON = re.compile(r"([^:]+):([^.:]+\.[^.:]+)")
 
 
-def _bigquery(rest: str, name: str) -> tuple[str, str]:
+def _bigquery(location: str, name: str) -> tuple[str, str]:
     table = _DECORATOR.sub("", name.lstrip("/`"))
     legacy = _COLON.fullmatch(table)
-    return "" if _BIGQUERY_API in rest else rest, f"{legacy[1]}.{legacy[2]}" if legacy else table
+    return "" if _BIGQUERY_API in location else location, f"{legacy[1]}.{legacy[2]}" if legacy else table
 
 
 # --- Azure Cosmos DB's API for NoSQL, in all clouds.
@@ -114,8 +114,8 @@ _COSMOS = rule(
 )
 
 
-def _cosmos(rest: str, name: str) -> tuple[str, str]:
-    return authority_folded(rest).replace(":443/", "/", 1), name.strip("/")
+def _cosmos(location: str, name: str) -> tuple[str, str]:
+    return authority_folded(location).replace(":443/", "/", 1), name.strip("/")
 
 
 # --- Azure Data Explorer (Kusto) in all clouds. Canonical: `azurekusto://cluster/database` and the table; OpenLineage's
@@ -147,10 +147,10 @@ _KUSTO_ADDRESS = re.compile(r"(?:https?:/*)?(?P<host>[^/:]*)(?::\d+)?(?:/+(?P<da
 _TWICE = re.compile(r"(\.kusto\.[a-z.]+?)\.kusto\.windows\.net")
 
 
-def _kusto(rest: str, name: str) -> tuple[str, str]:
-    address = _KUSTO_ADDRESS.fullmatch(rest.rstrip("/"))
+def _kusto(location: str, name: str) -> tuple[str, str]:
+    address = _KUSTO_ADDRESS.fullmatch(location.rstrip("/"))
     if address is None:
-        return rest, name.strip("/")
+        return location, name.strip("/")
     host = _TWICE.sub(r"\1", address["host"].lower())
     database, table = (address["database"] or "").strip("/"), name.strip("/")
     if not database:
@@ -188,8 +188,8 @@ _REDSHIFT = generic_rule("redshift-name", "Purview scans Redshift, but the form 
 _REDSHIFT_HOST = re.compile(r"([^.:]+)\.[^.:]+\.([^.:]+)\.redshift(?:-serverless)?\.amazonaws\.com(?:\.cn)?(:\d+)?")
 
 
-def _redshift(rest: str, name: str) -> tuple[str, str]:
-    address, table = as_table(rest, name)
+def _redshift(location: str, name: str) -> tuple[str, str]:
+    address, table = as_table(location, name)
     host = _REDSHIFT_HOST.fullmatch(address)
     return f"{host[1]}.{host[2]}{host[3] or ':5439'}" if host else address, table
 
